@@ -20,6 +20,7 @@
 #include "common/text.h"
 #include "daemon/descriptors.h"
 #include "daemon/http_parts.h"
+#include "daemon/turn.h"
 
 #define BACKLOG 512
 #define CLOCK_USEC 100000
@@ -141,10 +142,8 @@ bool http_make_room(struct http *http, const struct http_connection *newcomer)
  * ever. A listener that has had its share is stopped until the loop has looked for other events. */
 static void count_accept(struct http *http, struct evconnlistener *listener)
 {
-        static const struct timeval at_once;
-
-        if (!http->accepted++)
-                event_add(http->accept_again, &at_once);
+        http->accepted++;
+        turn_come(http->accept_again);
         if (http->accepted >= ACCEPTS)
                 evconnlistener_disable(listener);
 }

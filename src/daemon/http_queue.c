@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "daemon/http_parts.h"
+#include "daemon/turn.h"
 
 static struct fair *fair_of(struct http_connection *connection)
 {
@@ -28,15 +29,6 @@ static struct http_connection *take_next(struct http_queue *queue)
         return next ? next->context : NULL;
 }
 
-/* A timer that is due at once runs after every other event that is ready; an event that is made
- * active would run again before the loop looks for others. */
-static void come_again(struct http_queue *queue)
-{
-        static const struct timeval at_once;
-
-        event_add(queue->event, &at_once);
-}
-
 static void on_turn(evutil_socket_t fd, short what, void *context)
 {
         struct http_queue *queue = context;
@@ -52,14 +44,14 @@ static void on_turn(evutil_socket_t fd, short what, void *context)
         queue->was_owner = next->peer.is_owner;
         http_connection_serve(next);
         fair_charge(fair, peer, clock_machine_ns() - begin_ns);
-        come_again(queue);
+        turn_come(queue->event);
 }
 
 void http_queue_add(struct http_connection *connection)
 {
         connection->queued.context = connection;
         fair_add(fair_of(connection), &connection->counted->fair, &connection->queued);
-        come_again(&connection->http->queue);
+        turn_come(connection->http->queue.event);
 }
 
 void http_queue_remove(struct http_connection *connection)

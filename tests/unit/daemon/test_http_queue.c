@@ -173,6 +173,16 @@ static void test_other_events_come_between_any_two_requests(void **state)
         close(pair[1]);
 }
 
+/* However fast others come, each turn serves one. */
+static void test_requests_that_arrive_in_every_turn_do_not_put_off_those_that_wait(void **state)
+{
+        for (unsigned i = 0; i < CONNECTIONS; i++) {
+                ask(connect_as(CROWD + i), 1);
+                assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+        }
+        assert_in_range(served_count, CONNECTIONS / 2, CONNECTIONS);
+}
+
 /* It is served no more, and nothing is left of it. */
 static void test_a_connection_may_end_while_its_request_waits(void **state)
 {
@@ -241,6 +251,7 @@ int main(void)
                 STORY(test_every_second_request_is_for_root_while_it_asks),
                 STORY(test_root_keeps_nobody_out_either),
                 STORY(test_other_events_come_between_any_two_requests),
+                STORY(test_requests_that_arrive_in_every_turn_do_not_put_off_those_that_wait),
                 STORY(test_a_connection_may_end_while_its_request_waits),
                 STORY(test_one_connection_is_answered_in_order_to_its_end),
                 STORY(test_accepting_is_not_all_that_a_turn_of_the_loop_does),
