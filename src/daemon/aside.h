@@ -39,6 +39,10 @@ enum aside_state {
  * and one thread. */
 pid_t aside_fork(struct aside *aside, const char *name, uint64_t now_ns);
 
+/* The same, and the child has these descriptors; -1: none. */
+pid_t aside_fork_with(struct aside *aside, const char *name, const int *kept, unsigned count,
+                      uint64_t now_ns);
+
 /* `steps`: what the child counts, in memory that it shares with us. */
 enum aside_state aside_tend(struct aside *aside, uint32_t steps, uint64_t still_ns,
                             uint64_t now_ns);

@@ -24,6 +24,11 @@
 #define DESCRIPTORS_RESIDENTS 8u
 #define DESCRIPTORS_GPU_USERS 8u
 
+/* What is accepted in a turn of the event loop, at the daemon's own socket or at all sessions'
+ * together: what is closed stays open for up to two turns (sink.h), beyond its part. That is less
+ * than half of what is kept. */
+#define DESCRIPTORS_TURN 64u
+
 /* As many as the hard limit allows, up to what is ever of use. */
 void descriptors_raise(void);
 

@@ -37,11 +37,20 @@ unsigned http_connection_count(const struct http *http)
         return http->count;
 }
 
+/* A connection by TCP cannot bring descriptors along. */
+void http_close(struct http *http, int fd, bool is_local)
+{
+        if (is_local)
+                sink_close(http->options.sink, fd);
+        else
+                close(fd);
+}
+
 /* -- The clock -------------------------------------------------------------------------------- */
 
 static void enable_listeners(struct http *http)
 {
-        if (http->local)
+        if (http->local && sink_takes(http->options.sink))
                 evconnlistener_enable(http->local);
         if (http->tcp)
                 evconnlistener_enable(http->tcp);
@@ -138,13 +147,18 @@ bool http_make_room(struct http *http, const struct http_connection *newcomer)
         return leaver;
 }
 
+static bool has_had_turn(const struct http *http)
+{
+        return http->accepted >= descriptors_most(ACCEPTS, DESCRIPTORS_TURN);
+}
+
 /* libevent accepts for as long as somebody connects, and those who do nothing else can go on for
  * ever. A listener that has had its share is stopped until the loop has looked for other events. */
 static void count_accept(struct http *http, struct evconnlistener *listener)
 {
         http->accepted++;
         turn_come(http->accept_again);
-        if (http->accepted >= ACCEPTS)
+        if (has_had_turn(http) || (listener == http->local && !sink_takes(http->options.sink)))
                 evconnlistener_disable(listener);
 }
 
@@ -152,7 +166,7 @@ static void on_accept_again(evutil_socket_t fd, short what, void *context)
 {
         struct http *http = context;
 
-        if (http->accepted >= ACCEPTS)
+        if (has_had_turn(http))
                 enable_listeners(http);
         http->accepted = 0;
 }
@@ -168,7 +182,7 @@ static void on_local(struct evconnlistener *listener, evutil_socket_t fd, struct
 
         count_accept(http, listener);
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &said, &bytes) < 0) {
-                close(fd);
+                http_close(http, fd, true);
                 return;
         }
         peer.uid = said.uid;
@@ -203,13 +217,24 @@ static void on_accept_error(struct evconnlistener *listener, void *context)
 
 static struct evconnlistener *listen_on(struct http *http, int fd, evconnlistener_cb callback)
 {
-        struct evconnlistener *listener =
-                evconnlistener_new(http->options.base, callback, http,
-                                   LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, BACKLOG, fd);
+        struct evconnlistener *listener = evconnlistener_new(http->options.base, callback, http,
+                                                             LEV_OPT_CLOSE_ON_EXEC, BACKLOG, fd);
 
         if (listener)
                 evconnlistener_set_error_cb(listener, on_accept_error);
         return listener;
+}
+
+/* NULL: nothing. */
+static void stop_listening(struct http *http, struct evconnlistener *listener)
+{
+        evutil_socket_t fd;
+
+        if (!listener)
+                return;
+        fd = evconnlistener_get_fd(listener);
+        evconnlistener_free(listener);
+        http_close(http, fd, listener != http->tcp);
 }
 
 /* -- Where it listens ------------------------------------------------------------------------- */
@@ -316,12 +341,11 @@ static int listen_local(struct http *http, struct error *err)
         steal_fd(&fd);
         if (lstat(made, &st) < 0 || rename(made, http->local_path) < 0) {
                 rc = fail(err, -errno, "%s: %m", http->local_path);
-                evconnlistener_free(listener);
+                stop_listening(http, listener);
                 unlink(made);
                 return rc;
         }
-        if (http->local)
-                evconnlistener_free(http->local);
+        stop_listening(http, http->local);
         http->local = listener;
         http->local_device = (uint64_t)st.st_dev;
         http->local_inode = (uint64_t)st.st_ino;
@@ -424,10 +448,8 @@ void http_stop(struct http *http)
                 return;
         if (http->local && is_in_place(http)) /* else it may be another daemon's by now */
                 unlink(http->local_path);
-        if (http->local)
-                evconnlistener_free(http->local);
-        if (http->tcp)
-                evconnlistener_free(http->tcp);
+        stop_listening(http, http->local);
+        stop_listening(http, http->tcp);
         while ((connection = TAILQ_FIRST(&http->connections))) {
                 evbuffer_write(bufferevent_get_output(connection->buffers),
                                bufferevent_getfd(connection->buffers));

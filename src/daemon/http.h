@@ -31,6 +31,7 @@
 #include "daemon/address.h"
 #include "daemon/config.h"
 #include "daemon/request.h"
+#include "daemon/sink.h"
 
 /* How JSON is written: a decimal of up to 15 digits as it was read, 33.3 and not
  * 33.299999999999997. */
@@ -61,6 +62,7 @@ typedef void http_handler(struct http_exchange *exchange, void *context);
 
 struct http_options {
         struct event_base *base;
+        struct sink *sink;           /* borrowed */
         const struct config *config; /* borrowed; read anew at each use, so a reload counts */
         http_handler *handler;       /* answers each request */
         http_handler *done;          /* after each answer, also of what never reached the handler */

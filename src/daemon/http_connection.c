@@ -17,6 +17,9 @@
 #include "common/clock.h"
 #include "common/scoped.h"
 #include "daemon/http_parts.h"
+#include "daemon/receive.h"
+
+#define READ_MOST 16384u
 
 static void let(struct http_connection *connection, enum http_phase phase, uint64_t for_ns)
 {
@@ -43,18 +46,25 @@ static void forget_request(struct http_connection *connection)
         connection->is_replied = false;
 }
 
-/* At once: libevent closes it later in the loop, and many can be accepted until then. */
-static void close_socket(struct bufferevent *buffers)
+/* libevent closes no socket here: its events go, and then http_close() has it. */
+static void drop(struct http_connection *connection)
 {
-        evutil_socket_t fd = bufferevent_getfd(buffers);
-
-        if (bufferevent_setfd(buffers, -1) == 0 && fd >= 0)
-                close(fd);
+        if (connection->readable)
+                event_free(connection->readable);
+        if (connection->buffers) {
+                bufferevent_setfd(connection->buffers, -1);
+                bufferevent_free(connection->buffers);
+        }
+        if (connection->input)
+                evbuffer_free(connection->input);
+        free(connection);
 }
 
 void http_connection_end(struct http_connection *connection)
 {
         struct http *http = connection->http;
+        const evutil_socket_t fd = bufferevent_getfd(connection->buffers);
+        const bool is_local = connection->peer.is_local;
 
         http_queue_remove(connection);
         TAILQ_REMOVE(&http->connections, connection, entry);
@@ -63,10 +73,9 @@ void http_connection_end(struct http_connection *connection)
         peers_leave(connection->counted);
         if (connection->gone)
                 connection->gone(connection->gone_context);
-        close_socket(connection->buffers);
-        bufferevent_free(connection->buffers);
         forget_request(connection);
-        free(connection);
+        drop(connection);
+        http_close(http, fd, is_local);
 }
 
 /* Half closed, so that the answer arrives although the other side may still be sending. */
@@ -181,7 +190,7 @@ static bool begin_body(struct http_connection *connection)
 /* As far as what has arrived goes; a whole request waits in the queue then. */
 static void read_on(struct http_connection *connection)
 {
-        struct evbuffer *input = bufferevent_get_input(connection->buffers);
+        struct evbuffer *input = connection->input;
 
         if (connection->phase == HTTP_IDLE) {
                 if (!evbuffer_get_length(input))
@@ -194,20 +203,64 @@ static void read_on(struct http_connection *connection)
         if (connection->phase != HTTP_BODY ||
             evbuffer_get_length(input) < connection->request.body_bytes)
                 return;
-        bufferevent_disable(connection->buffers, EV_READ);
         let(connection, HTTP_READY, 0);
         http_queue_add(connection);
 }
 
-static void on_read(struct bufferevent *buffers, void *context)
+/* A peer that sends faster than it is served, or than it reads, fills its own sockets. */
+static void look_or_wait(struct http_connection *connection)
+{
+        if (connection->phase == HTTP_READY || connection->phase == HTTP_LEAVING)
+                event_del(connection->readable);
+        else
+                event_add(connection->readable, NULL);
+}
+
+/* Bytes, or what receive_plain() says. */
+static ssize_t receive(struct http_connection *connection, int fd)
+{
+        struct evbuffer_iovec room;
+        ssize_t got;
+
+        if (evbuffer_reserve_space(connection->input, READ_MOST, &room, 1) != 1)
+                return -ENOMEM;
+        got = receive_plain(fd, room.iov_base, READ_MOST);
+        room.iov_len = got > 0 ? (size_t)got : 0;
+        evbuffer_commit_space(connection->input, &room, 1);
+        return got;
+}
+
+/* A request that is not whole never will be; an answer that is leaving has until its deadline. */
+static void end_reading(struct http_connection *connection)
+{
+        const bool is_leaving = connection->phase == HTTP_CLOSING ||
+                                (connection->phase == HTTP_IDLE && waiting(connection));
+
+        if (!is_leaving) {
+                http_connection_end(connection);
+                return;
+        }
+        event_del(connection->readable);
+        let(connection, HTTP_CLOSING, config_of(connection)->request_timeout_ns);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *context)
 {
         struct http_connection *connection = context;
-        struct evbuffer *input = bufferevent_get_input(buffers);
+        const ssize_t got = receive(connection, fd);
 
-        if (connection->phase >= HTTP_STREAM)
-                evbuffer_drain(input, evbuffer_get_length(input));
-        else
+        if (got == -EAGAIN || got == -EINTR)
+                return;
+        if (got < 0) {
+                http_connection_end(connection);
+        } else if (got == 0) {
+                end_reading(connection);
+        } else if (connection->phase >= HTTP_STREAM) {
+                evbuffer_drain(connection->input, evbuffer_get_length(connection->input));
+        } else {
                 read_on(connection);
+                look_or_wait(connection);
+        }
 }
 
 /* False: out of memory, and that is the answer. */
@@ -220,7 +273,7 @@ static bool take_body(struct http_connection *connection, char **ret)
                 http_refuse(connection, 503, "out of memory");
                 return false;
         }
-        evbuffer_remove(bufferevent_get_input(connection->buffers), *ret, bytes);
+        evbuffer_remove(connection->input, *ret, bytes);
         return true;
 }
 
@@ -231,8 +284,7 @@ void http_connection_serve(struct http_connection *connection)
         if (take_body(connection, &body) &&
             answer(connection, body, connection->request.body_bytes))
                 read_on(connection);
-        if (connection->phase != HTTP_READY)
-                bufferevent_enable(connection->buffers, EV_READ);
+        look_or_wait(connection);
 }
 
 static void on_written(struct bufferevent *buffers, void *context)
@@ -243,43 +295,32 @@ static void on_written(struct bufferevent *buffers, void *context)
                 drain(connection);
         } else if (connection->phase == HTTP_LEAVING) {
                 let(connection, HTTP_IDLE, config_of(connection)->idle_timeout_ns);
-                on_read(buffers, context);
+                read_on(connection);
+                look_or_wait(connection);
         }
 }
 
-/* The end of what the other side sends: a request that is not whole never will be, and an answer
- * that is still leaving has until its deadline. */
 static void on_event(struct bufferevent *buffers, short what, void *context)
 {
-        struct http_connection *connection = context;
-        bool is_leaving = connection->phase == HTTP_CLOSING || connection->phase == HTTP_LEAVING ||
-                          (connection->phase == HTTP_IDLE && waiting(connection));
-
-        if (!(what & BEV_EVENT_EOF) || !is_leaving) {
-                http_connection_end(connection);
-                return;
-        }
-        bufferevent_disable(buffers, EV_READ);
-        let(connection, HTTP_CLOSING, config_of(connection)->request_timeout_ns);
+        http_connection_end(context);
 }
 
 /* -- The beginning ---------------------------------------------------------------------------- */
 
 static bool prepare(struct http_connection *connection, int fd)
 {
-        const struct config *config = config_of(connection);
+        struct event_base *base = connection->http->options.base;
         int on = 1;
 
-        connection->buffers =
-                bufferevent_socket_new(connection->http->options.base, fd, BEV_OPT_CLOSE_ON_FREE);
-        if (!connection->buffers)
+        connection->buffers = bufferevent_socket_new(base, fd, 0);
+        connection->input = evbuffer_new();
+        connection->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, connection);
+        if (!connection->buffers || !connection->input || !connection->readable)
                 return false;
         if (!connection->peer.is_local)
                 setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-        bufferevent_setcb(connection->buffers, on_read, on_written, on_event, connection);
-        bufferevent_setwatermark(connection->buffers, EV_READ, 0,
-                                 config->header_bytes_most + config->body_bytes_most + 1);
-        return bufferevent_enable(connection->buffers, EV_READ | EV_WRITE) == 0;
+        bufferevent_setcb(connection->buffers, NULL, on_written, on_event, connection);
+        return event_add(connection->readable, NULL) == 0;
 }
 
 void http_accept(struct http *http, int fd, const struct http_peer *peer,
@@ -292,7 +333,7 @@ void http_accept(struct http *http, int fd, const struct http_peer *peer,
 
         if (!counted) {
                 free(connection);
-                close(fd);
+                http_close(http, fd, peer->is_local);
                 return;
         }
         connection->http = http;
@@ -300,11 +341,8 @@ void http_accept(struct http *http, int fd, const struct http_peer *peer,
         connection->counted = counted;
         if (!http_make_room(http, connection) || !prepare(connection, fd)) {
                 peers_leave(counted);
-                if (connection->buffers)
-                        bufferevent_free(connection->buffers);
-                else
-                        close(fd);
-                free(connection);
+                drop(connection);
+                http_close(http, fd, peer->is_local);
                 return;
         }
         let(connection, HTTP_IDLE, http->options.config->idle_timeout_ns);

@@ -37,7 +37,9 @@ enum http_phase {
 struct http_connection {
         TAILQ_ENTRY(http_connection) entry;
         struct http *http;
-        struct bufferevent *buffers;
+        struct bufferevent *buffers; /* writes; what is read has no descriptors: receive.h */
+        struct event *readable;
+        struct evbuffer *input;
         struct http_peer peer;
         struct peer *counted;
         enum http_phase phase;
@@ -74,6 +76,9 @@ struct http {
 };
 
 struct peers_rate http_rate(const struct http *http);
+
+/* http.c: closes what was accepted, or listened. */
+void http_close(struct http *http, int fd, bool is_local);
 
 /* http.c: whether there is room for this one more, which its peer counts already. */
 bool http_make_room(struct http *http, const struct http_connection *newcomer);

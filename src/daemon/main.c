@@ -26,6 +26,7 @@
 #include "daemon/runtime_lock.h"
 #include "daemon/runtime_place.h"
 #include "daemon/schedule/scheduler.h"
+#include "daemon/sink.h"
 #include "daemon/start_check.h"
 #include "daemon/tenant.h"
 #include "machine/installation.h"
@@ -47,6 +48,7 @@ static struct {
         struct installation own;
         struct store store;
         struct event_base *base;
+        struct sink *sink;
         struct database *database;
         struct node *node;
         struct tenants *tenants;
@@ -322,9 +324,9 @@ static int start_node(struct error *err)
 
 static int start_tenants(struct error *err)
 {
-        const struct tenants_options options = { .base = self.base,
-                                                 .node = self.node,
-                                                 .config = &self.config };
+        const struct tenants_options options = {
+                .base = self.base, .sink = self.sink, .node = self.node, .config = &self.config
+        };
 
         return tenants_start(&self.tenants, &options, err);
 }
@@ -391,9 +393,11 @@ static int start_http(struct error *err)
                 .config = &self.config,
                 .token = &self.token,
         };
-        struct http_options http = {
-                .base = self.base, .config = &self.config, .handler = api_handle, .done = api_done
-        };
+        struct http_options http = { .base = self.base,
+                                     .sink = self.sink,
+                                     .config = &self.config,
+                                     .handler = api_handle,
+                                     .done = api_done };
         char path[STORE_PATH_BYTES + sizeof(START_SOCKET_FILE)];
         int rc = api_start(&self.api, &api, err);
 
@@ -438,6 +442,8 @@ static int start(struct error *err)
                 return fail(err, -ENOMEM, "no event loop");
         rc = add_events(err);
         if (rc == 0)
+                rc = sink_start(&self.sink, self.base, err);
+        if (rc == 0)
                 rc = start_node(err);
         if (rc == 0)
                 rc = start_tenants(err);
@@ -454,6 +460,7 @@ static void end(void)
         api_stop(self.api);
         stop_scheduler();
         tenants_stop(self.tenants);
+        sink_stop(self.sink);
         node_close(self.node);
         for (unsigned i = 0; i < EVENTS; i++) {
                 if (self.events[i])

@@ -64,7 +64,7 @@ static void listener_close(struct tenant_listener *listener)
         if (listener->event)
                 event_free(listener->event);
         if (listener->fd >= 0)
-                close(listener->fd);
+                sink_close(listener->tenants->options.sink, listener->fd);
         if (listener->limits >= 0)
                 close(listener->limits);
         free(listener);
@@ -86,7 +86,7 @@ static void on_connect(evutil_socket_t listening, short what, void *context)
 {
         struct tenant_listener *listener = context;
 
-        for (unsigned i = 0; i < ACCEPTS; i++) {
+        for (unsigned i = 0; i < ACCEPTS && sink_takes(listener->tenants->options.sink); i++) {
                 int fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
                 if (fd >= 0)

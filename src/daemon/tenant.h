@@ -23,6 +23,7 @@
 
 #include "daemon/config.h"
 #include "daemon/node.h"
+#include "daemon/sink.h"
 #include "daemon/token.h"
 #include "proto/message.h"
 
@@ -30,6 +31,7 @@ struct tenants;
 
 struct tenants_options {
         struct event_base *base;
+        struct sink *sink;           /* borrowed */
         struct node *node;           /* borrowed */
         const struct config *config; /* borrowed; read anew at each use */
 };

@@ -21,6 +21,7 @@
 #include "common/scoped.h"
 #include "common/text.h"
 #include "daemon/descriptors.h"
+#include "daemon/receive.h"
 #include "daemon/tenant_parts.h"
 
 #define BUSY_MS 20u /* when to come again, where no rate says so */
@@ -54,7 +55,7 @@ void tenant_visit_end(struct tenant_visit *visit)
                 tenants->unread_count--;
         }
         event_free(visit->event);
-        close(visit->fd);
+        sink_close(tenants->options.sink, visit->fd);
         tenant_peer_end(&visit->peer);
         free(visit);
 }
@@ -339,10 +340,9 @@ static void end_silent(struct tenant_visit *visit)
 static bool hear(struct tenant_visit *visit)
 {
         char message[MESSAGE_MOST + 1];
-        /* Without room for descriptors: the kernel closes what a peer sends along. */
-        ssize_t got = recv(visit->fd, message, sizeof(message), MSG_DONTWAIT);
+        ssize_t got = receive_plain(visit->fd, message, sizeof(message));
 
-        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        if (got == -EAGAIN || got == -EINTR)
                 return false;
         if (got <= 0) {
                 end_silent(visit);
@@ -429,7 +429,7 @@ void tenant_visit_begin(struct tenant_listener *listener, int fd)
         struct tenant_visit *visit = make(listener, fd);
 
         if (!visit) {
-                close(fd);
+                sink_close(tenants->options.sink, fd);
                 return;
         }
         if (visit->counted->connections > config->join_session_connections_most)

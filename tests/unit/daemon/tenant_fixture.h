@@ -29,6 +29,7 @@
 static struct store store;
 static struct config config;
 static struct event_base *base;
+static struct sink *sink;
 static struct database *database;
 static struct node *node;
 static struct tenants *tenants;
@@ -47,7 +48,7 @@ static inline void turn(void)
 
 static inline void open_tenants(void)
 {
-        const struct tenants_options options = { base, node, &config };
+        const struct tenants_options options = { base, sink, node, &config };
         struct error err = { 0 };
 
         if (tenants_start(&tenants, &options, &err) < 0)
@@ -91,6 +92,8 @@ static inline int raise_stage(void **state)
         snprintf(path, sizeof(path), "%.64s/" DATABASE_FILE, store.path);
         config_init(&config);
         base = event_base_new();
+        if (sink_start(&sink, base, &err) < 0)
+                fail_msg("%s", err.text);
         if (database_open(path, true, &database, &err) < 0)
                 fail_msg("%s", err.text);
         options.base = base;
@@ -122,6 +125,7 @@ static inline int strike_stage(void **state)
         unsetenv("GPUSLICE_IPC_TOKEN");
         tenants_stop(tenants);
         tenants = NULL;
+        sink_stop(sink);
         node_close(node);
         database_close(database);
         event_base_free(base);

@@ -27,6 +27,7 @@
 #define SERVED_MOST (CONNECTIONS * PIPELINED + 16)
 
 static struct event_base *base;
+static struct sink *sink;
 static struct config config;
 static struct http *http;
 static int client[CALLERS];
@@ -54,15 +55,19 @@ static int begin(void **state)
 
         config_init(&config);
         base = event_base_new();
-        options.base = base;
         options.config = &config;
         clients = served_count = before_other = in_a_row = 0;
-        return base && http_start(&http, &options, &err) == 0 ? 0 : -1;
+        if (!base || sink_start(&sink, base, &err) < 0)
+                return -1;
+        options.base = base;
+        options.sink = sink;
+        return http_start(&http, &options, &err);
 }
 
 static int end(void **state)
 {
         http_stop(http);
+        sink_stop(sink);
         event_base_free(base);
         while (clients)
                 close(client[--clients]);
