@@ -29,7 +29,6 @@
 #include "daemon/tenant_parts.h"
 
 #define BACKLOG 512
-#define ACCEPTS 64u /* of one listener in a row: the others wait meanwhile */
 #define CLOCK_USEC 500000
 #define MISSING_BEATS 60u /* of the clock */
 #define SOCKET_NAME "socket"
@@ -59,6 +58,8 @@ static void listener_close(struct tenant_listener *listener)
                 visit = next;
         }
         tenant_forget_all(listener);
+        tenant_queue_remove(listener->tenants, &listener->accept);
+        peers_leave(listener->owner);
         LIST_REMOVE(listener, entry);
         listener->tenants->listener_count--;
         if (listener->event)
@@ -70,32 +71,50 @@ static void listener_close(struct tenant_listener *listener)
         free(listener);
 }
 
-/* Out of descriptors: those who wait would wake us again at once. on_clock() goes on. */
+/* Those who wait would wake us again at once. on_clock() goes on. */
 static void pause_listener(struct tenant_listener *listener)
+{
+        event_del(listener->event);
+        listener->is_paused = true;
+}
+
+static void tell_accept(const struct tenant_listener *listener)
 {
         static uint64_t told_ns;
         const int error = errno;
 
         if (log_due(&told_ns, clock_machine_ns()))
                 log_line(LOG_WARN, "session %s: accept: %s", listener->name, strerror(error));
-        event_del(listener->event);
-        listener->is_paused = true;
 }
 
-static void on_connect(evutil_socket_t listening, short what, void *context)
+/* One, and the next one when the queue comes here again. */
+static void accept_one(void *of)
+{
+        struct tenant_listener *listener = of;
+        int fd;
+
+        if (!sink_takes(listener->tenants->options.sink)) {
+                pause_listener(listener);
+                return;
+        }
+        fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+                tenant_visit_begin(listener, fd);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+                tell_accept(listener);
+                pause_listener(listener);
+                return;
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+                return;
+        }
+        tenant_queue_add(listener, &listener->accept);
+}
+
+static void on_connect(evutil_socket_t fd, short what, void *context)
 {
         struct tenant_listener *listener = context;
 
-        for (unsigned i = 0; i < ACCEPTS && sink_takes(listener->tenants->options.sink); i++) {
-                int fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-                if (fd >= 0)
-                        tenant_visit_begin(listener, fd);
-                else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-                        return pause_listener(listener);
-                else if (errno != EINTR && errno != ECONNABORTED)
-                        return;
-        }
+        tenant_queue_add(listener, &listener->accept);
 }
 
 /* Nobody but its owner can connect, from the first moment on: until it listens, nobody can. */
@@ -175,16 +194,29 @@ static bool has_room(struct tenants *tenants)
         return false;
 }
 
+static struct peer *enter_owner(struct tenants *tenants, uint32_t uid)
+{
+        const struct peer_key key = peers_user(uid);
+
+        return peers_enter(&tenants->owners, &key, &(struct peers_rate){ 0 }, clock_machine_ns());
+}
+
 static void listener_open(struct tenants *tenants, const struct sessions_one *session)
 {
         struct tenant_listener *listener = has_room(tenants) ? calloc(1, sizeof(*listener)) : NULL;
+        struct peer *owner = listener ? enter_owner(tenants, session->owner_uid) : NULL;
         struct error err = { 0 };
 
-        if (!listener)
+        if (!owner) {
+                free(listener);
                 return;
-        *listener = (struct tenant_listener){
-                .tenants = tenants, .owner_uid = session->owner_uid, .fd = -1, .limits = -1
-        };
+        }
+        *listener = (struct tenant_listener){ .tenants = tenants,
+                                              .owner_uid = session->owner_uid,
+                                              .owner = owner,
+                                              .accept = { .step = accept_one, .of = listener },
+                                              .fd = -1,
+                                              .limits = -1 };
         memcpy(listener->name, session->name, sizeof(listener->name));
         memcpy(listener->id, session->id, sizeof(listener->id));
         LIST_INIT(&listener->residents);
@@ -269,10 +301,12 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
 
         peers_tidy(&tenants->peers, &rate, clock_machine_ns());
         peers_tidy(&tenants->unread, &(struct peers_rate){ 0 }, clock_machine_ns());
+        peers_tidy(&tenants->owners, &(struct peers_rate){ 0 }, clock_machine_ns());
         LIST_FOREACH(listener, &tenants->listeners, entry)
         {
                 /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
-                if (listener->is_paused && event_add(listener->event, NULL) == 0)
+                if (listener->is_paused && sink_takes(tenants->options.sink) &&
+                    event_add(listener->event, NULL) == 0)
                         listener->is_paused = false;
         }
         if (++tenants->beats % MISSING_BEATS == 0)
@@ -351,9 +385,12 @@ int tenants_start(struct tenants **ret, const struct tenants_options *options, s
         tenants->options = *options;
         LIST_INIT(&tenants->peers);
         LIST_INIT(&tenants->unread);
+        LIST_INIT(&tenants->owners);
         LIST_INIT(&tenants->listeners);
         TAILQ_INIT(&tenants->visits);
         rc = tenants_reload(tenants, err);
+        if (rc == 0)
+                rc = tenant_queue_start(tenants, err);
         tenants->clock = event_new(options->base, -1, EV_PERSIST, on_clock, tenants);
         if (rc == 0 && (!tenants->clock || event_add(tenants->clock, &every) < 0))
                 rc = fail(err, -ENOMEM, "out of memory");
@@ -387,6 +424,8 @@ void tenants_stop(struct tenants *tenants)
                 event_free(tenants->clock);
         peers_free(&tenants->peers);
         peers_free(&tenants->unread);
+        peers_free(&tenants->owners);
+        tenant_queue_stop(tenants);
         token_wipe(&tenants->token);
         free(tenants);
 }

@@ -13,8 +13,9 @@
  * to free anything.
  *
  * What is bounded: connections in all and of each session (the oldest makes room), the time until
- * a HELLO, joins of a session a second, the processes that are watched. Whoever is slow, silent or
- * malicious ends their own connection. One thread.
+ * a HELLO, joins of a session a second, the processes that are watched, what is done in a turn of
+ * the event loop for all sessions together. Whoever is slow, silent or malicious ends their own
+ * connection. One thread.
  */
 #ifndef ALIQUOT_DAEMON_TENANT_H
 #define ALIQUOT_DAEMON_TENANT_H

@@ -2,9 +2,9 @@
 /*
  * What the files of the tenants share, and nobody else.
  *
- * tenant.c keeps a listener for each session; tenant_visit.c has one connection from beginning to
- * end; tenant_peer.c says who is on its other side and watches who joined; tenant_pages.c opens
- * what is handed out.
+ * tenant.c keeps a listener for each session; tenant_queue.c says whose turn it is; tenant_visit.c
+ * has one connection from beginning to end; tenant_peer.c says who is on its other side and watches
+ * who joined; tenant_pages.c opens what is handed out.
  */
 #ifndef ALIQUOT_DAEMON_TENANT_PARTS_H
 #define ALIQUOT_DAEMON_TENANT_PARTS_H
@@ -38,6 +38,14 @@ struct tenant_resident {
         char session[SESSIONS_NAME_BYTES];
 };
 
+/* Something to do for a session: it waits until the queue comes to it. */
+struct tenant_work {
+        struct fair_request queued;
+        struct peer *owner;
+        void (*step)(void *of); /* may end what it is for */
+        void *of;
+};
+
 struct tenant_listener {
         LIST_ENTRY(tenant_listener) entry;
         struct tenants *tenants;
@@ -45,12 +53,14 @@ struct tenant_listener {
         char name[SESSIONS_NAME_BYTES];
         uint8_t id[16];
         uint32_t owner_uid;
+        struct peer *owner; /* who shares the queue with other owners */
+        struct tenant_work accept;
         int fd;
         uint64_t device, inode; /* of the socket's name */
         int limits;             /* what is handed out, once it was; -1 */
         bool is_mounted;        /* through a read-only mount */
         uint32_t page_version;  /* of the pages that are handed out */
-        bool is_paused;         /* out of descriptors */
+        bool is_paused;         /* nothing can be accepted now */
         LIST_HEAD(tenant_residents, tenant_resident) residents;
 };
 
@@ -60,10 +70,16 @@ struct tenant_visit {
         struct tenants *tenants;
         struct tenant_listener *listener; /* NULL: the session is gone, and it has not read */
         struct event *event;
+        struct tenant_work message;
         struct peer *counted;
         struct peer *unread; /* whose welcomes this one is among; NULL: none was sent */
         struct tenant_peer peer;
         int fd;
+};
+
+struct tenant_queue {
+        struct event *event; /* a turn */
+        struct fair fair;
 };
 
 struct tenants {
@@ -71,6 +87,8 @@ struct tenants {
         struct token token;
         struct tenants_counts counts;
         struct peers peers;
+        struct peers owners; /* `connections`: the listeners of each */
+        struct tenant_queue queue;
         struct peers unread;   /* `connections`: the welcomes that each has not read */
         unsigned unread_count; /* of all */
         LIST_HEAD(tenant_listeners, tenant_listener) listeners;
@@ -82,6 +100,12 @@ struct tenants {
         bool is_full; /* of listeners, and that was said */
         bool is_in_flight_told;
 };
+
+/* tenant_queue.c: step() is called for it, once; what waits already is left. */
+int tenant_queue_start(struct tenants *tenants, struct error *err);
+void tenant_queue_stop(struct tenants *tenants);
+void tenant_queue_add(const struct tenant_listener *listener, struct tenant_work *work);
+void tenant_queue_remove(struct tenants *tenants, struct tenant_work *work);
 
 /* tenant_visit.c: takes the descriptor over. */
 void tenant_visit_begin(struct tenant_listener *listener, int fd);

@@ -55,6 +55,7 @@ void tenant_visit_end(struct tenant_visit *visit)
                 tenants->unread_count--;
         }
         event_free(visit->event);
+        tenant_queue_remove(tenants, &visit->message);
         sink_close(tenants->options.sink, visit->fd);
         tenant_peer_end(&visit->peer);
         free(visit);
@@ -135,6 +136,7 @@ static void look_again(struct tenant_visit *visit, short what)
 
 void tenant_visit_leave(struct tenant_visit *visit)
 {
+        tenant_queue_remove(visit->tenants, &visit->message);
         if (is_unread(visit))
                 visit->listener = NULL;
         else
@@ -342,6 +344,7 @@ static bool hear(struct tenant_visit *visit)
         char message[MESSAGE_MOST + 1];
         ssize_t got = receive_plain(visit->fd, message, sizeof(message));
 
+        tenant_queue_remove(visit->tenants, &visit->message);
         if (got == -EAGAIN || got == -EINTR)
                 return false;
         if (got <= 0) {
@@ -363,8 +366,15 @@ static void on_message(evutil_socket_t fd, short what, void *context)
 
         if (visit->unread)
                 look_again(visit, what);
-        else if (!hear(visit) && (what & EV_TIMEOUT))
+        else if (what & EV_READ)
+                tenant_queue_add(visit->listener, &visit->message);
+        else if (!hear(visit))
                 end_silent(visit);
+}
+
+static void hear_message(void *of)
+{
+        hear(of);
 }
 
 /* -- Who may say something -------------------------------------------------------------------- */
@@ -401,9 +411,11 @@ static struct tenant_visit *make(struct tenant_listener *listener, int fd)
                 free(visit);
                 return NULL;
         }
-        *visit = (struct tenant_visit){
-                .tenants = tenants, .listener = listener, .peer = visit->peer, .fd = fd
-        };
+        *visit = (struct tenant_visit){ .tenants = tenants,
+                                        .listener = listener,
+                                        .message = { .step = hear_message, .of = visit },
+                                        .peer = visit->peer,
+                                        .fd = fd };
         key = peers_session(listener->id);
         visit->counted = peers_enter(&tenants->peers, &key, &rate, clock_machine_ns());
         visit->event =

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A user who sends more requests than the daemon can serve at once keeps nobody waiting: peers are served by the time
-that their requests take. What counts is the order of the changes in the audit trail."""
+that their requests take. What counts is the order of the changes in the audit trail, or what was done before an answer."""
 import contextlib
 import os
 import signal
 
+from daemon import wait_for
 from tenant import holding, needs_root
 
 pytestmark = needs_root
@@ -12,6 +13,10 @@ pytestmark = needs_root
 CONNECTIONS = 120  # below http.max_peer_connections
 OF_EACH = 3
 HANDFUL = 5
+SOCKETS, KNOCKS = 50, 100
+HEARD_MOST = 64  # in a turn of the loop, src/daemon/tenant_queue.c
+REFUSED = "aliquot_joins_refused_total"
+TURNS = 6  # from a request that has arrived to its answer, at most
 
 
 @contextlib.contextmanager
@@ -53,3 +58,23 @@ def test_a_flood_of_changes_delays_others_by_a_handful_of_requests(served, tenan
     assert order.count("flood") == 1 + CONNECTIONS * OF_EACH
     assert order.index("neighbour") <= HANDFUL
     assert order.index("root") <= HANDFUL
+
+
+def refused(metrics):
+    """Joins that were, of the text of /metrics."""
+    return sum(float(line.rsplit(" ", 1)[1]) for line in metrics.splitlines() if line.startswith(REFUSED))
+
+
+def test_knocking_at_all_of_ones_sessions_delays_others_by_a_few_turns(served, tenant):
+    """However many sockets have connections that wait, a turn of the loop takes a bounded number of all together."""
+    daemon = served()
+    attacker = tenant(daemon)
+    for name in range(SOCKETS):
+        attacker.create(str(name), memory="4KiB")
+    with contextlib.ExitStack() as stack:
+        root = stack.enter_context(contextlib.closing(daemon.raw()))
+        with standing_still(daemon):
+            stack.enter_context(holding(attacker, "knock.py", daemon.sim.runtime / "sessions", SOCKETS, KNOCKS))
+            root.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert refused(b"".join(iter(lambda: root.recv(1 << 16), b"")).decode()) <= TURNS * HEARD_MOST
+        wait_for(lambda: refused(daemon.get("/metrics").text) == SOCKETS * KNOCKS)

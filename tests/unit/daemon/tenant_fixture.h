@@ -41,8 +41,10 @@ static int limits = -1, slots = -1;
 
 /* -- The stage -------------------------------------------------------------------------------- */
 
+/* What arrived is queued in one turn of the loop, and served in the next. */
 static inline void turn(void)
 {
+        event_base_loop(base, EVLOOP_NONBLOCK);
         event_base_loop(base, EVLOOP_NONBLOCK);
 }
 
@@ -64,18 +66,23 @@ static inline void step(const struct sessions_event *event)
                 fail_msg("%d %s", actions.answer, err.text);
 }
 
-static inline void create(const char *name)
+static inline void create_for(const char *name, uint32_t owner_uid)
 {
-        struct sessions_one session = { .id = { 1, (uint8_t)name[0] },
-                                        .owner_uid = geteuid(),
-                                        .weight = 100,
-                                        .share_count = 1 };
+        struct sessions_one session = {
+                .id = { 1 }, .owner_uid = owner_uid, .weight = 100, .share_count = 1
+        };
 
+        memcpy(session.id + 1, name, strlen(name));
         memcpy(session.share[0].uuid, gpu, sizeof(gpu));
-        session.share[0].memory_bytes = GIB;
+        session.share[0].memory_bytes = GIB / 16;
         text_put(session.name, sizeof(session.name), NULL, "%s", name);
         step(&(struct sessions_event){
                 .type = SESSIONS_CREATE, .name = session.name, .session = &session });
+}
+
+static inline void create(const char *name)
+{
+        create_for(name, geteuid());
 }
 
 static inline int raise_stage(void **state)

@@ -235,6 +235,92 @@ static void test_the_next_daemon_listens_again(void **state)
         assert_int_equal(join("a"), MESSAGE_WELCOME);
 }
 
+/* The oldest makes room: it is heard at once, and not again when its turn comes. */
+static void test_who_is_heard_before_its_turn_is_answered_once(void **state)
+{
+        char message[MESSAGE_MOST];
+        size_t bytes = message_write_hello(message, &(struct message_wish){ .command = "test" });
+        int first, second;
+
+        config.join_session_connections_most = 1;
+        first = connect_to("a");
+        turn();
+        assert_int_equal(send(first, message, bytes, MSG_NOSIGNAL), (ssize_t)bytes);
+        assert_int_equal(send(first, message, bytes, MSG_NOSIGNAL), (ssize_t)bytes);
+        second = connect_to("a");
+        turn();
+        turn();
+        assert_int_equal(tenants_counts(tenants)->joined, 1);
+        close(first);
+        close(second);
+}
+
+#define CROWD_UID 64001u
+#define STEPS_MOST 64u
+
+/* One who says nothing of use and is gone. */
+static void knock(const char *name)
+{
+        int fd = connect_to(name);
+
+        assert_true(fd >= 0);
+        assert_int_equal(send(fd, "x", 1, MSG_NOSIGNAL), 1);
+        close(fd);
+}
+
+static void knock_at_all(uint32_t owner_uid, unsigned sockets, unsigned knocks)
+{
+        char name[8];
+
+        config.join_rate_per_second = 0;
+        for (unsigned i = 0; i < sockets; i++) {
+                snprintf(name, sizeof(name), "s%u", i);
+                create_for(name, owner_uid);
+                for (unsigned j = 0; j < knocks; j++)
+                        knock(name);
+        }
+}
+
+static unsigned knocks_heard(void)
+{
+        return (unsigned)tenants_counts(tenants)->refused[MESSAGE_MALFORMED];
+}
+
+/* However many sockets are knocked at, the daemon comes back to its other work. */
+static void test_a_turn_of_the_loop_hears_a_bounded_number_for_all_sockets(void **state)
+{
+        const unsigned sockets = 8, knocks = 100;
+
+        knock_at_all(geteuid(), sockets, knocks);
+        for (unsigned before = 0; before < sockets * knocks; before = knocks_heard()) {
+                assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+                assert_in_range(knocks_heard(), before, before + STEPS_MOST);
+        }
+}
+
+/* All wait when the first is heard; the other owner's comes first or second, and not last. */
+static void test_who_knocks_at_many_sockets_delays_another_owner_by_a_few(void **state)
+{
+        char message[MESSAGE_MOST];
+        size_t bytes = message_write_hello(message, &(struct message_wish){ .command = "test" });
+        unsigned turns = 0;
+        int fd;
+
+        if (geteuid() != 0) {
+                print_message("only root can make a session for another user\n");
+                skip();
+        }
+        knock_at_all(CROWD_UID, 2 * STEPS_MOST, 2);
+        fd = connect_to("a");
+        assert_int_equal(send(fd, message, bytes, MSG_NOSIGNAL), (ssize_t)bytes);
+        while (!tenants_counts(tenants)->joined) {
+                turns += knocks_heard() > 0;
+                assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+        }
+        assert_in_range(turns, 0, 1);
+        close(fd);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -254,6 +340,9 @@ int main(void)
                 story(test_a_socket_comes_and_goes_with_its_session),
                 story(test_a_name_made_anew_is_another_socket),
                 story(test_the_next_daemon_listens_again),
+                story(test_who_is_heard_before_its_turn_is_answered_once),
+                story(test_a_turn_of_the_loop_hears_a_bounded_number_for_all_sockets),
+                story(test_who_knocks_at_many_sockets_delays_another_owner_by_a_few),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
