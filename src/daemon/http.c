@@ -22,7 +22,7 @@
 #include "daemon/http_parts.h"
 #include "daemon/turn.h"
 
-#define BACKLOG 512
+#define BACKLOG 512 /* a flood fills a longer queue too, and all in it wait longer */
 #define CLOCK_USEC 100000
 #define ACCEPTS 64u /* in one turn of the event loop: other events wait meanwhile */
 
