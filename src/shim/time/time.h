@@ -7,11 +7,11 @@
  * are known to be empty; that is what a session is billed (account.h). Nothing is asked of a
  * kernel: neither how long it takes nor when it ran.
  *
- * When a flight ends is known, cheapest first: by what the program itself waits for (stream_told());
- * by markers, events behind some submissions (window.h); by looks at streams whose marker has not
- * told (flight.h). A look that finds a stream empty believes it only if no thread could submit
- * meanwhile: it raises the device's epoch, which ends every credit, has all threads see that
- * (fence.h), and asks once more.
+ * When a flight ends is known, cheapest first: by what the program itself waits for
+ * (stream_told()); by markers, events behind some submissions (window.h); by looks at streams whose
+ * marker has not told (flight.h). A look that finds a stream empty believes it only if no thread
+ * could submit meanwhile: it raises the device's epoch, which ends every credit, has all threads
+ * see that (fence.h), and asks once more.
  *
  *      streams.c       streams of this process, and which of them have work
  *      park.c          streams that wait for somebody
