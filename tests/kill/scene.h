@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A victim is killed before each of its instructions, or each so many-th, and what is left of it is looked at.
+ * A victim is killed before each of its instructions, or before one of so many, and what is left of
+ * it is looked at.
  *
  *      points += scene_run(&stage, &scene, company);
  *      return scene_report(points);
