@@ -325,7 +325,8 @@ int api_start(struct api **ret, const struct api_options *options, struct error 
         api->started_ns = node_now_ns();
         api->subscribers = api_subscribers_new(api);
         api->texts = api_texts_new();
-        if (!api->subscribers || !api->texts) {
+        api->uses = api_uses_new();
+        if (!api->subscribers || !api->texts || !api->uses) {
                 api_stop(api);
                 return fail(err, -ENOMEM, "out of memory");
         }
@@ -344,5 +345,6 @@ void api_stop(struct api *api)
                 return;
         api_subscribers_free(api->subscribers);
         api_texts_free(api->texts);
+        api_uses_free(api->uses);
         free(api);
 }

@@ -26,6 +26,7 @@ enum api_class {
 
 struct api_subscribers;
 struct api_texts;
+struct api_uses;
 
 struct api {
         struct api_options options;
@@ -33,6 +34,7 @@ struct api {
         uint64_t started_ns;
         struct api_subscribers *subscribers;
         struct api_texts *texts;
+        struct api_uses *uses;
         uint64_t answers[API_CLASSES][API_STATUSES]; /* requests, by class and status */
 };
 
@@ -90,7 +92,26 @@ void api_put_session(struct json_text *out, const struct api *api,
                      const struct sessions_one *session);
 json_t *api_bytes(uint64_t value);
 json_t *api_view_device(const struct api *api, const struct card *card);
+/* NULL also: the daemon may not look now. */
 json_t *api_view_processes(const struct api *api, const struct sessions_one *session);
+
+/* -- api_use.c: what lives in a session -- */
+
+struct api_use {
+        uint8_t id[16]; /* of the session */
+        bool is_now;    /* else it is as of at_ns, since the daemon may not look now */
+        uint64_t at_ns; /* 0: nobody has looked yet */
+        unsigned count; /* of processes */
+        uint64_t used_bytes[SESSIONS_GPUS]; /* by share */
+};
+
+struct api_uses *api_uses_new(void);
+void api_uses_free(struct api_uses *uses);
+
+/* Valid until the next one is asked for. `seen`: the processes, if it is now, and always the
+ * ledger. */
+const struct api_use *api_use_of(const struct api *api, const struct sessions_one *session,
+                                 struct folder_use *seen);
 
 /* -- api_texts.c -- */
 

@@ -175,7 +175,15 @@ void api_get_session(struct api_call *call)
 void api_get_processes(struct api_call *call)
 {
         const struct sessions_one *session = api_find(call);
+        json_t *list;
 
-        if (session)
-                http_reply_json(call->exchange, 200, api_view_processes(call->api, session));
+        if (!session)
+                return;
+        list = api_view_processes(call->api, session);
+        if (list)
+                http_reply_json(call->exchange, 200, list);
+        else
+                api_refuse(call, 503, "unavailable", NULL,
+                           "the sessions of user %u were looked at a lot; ask again",
+                           session->owner_uid);
 }

@@ -131,10 +131,10 @@ static void put_driver(struct json_text *out, uint64_t driver_bytes, uint64_t le
 }
 
 static void put_share(struct json_text *out, const struct api *api,
-                      const struct sessions_one *session, const struct folder_use *use, unsigned at)
+                      const struct sessions_one *session, const struct api_use *use, unsigned at)
 {
         const struct sessions_share *share = &session->share[at];
-        uint64_t used_bytes = folder_used_bytes(use, share->uuid);
+        const uint64_t used_bytes = use->used_bytes[at];
         const struct card *card = card_of(api, share->uuid);
         char uuid[UUID_TEXT_BYTES];
 
@@ -169,16 +169,6 @@ static const char *id_text(const uint8_t id[16], char ret[33])
         return ret;
 }
 
-/* What lives in it, as far as it can be told. */
-static struct folder_use *use_of(const struct api *api, const struct sessions_one *session)
-{
-        static struct folder_use use;
-
-        if (folder_read(node_store(api->options.node), session, &use, NULL) < 0)
-                use.count = 0;
-        return &use;
-}
-
 /* As they were saved: api_body.c let nothing else in, and the database may have been edited. */
 static void put_labels(struct json_text *out, const struct sessions_one *session)
 {
@@ -193,7 +183,8 @@ static void put_labels(struct json_text *out, const struct sessions_one *session
 void api_put_session(struct json_text *out, const struct api *api,
                      const struct sessions_one *session)
 {
-        const struct folder_use *use = use_of(api, session);
+        static struct folder_use seen;
+        const struct api_use *use = api_use_of(api, session, &seen);
         char id[33];
 
         json_text_open(out, NULL, '{');
@@ -219,6 +210,8 @@ void api_put_session(struct json_text *out, const struct api *api,
         json_text_string(out, "context", session->is_context_free ? "free" : "charge");
         put_labels(out, session);
         json_text_whole(out, "processes", use->count);
+        if (!use->is_now)
+                put_time(out, "looked_at", use->at_ns);
         json_text_bool(out, "clamped", node_is_clamped(api->options.node, session));
         json_text_open(out, "devices", '[');
         for (unsigned i = 0; i < session->share_count; i++)
@@ -261,23 +254,28 @@ static void name_processes(const struct sessions_one *session, struct usage_proc
                            unsigned count)
 {
         static struct budget names = { .most_ns = NAMES_MOST_NS };
+        const struct budget_work work = { session->id, session->owner_uid };
         const uint64_t began_ns = clock_machine_ns();
-        const uint64_t most_ns = budget_begin(&names, session->id, began_ns);
+        const uint64_t most_ns = budget_begin(&names, &work, began_ns);
 
         names_find(list, count, most_ns);
         if (most_ns)
-                budget_end(&names, session->id, clock_machine_ns(), clock_machine_ns() - began_ns);
+                budget_end(&names, &work, clock_machine_ns(), clock_machine_ns() - began_ns);
 }
 
 json_t *api_view_processes(const struct api *api, const struct sessions_one *session)
 {
-        struct folder_use *use = use_of(api, session);
-        unsigned count = use->count < PROCESSES_MOST ? use->count : PROCESSES_MOST;
-        json_t *list = json_array();
+        static struct folder_use seen;
+        const struct api_use *use = api_use_of(api, session, &seen);
+        unsigned count = seen.count < PROCESSES_MOST ? seen.count : PROCESSES_MOST;
+        json_t *list;
 
-        name_processes(session, use->process, count);
+        if (!use->is_now)
+                return NULL;
+        list = json_array();
+        name_processes(session, seen.process, count);
         for (unsigned i = 0; i < count; i++)
-                json_array_append_new(list, view_process(api, session, use, &use->process[i]));
+                json_array_append_new(list, view_process(api, session, &seen, &seen.process[i]));
         return list;
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/budget.h"
 
-static uint32_t place_of(const uint8_t id[16])
+static const struct account_terms own = { BUDGET_OWN_SHARE, BUDGET_OWN_BURST_NS };
+
+static uint32_t place_of(const struct budget_work *work)
 {
-        return (uint32_t)(id[0] | id[1] << 8);
+        return (uint32_t)(work->id[0] | work->id[1] << 8);
 }
 
 static bool has_room(const struct budget *budget, uint64_t now_ns)
@@ -11,37 +13,46 @@ static bool has_room(const struct budget *budget, uint64_t now_ns)
         return budget->full_ns <= now_ns + BUDGET_SHARE * (BUDGET_BURST_NS - budget->most_ns);
 }
 
-uint64_t budget_begin(struct budget *budget, const uint8_t id[16], uint64_t now_ns)
+static void wait(struct budget *budget, uint32_t place, uint64_t now_ns)
 {
-        const uint32_t place = place_of(id);
         const bool is_anothers = now_ns < budget->turn_ns && budget->turn != place;
 
-        if (has_room(budget, now_ns) && !is_anothers) {
+        if (is_anothers)
+                return;
+        budget->turn = place;
+        budget->turn_ns = now_ns + BUDGET_TURN_NS;
+}
+
+uint64_t budget_begin(struct budget *budget, const struct budget_work *work, uint64_t now_ns)
+{
+        const uint32_t place = place_of(work);
+        const bool is_anothers = now_ns < budget->turn_ns && budget->turn != place;
+        uint64_t room_ns;
+
+        budget->is_own = !has_room(budget, now_ns) || is_anothers;
+        if (!budget->is_own) {
                 budget->turn_ns = 0;
                 return budget->most_ns;
         }
-        if (!budget->is_dear[place])
-                return BUDGET_CHEAP_NS;
-        if (now_ns >= budget->turn_ns) {
-                budget->turn = place;
-                budget->turn_ns = now_ns + BUDGET_TURN_NS;
-        } else if (!is_anothers) {
-                budget->turn_ns = now_ns + BUDGET_TURN_NS; /* it still waits */
-        }
+        room_ns =
+                accounts_room(accounts_find(&budget->accounts, work->owner, now_ns), &own, now_ns);
+        if (room_ns >= BUDGET_OWN_LEAST_NS)
+                return room_ns < budget->most_ns ? room_ns : budget->most_ns;
+        wait(budget, place, now_ns);
         return 0;
 }
 
-void budget_end(struct budget *budget, const uint8_t id[16], uint64_t now_ns, uint64_t used_ns)
+void budget_end(struct budget *budget, const struct budget_work *work, uint64_t now_ns,
+                uint64_t used_ns)
 {
-        const uint64_t empty_ns = now_ns + BUDGET_SHARE * BUDGET_BURST_NS;
+        struct account *account = accounts_find(&budget->accounts, work->owner, now_ns);
+        const uint64_t room_ns = accounts_room(account, &own, now_ns);
+        const uint64_t own_ns = used_ns < room_ns ? used_ns : room_ns;
 
-        budget->is_dear[place_of(id)] = used_ns > BUDGET_CHEAP_NS;
-        if (used_ns <= BUDGET_CHEAP_NS)
+        accounts_charge(account, &own, now_ns, budget->is_own ? used_ns : own_ns);
+        if (used_ns == own_ns)
                 return;
         if (budget->full_ns < now_ns)
                 budget->full_ns = now_ns;
-        budget->full_ns += BUDGET_SHARE * used_ns;
-        /* Work for those who were not dear before goes on when it is out: no debt grows of that. */
-        if (budget->full_ns > empty_ns)
-                budget->full_ns = empty_ns;
+        budget->full_ns += BUDGET_SHARE * (used_ns - own_ns);
 }

@@ -25,6 +25,7 @@
 #define OTHERS_GO_THROUGH 0711
 /* A walk takes as long as the tenant has mappings and descriptors, up to that. */
 #define SIGNALS_MOST_NS UINT64_C(100000000)
+#define LIVES_MOST_NS UINT64_C(5000000) /* what one probe is expected to take at most */
 
 _Static_assert(SESSIONS_NAME_BYTES == PAGE_NAME_BYTES && SESSIONS_GPUS == PAGE_DEVICES,
                "a session of the node fits its page, and its page it");
@@ -284,14 +285,24 @@ static int slots_of(const struct store_session *session, char *path, struct live
         return text_put(path, STORE_PATH_BYTES, err, "%s/slots", session->path);
 }
 
+/* One probe takes as long as there are locks on the file. */
+static struct budget lives = { .most_ns = LIVES_MOST_NS };
+
 int folder_is_live(const struct store *store, const struct sessions_one *session, struct error *err)
 {
+        const struct budget_work work = { session->id, session->owner_uid };
         struct store_session joined;
-        int rc = join(store, session, &joined, err);
+        uint64_t began_ns;
+        int rc;
 
+        if (!budget_begin(&lives, &work, clock_machine_ns()))
+                return fail(err, -EAGAIN, "session %s was looked at a lot", session->name);
+        rc = join(store, session, &joined, err);
         if (rc < 0)
                 return is_absent(rc) ? 0 : rc;
+        began_ns = clock_thread_ns();
         rc = store_is_live(&joined, err);
+        budget_end(&lives, &work, clock_machine_ns(), clock_thread_ns() - began_ns);
         store_close(&joined);
         return rc;
 }
@@ -305,19 +316,21 @@ static int read_part(int fd, void *to, size_t offset, size_t bytes, struct error
         return (size_t)got == bytes ? 0 : fail(err, -EPROTO, "slots was cut short");
 }
 
-/* A copy of what slots holds of those that were ever taken: no more than that is touched. */
-static int copy_slots(int fd, struct slots_page *ret, struct error *err)
+/* What stands before the slots: as much in every file, whatever its tenant does. */
+static int copy_head(int fd, struct slots_page *ret, struct error *err)
 {
         int rc = read_part(fd, ret, 0, offsetof(struct slots_page, slot), err);
-        uint32_t high;
 
-        if (rc == 0)
-                rc = page_check_slots(ret, sizeof(*ret), err);
-        if (rc < 0)
-                return rc;
-        high = ret->slots_high < PAGE_SLOTS ? ret->slots_high : PAGE_SLOTS;
-        rc = read_part(fd, ret, offsetof(struct slots_page, slot), high * sizeof(ret->slot[0]),
-                       err);
+        return rc < 0 ? rc : page_check_slots(ret, sizeof(*ret), err);
+}
+
+/* What slots holds of those that were ever taken: no more than that is touched. */
+static int copy_slots(int fd, struct slots_page *ret, struct error *err)
+{
+        const uint32_t high = ret->slots_high < PAGE_SLOTS ? ret->slots_high : PAGE_SLOTS;
+        int rc = read_part(fd, ret, offsetof(struct slots_page, slot), high * sizeof(ret->slot[0]),
+                           err);
+
         if (rc == 0)
                 rc = read_part(fd, ret, offsetof(struct slots_page, row),
                                high * sizeof(ret->row[0]), err);
@@ -332,58 +345,110 @@ static void name_rows(const struct sessions_one *session, struct folder_use *ret
                 memcpy(ret->uuid[i], session->share[i].uuid, sizeof(ret->uuid[i]));
 }
 
-/* Each probe walks all locks on the file, which its tenant places. */
+/* Each probe walks all locks on the file, which its tenant places, and its tenant says how many
+ * slots there are to read. */
 static struct budget listings = { .most_ns = USAGE_MOST_NS };
 
-static int list(const struct slots_page *slots, const struct sessions_one *session,
-                const struct liveness_file *file, struct folder_use *ret)
+/* Slots of one session that are looked at. */
+struct opened {
+        int fd;
+        const struct liveness_file *file;
+        struct slots_page *copy; /* with its head */
+};
+
+static int list_within(const struct opened *slots, uint64_t most_ns, struct folder_use *ret,
+                       struct error *err)
 {
+        const struct usage_look look = { slots->file, most_ns };
+        int rc = copy_slots(slots->fd, slots->copy, err);
+
+        if (rc < 0)
+                return rc;
+        rc = usage_list_within(slots->copy, &look, ret->process, PAGE_SLOTS);
+        return rc < 0 ? fail(err, rc, "locks of %s: %s", slots->file->path, strerror(-rc)) : rc;
+}
+
+static int list(const struct opened *slots, const struct sessions_one *session,
+                struct folder_use *ret, struct error *err)
+{
+        const struct budget_work work = { session->id, session->owner_uid };
+        const uint64_t most_ns = budget_begin(&listings, &work, clock_machine_ns());
         const uint64_t began_ns = clock_thread_ns();
-        const struct usage_look look = { file,
-                                         budget_begin(&listings, session->id, clock_machine_ns()) };
         int rc;
 
-        if (!look.most_ns)
-                return -EAGAIN;
-        rc = usage_list_within(slots, &look, ret->process, PAGE_SLOTS);
-        budget_end(&listings, session->id, clock_machine_ns(), clock_thread_ns() - began_ns);
-        return rc;
+        if (!most_ns)
+                return fail(err, -EAGAIN, "%s was looked at a lot", slots->file->path);
+        rc = list_within(slots, most_ns, ret, err);
+        budget_end(&listings, &work, clock_machine_ns(), clock_thread_ns() - began_ns);
+        return rc == -EOVERFLOW && most_ns < listings.most_ns ? -EAGAIN : rc;
+}
+
+/* 1: its slots are open, with their head copied. 0: it has none, or none was ever taken. `path` has
+ * STORE_PATH_BYTES. The folder was checked when it was made, and is only ours to write. */
+static int open_slots(const struct store *store, const struct sessions_one *session, char *path,
+                      struct opened *slots, struct error *err)
+{
+        int rc = text_put(path, STORE_PATH_BYTES, err, "%s/sessions/%s/slots", store->path,
+                          session->name);
+
+        if (rc < 0)
+                return rc;
+        slots->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (slots->fd < 0)
+                return errno == ENOENT ? 0 : fail(err, -errno, "%s: %m", path);
+        rc = copy_head(slots->fd, slots->copy, err);
+        if (rc < 0 || !slots->copy->slots_high)
+                return rc;
+        if (memcmp(slots->copy->session_id, session->id, sizeof(session->id)) != 0)
+                return fail(err, -EPROTO, "%s is another session's", path);
+        return 1;
 }
 
 /* Many sessions are asked about at once, and most have nobody in them: that takes one look at one
- * page. The folder was checked when it was made, and is only ours to write. */
+ * page. */
 int folder_read(const struct store *store, const struct sessions_one *session,
                 struct folder_use *ret, struct error *err)
 {
         static struct slots_page copy; /* untouched parts take no memory */
         char path[STORE_PATH_BYTES];
-        scoped_fd int fd = -1;
+        struct liveness_file file = { .path = path };
+        struct opened slots = { .fd = -1, .file = &file, .copy = &copy };
         struct stat st;
-        int rc = text_put(path, sizeof(path), err, "%s/sessions/%s/slots", store->path,
-                          session->name);
+        int rc;
 
-        if (rc < 0)
-                return rc;
         ret->count = 0;
         memset(ret->ledger, 0, sizeof(ret->ledger));
         name_rows(session, ret);
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        if (fd < 0)
-                return errno == ENOENT ? 0 : fail(err, -errno, "%s: %m", path);
-        if (fstat(fd, &st) < 0)
-                return fail(err, -errno, "%s: %m", path);
-        rc = copy_slots(fd, &copy, err);
-        if (rc < 0 || !copy.slots_high)
-                return rc;
-        memcpy(ret->ledger, copy.ledger, sizeof(ret->ledger));
-        if (memcmp(copy.session_id, session->id, sizeof(session->id)) != 0)
-                return fail(err, -EPROTO, "%s is another session's", path);
-        rc = list(&copy, session,
-                  &(struct liveness_file){ path, (uint64_t)st.st_dev, (uint64_t)st.st_ino }, ret);
-        if (rc < 0)
-                return fail(err, rc, "locks of %s: %s", path, strerror(-rc));
-        ret->count = (unsigned)rc;
-        return 0;
+        rc = open_slots(store, session, path, &slots, err);
+        if (rc == 1) {
+                memcpy(ret->ledger, copy.ledger, sizeof(ret->ledger));
+                rc = fstat(slots.fd, &st) < 0 ? fail(err, -errno, "%s: %m", path) : 0;
+                file.device = (uint64_t)st.st_dev;
+                file.inode = (uint64_t)st.st_ino;
+                if (rc == 0)
+                        rc = list(&slots, session, ret, err);
+        }
+        if (slots.fd >= 0)
+                close(slots.fd);
+        ret->count = rc > 0 ? (unsigned)rc : 0;
+        return rc < 0 ? rc : 0;
+}
+
+int folder_read_ledger(const struct store *store, const struct sessions_one *session,
+                       struct page_ledger ret[PAGE_DEVICES], struct error *err)
+{
+        static struct slots_page copy;
+        char path[STORE_PATH_BYTES];
+        struct opened slots = { .fd = -1, .copy = &copy };
+        int rc = open_slots(store, session, path, &slots, err);
+
+        if (slots.fd >= 0)
+                close(slots.fd);
+        if (rc == 1)
+                memcpy(ret, copy.ledger, sizeof(copy.ledger));
+        else
+                memset(ret, 0, sizeof(copy.ledger));
+        return rc < 0 ? rc : 0;
 }
 
 uint64_t folder_used_bytes(const struct folder_use *use, const uint8_t uuid[16])

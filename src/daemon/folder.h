@@ -63,13 +63,19 @@ int folder_can_signal(const struct store *store, const struct sessions_one *sess
 int folder_remove(const struct store *store, const struct sessions_one *session, struct error *err);
 
 /* 1: some process lives in it; 0: none does, or there is no such folder. Negative: it cannot be
- * told, so nobody may take it for empty. */
+ * told, so nobody may take it for empty. -EAGAIN: not now, as its owner's sessions were looked at a
+ * lot (budget.h). */
 int folder_is_live(const struct store *store, const struct sessions_one *session,
                    struct error *err);
 
-/* Who lives in it and holds what. `ret` is large: static, or on the heap. */
+/* Who lives in it and holds what. `ret` is large: static, or on the heap. -EAGAIN: as above, and
+ * then ret->ledger is filled in all the same. */
 int folder_read(const struct store *store, const struct sessions_one *session,
                 struct folder_use *ret, struct error *err);
+
+/* What its ledger says alone, which takes as long for each session. */
+int folder_read_ledger(const struct store *store, const struct sessions_one *session,
+                       struct page_ledger ret[PAGE_DEVICES], struct error *err);
 
 /* What all processes hold of a GPU. */
 uint64_t folder_used_bytes(const struct folder_use *use, const uint8_t uuid[16]);

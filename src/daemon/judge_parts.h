@@ -82,7 +82,7 @@ struct look {
 
 /* node_told.c: counts what a session's ledgers have counted since they were read last. */
 void told_add(struct node *node, struct seen_session *seen, const struct sessions_one *session,
-              const struct folder_use *use);
+              const struct page_ledger ledger[PAGE_DEVICES]);
 
 /* node_judge.c: NULL: out of memory. */
 struct seen_session *judge_seen(struct node *node, const struct sessions_one *session);

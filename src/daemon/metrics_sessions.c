@@ -95,14 +95,19 @@ static void note_time(double values[PROCESSES], const struct api *api,
         values[LEASES] = (double)had.leases;
 }
 
+/* What is told of one session's files. */
+struct seen {
+        const struct api_use *use;
+        const struct page_ledger *ledger;
+};
+
 /* A session's own name needs no escapes: settings_check_name(). */
 static void put_share(FILE *const out[METRICS], const struct api *api,
-                      const struct sessions_one *session, const struct folder_use *use,
-                      unsigned share)
+                      const struct sessions_one *session, const struct seen *seen, unsigned share)
 {
         const uint8_t *uuid = session->share[share].uuid;
-        const struct page_ledger *ledger = &use->ledger[share];
-        uint64_t used = folder_used_bytes(use, uuid);
+        const struct page_ledger *ledger = &seen->ledger[share];
+        const uint64_t used = seen->use->used_bytes[share];
         uint64_t driver = node_driver_bytes(api->options.node, session, uuid);
         bool has_driver = driver != SAMPLE_NONE;
         double values[PROCESSES] = {
@@ -135,15 +140,12 @@ static void put_session(FILE *const out[METRICS], const struct api *api,
                         const struct sessions_one *session)
 {
         static struct folder_use use;
+        const struct seen seen = { api_use_of(api, session, &use), use.ledger };
 
-        if (folder_read(node_store(api->options.node), session, &use, NULL) < 0) {
-                use.count = 0;
-                memset(use.ledger, 0, sizeof(use.ledger));
-        }
         for (unsigned i = 0; i < session->share_count; i++)
-                put_share(out, api, session, &use, i);
+                put_share(out, api, session, &seen, i);
         fprintf(out[PROCESSES], "%s{session=\"%s\"} %u\n", metrics[PROCESSES].name, session->name,
-                use.count);
+                seen.use->count);
 }
 
 /* Series of one metric stand together, so each is written apart and then all after each other. */

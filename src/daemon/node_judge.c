@@ -163,6 +163,13 @@ static int share_of(const struct sessions_one *session, const uint8_t uuid[16])
         return NOBODY;
 }
 
+/* A session whose processes are seen. */
+struct seeing {
+        const struct sessions_one *session;
+        const struct folder_use *use;
+        bool is_listed; /* else what each of its slots says is not known at this look */
+};
+
 /* What a session's processes hold of a device, together. */
 struct sum {
         uint32_t processes;
@@ -170,9 +177,11 @@ struct sum {
         uint64_t held_bytes;
 };
 
-static void see_process(const struct look *look, const struct sessions_one *session,
-                        const struct folder_use *use, unsigned at, struct sum *sums)
+static void see_process(const struct look *look, const struct seeing *seeing, unsigned at,
+                        struct sum *sums)
 {
+        const struct sessions_one *session = seeing->session;
+        const struct folder_use *use = seeing->use;
         const struct sample_process *process = &look->at->sample.process[at];
         const struct identity *who = nvml_look_who(look->at, process->pid);
         const struct sample_device *device = &look->at->sample.device[process->device];
@@ -190,7 +199,8 @@ static void see_process(const struct look *look, const struct sessions_one *sess
         if (process->bytes == SAMPLE_NONE)
                 return;
         memcpy(sight.session, session->id, sizeof(sight.session));
-        sum->is_accused |= watch_see(&look->node->judge->watch, &look->policy, &sight);
+        if (seeing->is_listed)
+                sum->is_accused |= watch_see(&look->node->judge->watch, &look->policy, &sight);
         sum->processes++;
         sum->held_bytes += process->bytes;
 }
@@ -230,11 +240,12 @@ static void see_sum(const struct look *look, const struct sessions_one *session,
 /* Resource errors of the daemon are not evidence against a session. */
 static bool is_our_want(int rc)
 {
-        return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -EAGAIN;
+        return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
 }
 
 /* Those of one session: order[from..end). A session that is beyond suspicion waits for a whole
- * look. */
+ * look. Its ledger is read at each look, so what its processes hold together is always compared;
+ * what each slot says is not where its owner's sessions take too long to list. */
 static void see_session(const struct look *look, unsigned from, unsigned end)
 {
         static struct folder_use use;
@@ -242,23 +253,23 @@ static void see_session(const struct look *look, unsigned from, unsigned end)
         unsigned place = (unsigned)look->holding[look->order[from]].place;
         const struct sessions_one *session = &node->sessions->session[place];
         struct seen_session *seen = judge_seen(node, session);
+        struct seeing seeing = { .session = session, .use = &use };
         struct sum sums[SETTINGS_GPUS] = { 0 };
         int rc;
 
         if (!seen || (!look->is_whole && !watch_knows(&node->judge->watch, 0, session->id)))
                 return;
         rc = folder_read(&node->store, session, &use, NULL);
+        seeing.is_listed = rc != -EAGAIN;
         if (is_our_want(rc))
                 return;
         /* What cannot be read explains nothing. */
-        if (rc < 0) {
+        if (rc < 0 && seeing.is_listed)
                 memset(use.ledger, 0, sizeof(use.ledger));
-                use.count = 0;
-        } else {
-                told_add(node, seen, session, &use);
-        }
+        else
+                told_add(node, seen, session, use.ledger);
         for (unsigned i = from; i < end; i++)
-                see_process(look, session, &use, look->order[i], sums);
+                see_process(look, &seeing, look->order[i], sums);
         if (look->is_whole) {
                 memset(seen->driver_bytes, 0, sizeof(seen->driver_bytes));
                 seen->whole = node->judge->whole;

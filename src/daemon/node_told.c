@@ -20,12 +20,12 @@ static void add(uint64_t *sum, uint64_t before, uint64_t now)
 }
 
 void told_add(struct node *node, struct seen_session *seen, const struct sessions_one *session,
-              const struct folder_use *use)
+              const struct page_ledger ledger[PAGE_DEVICES])
 {
         struct node_counts *counts = &node->counts;
 
         for (unsigned i = 0; i < session->share_count; i++) {
-                const struct page_ledger *before = &seen->told[i], *now = &use->ledger[i];
+                const struct page_ledger *before = &seen->told[i], *now = &ledger[i];
 
                 if (!seen->is_restored) {
                         add(&counts->refused_charges, before->refused, now->refused);
@@ -41,9 +41,9 @@ void told_add(struct node *node, struct seen_session *seen, const struct session
 
 void told_farewell(struct node *node, const struct sessions_one *session)
 {
-        static struct folder_use use;
+        struct page_ledger ledger[PAGE_DEVICES];
         struct seen_session *seen = judge_seen(node, session);
 
-        if (seen && folder_read(&node->store, session, &use, NULL) == 0)
-                told_add(node, seen, session, &use);
+        if (seen && folder_read_ledger(&node->store, session, ledger, NULL) == 0)
+                told_add(node, seen, session, ledger);
 }

@@ -10,6 +10,7 @@ Requests go over the Unix socket unless a port was asked for (tcp=True).
 """
 import http.client
 import json
+import os
 import pathlib
 import signal
 import socket
@@ -96,6 +97,11 @@ class Daemon:
 
     def said(self):
         return self.log.read_text(errors="replace")
+
+    def seconds(self):
+        """Processor time that it has used."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rsplit(")")[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def reads(self):
         """How often it has read a file, by the kernel's count."""

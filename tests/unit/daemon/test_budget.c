@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The budget for work that tenants lengthen: its sum is bounded however many ask, and cheap work
- * of others goes on. Time is the test's.
+ * The budget for work that tenants lengthen: its sum is bounded however many ask and however short
+ * each piece is, and short work of others goes on. Time is the test's.
  */
 #include "daemon/budget.h"
 
@@ -13,7 +13,9 @@
 
 #define SECOND UINT64_C(1000000000)
 #define MOST UINT64_C(50000000)
-#define HOSTILE 5000u
+#define MILLI UINT64_C(1000000)
+#define SESSIONS_EACH 500u
+#define SESSIONS_MANY 4000u
 
 static struct budget budget;
 static uint64_t now_ns;
@@ -26,73 +28,112 @@ static int begin(void **state)
         return 0;
 }
 
-/* Work that takes what it may, and at least this much. Returns what it took. */
-static uint64_t work(unsigned who, uint64_t least_ns)
+/* Sessions of one number each; each owner has SESSIONS_EACH of them. */
+static struct budget_work work_of(unsigned session)
 {
-        const uint8_t id[16] = { (uint8_t)who, (uint8_t)(who >> 8) };
-        uint64_t most_ns = budget_begin(&budget, id, now_ns);
+        static uint8_t id[16];
+
+        id[0] = (uint8_t)session;
+        id[1] = (uint8_t)(session >> 8);
+        return (struct budget_work){ id, 1000 + session / SESSIONS_EACH };
+}
+
+/* Work that takes what it may, and at least this much. Returns what it took. */
+static uint64_t work(unsigned session, uint64_t least_ns)
+{
+        const struct budget_work work = work_of(session);
+        uint64_t most_ns = budget_begin(&budget, &work, now_ns);
         uint64_t used_ns = most_ns > least_ns ? most_ns : least_ns;
 
         if (!most_ns)
                 return 0;
         now_ns += used_ns;
-        budget_end(&budget, id, now_ns, used_ns);
+        budget_end(&budget, &work, now_ns, used_ns);
         return used_ns;
 }
 
-static uint64_t cheap_work(unsigned who)
+/* Work that takes this long. Returns whether it was granted. */
+static bool short_work(unsigned session, uint64_t used_ns)
 {
-        const uint8_t id[16] = { (uint8_t)who, (uint8_t)(who >> 8) };
-        uint64_t most_ns = budget_begin(&budget, id, now_ns);
+        const struct budget_work work = work_of(session);
 
-        if (most_ns)
-                budget_end(&budget, id, now_ns, BUDGET_CHEAP_NS / 2);
-        return most_ns;
+        if (!budget_begin(&budget, &work, now_ns))
+                return false;
+        now_ns += used_ns;
+        budget_end(&budget, &work, now_ns, used_ns);
+        return true;
 }
 
-static void use_up(unsigned who)
+/* Of as many sessions as there are, each asked once in turn, at one instant. */
+static uint64_t round_of(unsigned sessions, uint64_t each_ns)
 {
-        while (work(who, BUDGET_CHEAP_NS + 1))
+        uint64_t sum_ns = 0;
+
+        for (unsigned i = 0; i < sessions; i++)
+                sum_ns += short_work(i, each_ns) ? each_ns : 0;
+        return sum_ns;
+}
+
+static void use_up(unsigned session)
+{
+        while (work(session, 0))
                 continue;
 }
 
-/* Also those who are not known yet to be dear: each of them is so once. */
-static void however_many_are_dear_the_sum_is_bounded(void **state)
-{
-        uint64_t used_ns = 0, first_ns, began_ns;
+/* -- Stories ----------------------------------------------------------------------------------- */
 
-        for (unsigned i = 0; i < HOSTILE; i++)
-                work(i, 4 * BUDGET_CHEAP_NS);
-        began_ns = now_ns;
-        for (unsigned i = 0; now_ns - began_ns < 100 * SECOND; i++) {
-                first_ns = work(i % HOSTILE, 4 * BUDGET_CHEAP_NS);
-                used_ns += first_ns;
-                now_ns += first_ns ? 0 : SECOND / 10000;
+static void however_many_ask_the_sum_is_bounded(void **state)
+{
+        const unsigned owners = SESSIONS_MANY / SESSIONS_EACH;
+        uint64_t used_ns = 0, began_ns = now_ns;
+
+        while (now_ns - began_ns < 100 * SECOND) {
+                used_ns += round_of(SESSIONS_MANY, MILLI);
+                now_ns += SECOND / 100;
         }
-        assert_true(used_ns <= (now_ns - began_ns) / BUDGET_SHARE + BUDGET_BURST_NS);
         assert_true(used_ns >= MOST);
+        assert_true(used_ns <= (now_ns - began_ns) / BUDGET_SHARE + BUDGET_BURST_NS + MILLI +
+                                       owners * ((now_ns - began_ns) / BUDGET_OWN_SHARE +
+                                                 BUDGET_OWN_BURST_NS + MILLI));
 }
 
-static void cheap_work_goes_on_when_the_budget_is_out(void **state)
+/* A list of all sessions of one owner: each look is short, and there are many. */
+static void many_short_pieces_of_one_owner_are_bounded_together(void **state)
+{
+        uint64_t sum_ns = 0;
+
+        for (unsigned i = 0; i < SESSIONS_EACH; i++)
+                sum_ns += short_work(i, 2 * MILLI) ? 2 * MILLI : 0;
+        assert_in_range(sum_ns, MOST, BUDGET_BURST_NS + BUDGET_OWN_BURST_NS + 2 * MILLI);
+}
+
+static void an_owner_with_short_work_is_served_when_the_budget_is_out(void **state)
 {
         use_up(1);
-        for (unsigned i = 0; i < 1000; i++)
-                assert_true(cheap_work(2) >= BUDGET_CHEAP_NS);
-        assert_int_equal(work(1, 0), 0);
+        for (unsigned i = 0; i < 1000; i++) {
+                use_up(1);
+                assert_true(short_work(SESSIONS_EACH, MILLI / 100));
+                now_ns += SECOND / 100;
+        }
 }
 
-/* It may be as dear as the others: however many come anew, each has little. */
-static void who_is_not_known_yet_has_little_when_the_budget_is_out(void **state)
+static void what_is_an_owners_own_is_no_more_for_many_sessions(void **state)
 {
-        use_up(1);
-        for (unsigned i = 2; i < HOSTILE; i++)
-                assert_int_equal(cheap_work(i), BUDGET_CHEAP_NS);
+        use_up(SESSIONS_MANY);
+        assert_in_range(round_of(SESSIONS_EACH, MILLI / 10), BUDGET_OWN_BURST_NS / 2,
+                        BUDGET_OWN_BURST_NS + MILLI);
 }
 
-static void cheap_work_is_not_charged(void **state)
+/* One step cannot be cut short: a walk of the kernel over all locks on a file. */
+static void what_took_too_long_is_owed(void **state)
 {
-        for (unsigned i = 0; i < 100000; i++)
-                assert_int_equal(cheap_work(2), MOST);
+        use_up(SESSIONS_MANY);
+        assert_true(short_work(1, SECOND / 2));
+        for (unsigned i = 0; i < 100; i++) {
+                use_up(SESSIONS_MANY);
+                assert_false(short_work(1, SECOND / 2));
+                now_ns += SECOND / 10;
+        }
 }
 
 /* As with a signal that each second is tried again, of the sessions always in the same order. */
@@ -131,11 +172,12 @@ static void after_a_rest_there_is_one_burst_and_no_more(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup(however_many_are_dear_the_sum_is_bounded, begin),
-                cmocka_unit_test_setup(cheap_work_goes_on_when_the_budget_is_out, begin),
-                cmocka_unit_test_setup(who_is_not_known_yet_has_little_when_the_budget_is_out,
+                cmocka_unit_test_setup(however_many_ask_the_sum_is_bounded, begin),
+                cmocka_unit_test_setup(many_short_pieces_of_one_owner_are_bounded_together, begin),
+                cmocka_unit_test_setup(an_owner_with_short_work_is_served_when_the_budget_is_out,
                                        begin),
-                cmocka_unit_test_setup(cheap_work_is_not_charged, begin),
+                cmocka_unit_test_setup(what_is_an_owners_own_is_no_more_for_many_sessions, begin),
+                cmocka_unit_test_setup(what_took_too_long_is_owed, begin),
                 cmocka_unit_test_setup(who_waits_has_its_turn, begin),
                 cmocka_unit_test_setup(who_waits_no_longer_keeps_nobody_waiting, begin),
                 cmocka_unit_test_setup(after_a_rest_there_is_one_burst_and_no_more, begin),
