@@ -323,21 +323,13 @@ void node_note_empty(struct node *node, const char *name)
         step_quietly(node, &event);
 }
 
-static void look_after(struct node *node, const struct sessions_one *session)
+void node_look_after(struct node *node, const struct sessions_one *session)
 {
         char name[SESSIONS_NAME_BYTES];
 
         memcpy(name, session->name, sizeof(name));
         if (failed_is_over(node, session))
                 node_note_empty(node, name);
-}
-
-void node_look(struct node *node, const char *name)
-{
-        const struct sessions_one *session = sessions_find(node->sessions, name);
-
-        if (session && session->state != SESSIONS_OPEN)
-                look_after(node, session);
 }
 
 static void count(struct node *node, const struct sessions_event *event,
@@ -399,7 +391,7 @@ int node_step(struct node *node, const struct sessions_event *event, const char 
         else
                 count(node, event, ret);
         if (rc == 0 && work.must_look && session)
-                look_after(node, session);
+                node_look_after(node, session);
         node_arm(node);
         return rc;
 }

@@ -83,7 +83,8 @@ void node_leave_folders(struct node *node, void *context);
 struct scheduler;
 void node_use_scheduler(struct node *node, struct scheduler *scheduler);
 
-/* Some process of this session may be gone: one that ends is looked at now, not at its turn. */
+/* Some process of this session may be gone: one that ends is looked at soon, not at its turn; once,
+ * however many processes go together. */
 void node_look(struct node *node, const char *name);
 
 /* Answers and losses since the start. */

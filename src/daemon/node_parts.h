@@ -32,6 +32,7 @@ struct node {
                                           */
         uint64_t left_ns[SESSIONS_MOST]; /* by place: clock_machine_ns() when it was seen to end and
                                             without a lock; 0: not yet */
+        bool must_look[SESSIONS_MOST];   /* by place: node_look() was asked for */
         unsigned oversized[SESSIONS_MOST]; /* by place: how often trim.h found it so */
         uint64_t steps;
         node_listener *listener;
@@ -58,6 +59,7 @@ struct node {
         int clock;             /* timerfd of the wall clock */
         struct event *due;     /* on the clock */
         struct event *looking; /* at sessions that end */
+        struct event *soon;    /* at those that node_look() was asked for */
         struct event *rounds;  /* at everything else, slowly */
         struct event *placing; /* at whether the database is in its place */
         struct hunts *hunts;
@@ -100,6 +102,8 @@ bool failed_is_over(struct node *node, const struct sessions_one *session);
 /* Writes a session's limits, or that it is clamped. */
 int node_limit(struct node *node, const struct sessions_one *session, struct error *err);
 void node_note_empty(struct node *node, const char *name);
+/* One that ends: it goes if it is over. */
+void node_look_after(struct node *node, const struct sessions_one *session);
 
 /* node_watch.c */
 int node_watch_start(struct node *node, struct error *err);

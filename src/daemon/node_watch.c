@@ -51,6 +51,11 @@ static void on_due(evutil_socket_t fd, short what, void *context)
 
 /* -- Who lives -------------------------------------------------------------------------------- */
 
+static bool is_ending(const struct sessions_one *one)
+{
+        return one->state == SESSIONS_ENDING || one->state == SESSIONS_KILLING;
+}
+
 static void on_looking(evutil_socket_t fd, short what, void *context)
 {
         struct node *node = context;
@@ -60,16 +65,51 @@ static void on_looking(evutil_socket_t fd, short what, void *context)
 
         for (unsigned i = 0; i < all->entries && seen < LOOKS; i++) {
                 const struct sessions_one *one = &all->session[(from + i) % all->entries];
-                char name[SESSIONS_NAME_BYTES];
 
-                if (one->state != SESSIONS_ENDING && one->state != SESSIONS_KILLING)
+                if (!is_ending(one))
                         continue;
                 if (seen++ && clock_machine_ns() >= until_ns)
                         break;
                 node->look_from = (unsigned)(one - all->session) + 1;
-                memcpy(name, one->name, sizeof(name));
-                if (failed_is_over(node, one))
-                        node_note_empty(node, name);
+                node_look_after(node, one);
+        }
+}
+
+static void order_soon(struct node *node)
+{
+        static const struct timeval now = { 0 };
+
+        if (!event_pending(node->soon, EV_TIMEOUT, NULL))
+                event_add(node->soon, &now);
+}
+
+void node_look(struct node *node, const char *name)
+{
+        const struct sessions_one *session = sessions_find(node->sessions, name);
+
+        if (!session || !is_ending(session))
+                return;
+        node->must_look[session - node->sessions->session] = true;
+        order_soon(node);
+}
+
+static void on_soon(evutil_socket_t fd, short what, void *context)
+{
+        struct node *node = context;
+        const struct sessions *all = node->sessions;
+        const uint64_t until_ns = clock_machine_ns() + NODE_TURN_NS;
+        unsigned seen = 0;
+
+        for (unsigned i = 0; i < all->entries; i++) {
+                if (!node->must_look[i])
+                        continue;
+                if (seen++ && clock_machine_ns() >= until_ns) {
+                        order_soon(node);
+                        return;
+                }
+                node->must_look[i] = false;
+                if (is_ending(&all->session[i]))
+                        node_look_after(node, &all->session[i]);
         }
 }
 
@@ -128,13 +168,14 @@ int node_watch_start(struct node *node, struct error *err)
                 return fail(err, -errno, "a timer: %m");
         node->due = event_new(node->base, node->clock, EV_READ | EV_PERSIST, on_due, node);
         node->looking = event_new(node->base, -1, EV_PERSIST, on_looking, node);
+        node->soon = event_new(node->base, -1, 0, on_soon, node);
         node->rounds = event_new(node->base, -1, EV_PERSIST, on_round, node);
         node->placing = event_new(node->base, -1, EV_PERSIST, on_placing, node);
         node->hunts = hunts_new(node->sessions, &node->store);
         node->hunting = event_new(node->base, -1, 0, on_hunting, node);
         if (trim_start(node) < 0 || !node->hunts || !node->hunting || !node->due ||
-            !node->looking || !node->rounds || !node->placing || event_add(node->due, NULL) < 0 ||
-            event_add(node->looking, &look_every) < 0 ||
+            !node->looking || !node->soon || !node->rounds || !node->placing ||
+            event_add(node->due, NULL) < 0 || event_add(node->looking, &look_every) < 0 ||
             event_add(node->rounds, &round_every) < 0 || event_add(node->placing, &place_every) < 0)
                 return fail(err, -ENOMEM, "out of memory");
         return 0;
@@ -142,8 +183,8 @@ int node_watch_start(struct node *node, struct error *err)
 
 void node_watch_stop(struct node *node)
 {
-        struct event *events[] = { node->due, node->looking, node->rounds, node->placing,
-                                   node->hunting };
+        struct event *events[] = { node->due,    node->looking, node->soon,
+                                   node->rounds, node->placing, node->hunting };
 
         for (unsigned i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
                 if (events[i])

@@ -5,12 +5,14 @@ import sys
 import time
 
 from daemon import wait_for
-from tenant import needs_root
+from tenant import holding, needs_root
 
 pytestmark = needs_root
 
 MANY = 400
+REST_SECONDS = 4  # after which the daemon owes nothing for what it looked at
 TTL_SECONDS = 20
+MANY_EACH = f"[admission]\nsessions_per_owner = {MANY}\n"
 
 
 def start_ends(attacker, daemon, must_hold):
@@ -24,7 +26,7 @@ def start_ends(attacker, daemon, must_hold):
 
 def test_sessions_that_end_at_one_instant_are_ended_a_few_at_a_time(served, tenant):
     """A request that comes at that instant is answered before most of them are gone."""
-    daemon = served()
+    daemon = served(MANY_EACH)
     program = start_ends(tenant(daemon), daemon, False)
     connection = daemon.connection()
     connection.request("GET", "/healthz")
@@ -43,7 +45,7 @@ def test_sessions_that_end_at_one_instant_are_ended_a_few_at_a_time(served, tena
 
 def test_sessions_that_cannot_be_ended_are_tried_more_and_more_seldom(served, tenant, neighbour):
     """Nobody can be found who holds their locks, and looking takes long: there are many processes."""
-    daemon = served()
+    daemon = served(MANY_EACH)
     attacker, other = tenant(daemon), neighbour(daemon)
     crowd = attacker.start(["/bin/sh", "-c", "for i in $(seq 200); do sleep 1000 & done; echo ready; wait"],
                            preload=False)
@@ -55,6 +57,25 @@ def test_sessions_that_cannot_be_ended_are_tried_more_and_more_seldom(served, te
     assert program.poll() is None
     crowd.kill()
     program.kill()
+
+
+def test_programs_that_die_together_are_looked_after_once(served, tenant):
+    """A look at the session takes long, for the locks on its `slots`; hundreds of its programs end at one instant."""
+    daemon = served()
+    attacker = tenant(daemon)
+    attacker.create("theirs", memory="1MiB")
+    with holding(attacker, "die_together.py", attacker.folder("theirs"), 400, 20000) as program:
+        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=false").status in (202, 409)
+        assert attacker.ask("PATCH", "/v1/sessions/theirs", '{"ttl":"100ms"}').status == 200
+        wait_for(lambda: daemon.session("theirs")["state"] != "open", daemon.said)
+        time.sleep(REST_SECONDS)
+        before = daemon.seconds()
+        program.stdin.write("\n")
+        program.stdin.flush()
+        assert program.stdout.readline() == "dead\n"
+        assert daemon.get("/healthz").status == 200
+        time.sleep(1)
+        assert daemon.seconds() - before < 0.4, "one look for each that died"
 
 
 def test_mappings_that_take_long_to_read_do_not_keep_the_daemon_from_looking(served, tenant, neighbour):
