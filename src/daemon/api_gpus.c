@@ -40,21 +40,23 @@ static void add_watts(json_t *view, const char *name, int64_t milliwatts)
                 json_object_set_new(view, name, json_real((double)milliwatts / 1000));
 }
 
-/* Those of no session, and all. */
+/* Those of no session, of these the ones of which nobody knows yet whose they are, and all. */
 static void add_processes(const struct api *api, const struct nvml_look *look, unsigned device,
                           json_t *view)
 {
         const struct node *node = api->options.node;
-        unsigned count = 0, strangers = 0;
+        unsigned count = 0, strangers = 0, unidentified = 0;
 
         for (unsigned i = 0; i < look->sample.process_count; i++) {
                 if (look->sample.process[i].device != device)
                         continue;
                 count++;
                 strangers += !node_holder(node, i).session;
+                unidentified += !nvml_look_who(look, look->sample.process[i].pid);
         }
         add_whole(view, "processes", count);
         add_whole(view, "strangers", strangers);
+        add_whole(view, "unidentified", unidentified);
 }
 
 void api_add_driver(json_t *view, uint64_t driver_bytes, uint64_t ledger_bytes)

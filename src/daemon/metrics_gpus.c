@@ -138,6 +138,19 @@ static double strangers(const struct gpu *gpu)
         return count(gpu, false);
 }
 
+static double unidentified(const struct gpu *gpu)
+{
+        unsigned at, found = 0;
+
+        if (!gpu->device || !gpu->device->has_processes)
+                return NAN;
+        at = (unsigned)(gpu->device - gpu->look->sample.device);
+        for (unsigned i = 0; i < gpu->look->sample.process_count; i++)
+                found += gpu->look->sample.process[i].device == at &&
+                         !nvml_look_who(gpu->look, gpu->look->sample.process[i].pid);
+        return found;
+}
+
 static const struct {
         const char *name, *type, *help;
         double (*value)(const struct gpu *gpu);
@@ -169,6 +182,8 @@ static const struct {
           "Critical errors (Xid) of a GPU that the daemon heard of.", critical },
         { "aliquot_gpu_session_processes", "gauge", "Processes of sessions on a GPU.", tenants },
         { "aliquot_gpu_strangers", "gauge", "Processes of no session on a GPU.", strangers },
+        { "aliquot_gpu_unidentified", "gauge",
+          "Processes on a GPU of which it is not known yet whose they are.", unidentified },
 };
 
 static const struct sample_device *device_of(const struct nvml_look *look, const uint8_t uuid[16])

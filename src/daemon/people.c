@@ -16,8 +16,9 @@
 struct held {
         int fd; /* -1: one too many, known for one look alone */
         uint32_t pid;
-        int ticket;     /* it is being read; -1: it is not */
-        bool must_read; /* as soon as there is a ticket */
+        int ticket;             /* it is being read; -1: it is not */
+        bool must_read;         /* as soon as there is a ticket */
+        uint64_t rest_until_ns; /* but not before that: CLOCK_MONOTONIC */
         bool is_known;
         struct identity identity;
 };
@@ -101,21 +102,43 @@ static unsigned hold_all(struct people *people, const struct nvml_ask *ask, unsi
 
 /* -- What is read of them --------------------------------------------------------------------- */
 
-/* Returns whether anybody is. */
+static unsigned first_from(const struct people *people)
+{
+        unsigned at = 0;
+
+        while (at < people->count && people->held[at].pid < people->from)
+                at++;
+        return at;
+}
+
+/* Returns whether anybody is. Where there are too many, each has its turn. */
 static bool ask_all(struct people *people)
 {
-        bool is_any = false;
+        const uint64_t now_ns = clock_machine_ns();
+        const unsigned first = first_from(people);
+        bool is_any = false, has_turned_away = false;
 
         for (unsigned i = 0; i < people->count; i++) {
-                struct held *held = &people->held[i];
+                struct held *held = &people->held[(first + i) % people->count];
 
-                if (!held->must_read || held->ticket >= 0)
+                if (!held->must_read || held->ticket >= 0 || now_ns < held->rest_until_ns)
                         continue;
                 held->ticket = readers_ask(people->readers, held->pid);
                 held->must_read = held->ticket < 0;
                 is_any |= held->ticket >= 0;
+                if (held->must_read && !has_turned_away)
+                        people->from = held->pid;
+                has_turned_away |= held->must_read;
         }
         return is_any;
+}
+
+/* Its place was needed: it comes again when others had theirs. */
+static void lose(const struct people *people, struct held *held)
+{
+        drop_ticket(people, held);
+        held->must_read = true;
+        held->rest_until_ns = clock_machine_ns() + READERS_REST_NS;
 }
 
 /* It had its pid before the driver listed it and has it still: it is the one that was listed. Who
@@ -145,6 +168,8 @@ static void take_all(struct people *people, uint64_t listed_ns)
                         held->is_known = false;
                 if (word == READERS_NOBODY || word == READERS_WHOLE)
                         drop_ticket(people, held);
+                if (word == READERS_LOST)
+                        lose(people, held);
         }
 }
 

@@ -22,6 +22,7 @@ struct readers;
 struct people {
         unsigned count;
         struct held *held; /* in the order of their pids */
+        uint32_t from;     /* the pid that got no ticket at the look before is asked for first */
         struct readers *readers;
 };
 

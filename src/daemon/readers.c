@@ -40,6 +40,9 @@ struct desk {
 struct reader {
         uint32_t uid;
         unsigned tickets;
+        unsigned round;     /* rises when its tickets are lost */
+        uint64_t placed_ns; /* when the user got the place */
+        bool must_leave;    /* as soon as its child is gone */
         struct aside aside;
         uint64_t rest_until_ns[READERS_EACH];
         struct desk *desk;
@@ -49,6 +52,9 @@ struct readers {
         struct reader reader[READERS_USERS];
         struct desk *desks;
 };
+
+#define TICKETS (READERS_USERS * READERS_EACH)
+#define ROUNDS 65536u /* a ticket is a number below both multiplied */
 
 struct readers *readers_new(void)
 {
@@ -218,18 +224,32 @@ static void end(struct reader *reader, uint64_t now_ns, bool is_cut)
         reader->rest_until_ns[at] = now_ns + READERS_REST_NS;
 }
 
+/* Its tickets are lost. There is no child. */
+static void leave(struct reader *reader)
+{
+        for (unsigned i = 0; i < READERS_EACH; i++)
+                store_relaxed(&reader->desk->ticket[i].state, TICKET_FREE);
+        reader->tickets = 0;
+        reader->round = (reader->round + 1) % ROUNDS;
+        reader->must_leave = false;
+}
+
 /* Returns whether somebody is still waited for. */
 static bool tend(struct reader *reader, uint64_t now_ns)
 {
         enum aside_state state = ASIDE_DONE;
 
+        if (reader->must_leave)
+                aside_end(&reader->aside);
         if (reader->aside.child) {
                 state = aside_tend(&reader->aside, load_relaxed(&reader->desk->steps),
                                    READERS_STILL_NS, now_ns);
                 if (state == ASIDE_DONE || state == ASIDE_CUT)
-                        end(reader, now_ns, state == ASIDE_CUT);
+                        end(reader, now_ns, state == ASIDE_CUT && !reader->must_leave);
         }
-        if (!has_waiting(reader, now_ns))
+        if (reader->must_leave && !reader->aside.child)
+                leave(reader);
+        if (reader->must_leave || !has_waiting(reader, now_ns))
                 return false;
         if (!reader->aside.child)
                 begin(reader, now_ns);
@@ -257,8 +277,43 @@ void readers_tend(struct readers *readers, uint64_t most_ns)
 
 /* -- Tickets ---------------------------------------------------------------------------------- */
 
+/* All who are asked for are left alone. */
+static bool is_at_rest(struct reader *reader)
+{
+        for (unsigned i = 0; i < READERS_EACH; i++) {
+                struct ticket *ticket = &reader->desk->ticket[i];
+
+                if (load_acquire(&ticket->state) != TICKET_FREE &&
+                    !load_relaxed(&ticket->is_left_alone))
+                        return false;
+        }
+        return !reader->aside.child;
+}
+
+/* One that is free from now on; NULL: not yet. Then one more is on the way out. */
+static struct reader *free_place(struct readers *readers, uint64_t now_ns)
+{
+        struct reader *first = NULL;
+
+        for (unsigned i = 0; i < READERS_USERS; i++) {
+                struct reader *reader = &readers->reader[i];
+
+                if (is_at_rest(reader)) {
+                        leave(reader);
+                        return reader;
+                }
+                if (!reader->must_leave && (!first || reader->placed_ns < first->placed_ns))
+                        first = reader;
+        }
+        if (first && now_ns - first->placed_ns >= READERS_TURN_NS)
+                first->must_leave = true;
+        return NULL;
+}
+
+/* NULL: there is no place yet. */
 static struct reader *reader_of(struct readers *readers, uint32_t uid)
 {
+        const uint64_t now_ns = clock_machine_ns();
         struct reader *idle = NULL;
 
         for (unsigned i = 0; i < READERS_USERS; i++) {
@@ -266,19 +321,35 @@ static struct reader *reader_of(struct readers *readers, uint32_t uid)
                 bool is_used = reader->tickets || reader->aside.child;
 
                 if (is_used && reader->uid == uid)
-                        return reader;
+                        return reader->must_leave ? NULL : reader;
                 if (!is_used)
                         idle = reader;
         }
-        if (idle)
+        if (!idle)
+                idle = free_place(readers, now_ns);
+        if (idle) {
                 idle->uid = uid;
+                idle->placed_ns = now_ns;
+                idle->must_leave = false;
+        }
         return idle;
 }
 
-static struct ticket *ticket_of(const struct readers *readers, int ticket)
+static int number_of(const struct readers *readers, const struct reader *reader, unsigned at)
 {
-        return &readers->desks[(unsigned)ticket / READERS_EACH]
-                        .ticket[(unsigned)ticket % READERS_EACH];
+        return (int)(reader->round * TICKETS + (unsigned)(reader - readers->reader) * READERS_EACH +
+                     at);
+}
+
+/* NULL: it is lost. */
+static struct ticket *ticket_of(const struct readers *readers, int number)
+{
+        const unsigned at = (unsigned)number % TICKETS;
+        const struct reader *reader = &readers->reader[at / READERS_EACH];
+
+        return (unsigned)number / TICKETS == reader->round
+                       ? &reader->desk->ticket[at % READERS_EACH]
+                       : NULL;
 }
 
 int readers_ask(struct readers *readers, uint32_t pid)
@@ -299,7 +370,7 @@ int readers_ask(struct readers *readers, uint32_t pid)
                 store_relaxed(&ticket->is_left_alone, 0);
                 store_release(&ticket->state, TICKET_ASKED);
                 reader->tickets++;
-                return (int)((unsigned)(reader - readers->reader) * READERS_EACH + i);
+                return number_of(readers, reader, i);
         }
         return -1;
 }
@@ -307,8 +378,12 @@ int readers_ask(struct readers *readers, uint32_t pid)
 enum readers_word readers_answer(const struct readers *readers, int at, struct identity *ret)
 {
         const struct ticket *ticket = ticket_of(readers, at);
-        const uint32_t state = load_acquire(&ticket->state), told = load_acquire(&ticket->told);
+        uint32_t state, told;
 
+        if (!ticket)
+                return READERS_LOST;
+        state = load_acquire(&ticket->state);
+        told = load_acquire(&ticket->told);
         if (state == TICKET_NOBODY)
                 return READERS_NOBODY;
         if (!told)
@@ -325,8 +400,10 @@ void readers_drop(struct readers *readers, int at)
 
         if (at < 0)
                 return;
-        reader = &readers->reader[(unsigned)at / READERS_EACH];
+        reader = &readers->reader[(unsigned)at % TICKETS / READERS_EACH];
         ticket = ticket_of(readers, at);
+        if (!ticket)
+                return;
         reader->tickets--;
         if (!reader->aside.child || !cas_acq_rel(&ticket->state, &asked, TICKET_DROPPED))
                 store_release(&ticket->state, TICKET_FREE);

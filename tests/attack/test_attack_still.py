@@ -12,6 +12,7 @@ from hang import HANG_SECONDS
 from tenant import create, holding, kinds, needs_root
 
 MIB = 1 << 20
+CROWD = 72  # users; READERS_USERS of readers.h are 64
 HELD = "holds the lock of a slots file"
 pytestmark = needs_root
 
@@ -71,6 +72,33 @@ def test_a_process_that_nobody_can_look_into_hides_nobody_elses(served, tenant, 
             wait_for(lambda: gpu.process.pid in seen("others"), daemon.said)
             wait_for(lambda: "cannot be looked into" in daemon.said(), daemon.said)
             wait_for(lambda: own.process.pid in seen("theirs"), daemon.said)
+
+
+@pytest.mark.needs("file systems in user space")
+def test_many_users_whom_nobody_can_look_into_blind_nobody(sim, served, neighbour):
+    """More users than the daemon reads at a time: their places go round. What is not known of them is told."""
+    sim.configure(memory="128GiB")
+    daemon = served()
+    other = neighbour(daemon)
+    other.create("others", "4GiB")
+
+    def seen():
+        return [one["pid"] for one in daemon.get("/v1/processes").json["processes"] if one["session"] == "others"]
+
+    def unidentified():
+        return sum(value for name, value in daemon.metrics().items() if name.startswith("aliquot_gpu_unidentified"))
+
+    with still_file(daemon.sim) as (file, _):
+        crowd = daemon.sim.start([sys.executable, daemon.sim.build.source / "tests/attack/programs/still_crowd.py",
+                                  file, 65001, CROWD], preload=False)
+        assert crowd.stdout.readline() == "ready\n", crowd.stderr.read()
+        wait_for(lambda: "cannot be looked into" in daemon.said(), daemon.said)
+        assert unidentified() == sum(one["unidentified"] for one in daemon.get("/v1/devices").json["devices"]) >= CROWD
+        with other.script("others") as gpu:
+            gpu.ready()
+            wait_for(lambda: gpu.process.pid in seen(), daemon.said)
+        assert daemon.said().count("cannot be looked into") >= 2
+        crowd.kill()
 
 
 @pytest.mark.needs("file systems in user space")

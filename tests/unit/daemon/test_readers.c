@@ -8,9 +8,11 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/machine_clock.h"
 
 /* Last: it defines fail(). */
 #include <setjmp.h>
@@ -22,6 +24,7 @@
 #define LONG_NS UINT64_C(30000000000)
 #define SHORT_NS UINT64_C(50000000)
 /* Processes of the stories: a number, and whose it is. */
+#define OTHER_USER 4000
 #define PID_OF(uid, number) ((uid)*1000 + (number))
 
 /* What the children do and saw, in memory that they share with us. */
@@ -29,6 +32,7 @@ struct seen {
         _Atomic uint32_t still;   /* the pid that keeps its reader waiting */
         _Atomic uint32_t endless; /* that one's mappings are never all read */
         _Atomic uint32_t gone;
+        _Atomic uint32_t all_still, all_slow; /* of all users */
         _Atomic uint32_t reads, has_our_file, reader;
 };
 
@@ -49,6 +53,8 @@ bool identity_begin(uint32_t pid, struct identity *ret, FILE **maps)
         store_relaxed(&seen->reader, (uint32_t)getpid());
         while (load_acquire(&seen->still) == pid)
                 pause();
+        while (load_acquire(&seen->all_still))
+                pause();
         if (load_relaxed(&seen->gone) == pid)
                 return false;
         *ret = (struct identity){ .pid = pid, .uid = pid / 1000, .is_partial = true };
@@ -61,7 +67,10 @@ bool identity_go_on(struct identity *identity, FILE *maps, uint64_t until_ns)
         (void)maps;
         (void)until_ns;
         identity->slots_count = 1;
-        identity->is_partial = load_relaxed(&seen->endless) == identity->pid;
+        if (load_relaxed(&seen->all_slow))
+                nanosleep(&(struct timespec){ .tv_nsec = SHORT_NS }, NULL);
+        identity->is_partial =
+                load_relaxed(&seen->endless) == identity->pid || load_relaxed(&seen->all_slow);
         return !identity->is_partial;
 }
 
@@ -197,6 +206,62 @@ static void users_without_number_are_served(void **state)
         }
 }
 
+/* Users who hold up their readers, in all places. */
+static void fill_places(int ticket[READERS_USERS])
+{
+        for (unsigned i = 0; i < READERS_USERS; i++) {
+                ticket[i] = readers_ask(readers, PID_OF(i + 1, 1));
+                assert_true(ticket[i] >= 0);
+        }
+}
+
+static void tend_until_whole(int ticket)
+{
+        for (unsigned i = 0; i < 1000 && word_of(ticket) != READERS_WHOLE; i++)
+                readers_tend(readers, SHORT_NS);
+        assert_int_equal(word_of(ticket), READERS_WHOLE);
+}
+
+/* For 10 s nothing is read of them, which is another user's time. */
+static void who_is_left_alone_gives_its_place_back_while_another_waits(void **state)
+{
+        int still[READERS_USERS], other;
+        unsigned lost = 0;
+
+        store_relaxed(&seen->all_still, 1);
+        fill_places(still);
+        assert_int_equal(readers_ask(readers, PID_OF(OTHER_USER, 1)), -1);
+        readers_tend(readers, LONG_NS); /* until all are left alone */
+        store_relaxed(&seen->all_still, 0);
+        other = readers_ask(readers, PID_OF(OTHER_USER, 1));
+        assert_true(other >= 0);
+        tend_until_whole(other);
+        assert_int_equal(word_of(other), READERS_WHOLE);
+        for (unsigned i = 0; i < READERS_USERS; i++) {
+                lost += word_of(still[i]) == READERS_LOST;
+                readers_drop(readers, still[i]);
+        }
+        assert_int_equal(lost, 1);
+        assert_int_equal(word_of(other), READERS_WHOLE); /* a lost ticket drops nobody else's */
+}
+
+/* They get on, and have ever more to read. */
+static void who_is_read_for_long_makes_room_after_its_turn(void **state)
+{
+        const uint64_t end_ns = clock_machine_ns() + 2 * READERS_TURN_NS;
+        int slow[READERS_USERS], other = -1;
+
+        store_relaxed(&seen->all_slow, 1);
+        fill_places(slow);
+        while (other < 0 && clock_machine_ns() < end_ns) {
+                readers_tend(readers, SHORT_NS);
+                other = readers_ask(readers, PID_OF(OTHER_USER, 1));
+        }
+        assert_true(other >= 0);
+        store_relaxed(&seen->all_slow, 0);
+        tend_until_whole(other);
+}
+
 #define readers_story(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -210,6 +275,8 @@ int main(void)
                 readers_story(tickets_are_used_again),
                 readers_story(a_ticket_can_be_dropped_at_any_time),
                 readers_story(users_without_number_are_served),
+                readers_story(who_is_left_alone_gives_its_place_back_while_another_waits),
+                readers_story(who_is_read_for_long_makes_room_after_its_turn),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
