@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -117,13 +116,12 @@ static void write_to_file(const char *path, const struct text *line)
                 tell_unopened(path, error);
 }
 
-void log_line(enum log_level level, const char *format, ...)
+void log_line_of(enum log_level level, const char *format, va_list args)
 {
         int saved = errno;
         char bytes[LINE_BYTES];
         struct timespec now;
         struct text line;
-        va_list args;
 
         if (!is_on(level))
                 return;
@@ -131,14 +129,21 @@ void log_line(enum log_level level, const char *format, ...)
         text_begin(&line, bytes, sizeof(bytes));
         text_add(&line, "%s: %lld.%03ld %d %s: ", sink.program, (long long)now.tv_sec,
                  now.tv_nsec / 1000000, (int)syscall(SYS_gettid), level_names[level]);
-        va_start(args, format);
         end_line(&line, format, args);
-        va_end(args);
         if (sink.path[0])
                 write_to_file(sink.path, &line);
         else
                 write_line(STDERR_FILENO, &line);
         errno = saved;
+}
+
+void log_line(enum log_level level, const char *format, ...)
+{
+        va_list args;
+
+        va_start(args, format);
+        log_line_of(level, format, args);
+        va_end(args);
 }
 
 bool log_once(_Atomic bool *told)

@@ -9,6 +9,7 @@
 #ifndef ALIQUOT_COMMON_LOG_H
 #define ALIQUOT_COMMON_LOG_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,6 +25,8 @@ struct log_config {
 void log_start(const struct log_config *config);
 
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void log_line_of(enum log_level level, const char *format, va_list args)
+        __attribute__((format(printf, 2, 0)));
 
 /* One line on standard error, whatever the level: for what the user must know. errno survives. */
 void log_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));

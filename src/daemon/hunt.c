@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
-#include "common/log.h"
 #include "daemon/aside.h"
+#include "daemon/owner_log.h"
 #include "daemon/victim.h"
 
 enum order_state { ORDER_NONE, ORDER_WAITS, ORDER_BEGUN };
@@ -41,6 +41,7 @@ struct hunts {
         unsigned waiting, running, used;
         unsigned from; /* the place whose turn it is */
         struct hunt hunt[HUNTS_MOST];
+        struct owner_log log;
         struct progress *progress;
         struct order order[SESSIONS_MOST];
 };
@@ -51,6 +52,7 @@ struct hunts *hunts_new(const struct sessions *sessions, const struct store *sto
 
         if (!hunts)
                 return NULL;
+        hunts->log = (struct owner_log)OWNER_LOG_TROUBLE;
         hunts->sessions = sessions;
         hunts->store = store;
         hunts->progress = mmap(NULL, HUNTS_MOST * sizeof(struct progress), PROT_READ | PROT_WRITE,
@@ -158,12 +160,14 @@ static void begin(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
 {
         take_orders(hunts, hunt);
         store_relaxed(&hunt->progress->walk.sent, 0);
+        store_relaxed(&hunt->progress->walk.false_slots, 0);
         switch (aside_fork(&hunt->aside, "aliquot-hunt", now_ns)) {
         case 0:
                 carry_out(hunts, hunt);
                 _exit(0);
         case -1:
-                log_line(LOG_ERROR, "cannot fork to signal the sessions of user %u: %m", hunt->uid);
+                owner_log(&hunts->log, hunt->uid, LOG_ERROR,
+                          "cannot fork to signal the sessions of user %u: %m", hunt->uid);
                 drop_orders(hunts, hunt, false);
                 break;
         default:
@@ -178,8 +182,14 @@ static void begin(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
 static void end(struct hunts *hunts, struct hunt *hunt, bool is_cut)
 {
         struct victim_walk *walk = &hunt->progress->walk;
+        const uint32_t false_slots = load_relaxed(&walk->false_slots);
         bool is_again = is_cut && hunt->cuts < VICTIM_PASSED;
 
+        if (false_slots)
+                owner_log(&hunts->log, hunt->uid, LOG_WARN,
+                          "%u slots of sessions of user %u name a process that is not what they "
+                          "say: no signal",
+                          false_slots, hunt->uid);
         if (is_again) {
                 walk->passed[hunt->cuts++] = load_relaxed(&walk->at);
         } else {
@@ -198,10 +208,11 @@ static unsigned tend(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
                 aside_tend(&hunt->aside, load_relaxed(&walk->steps), HUNT_STILL_NS, now_ns);
 
         if (state == ASIDE_STANDS)
-                log_line(LOG_WARN,
-                         "pid %u holds up the search for the processes of a session of user %u: it "
-                         "is passed over",
-                         load_relaxed(&walk->at), hunt->uid);
+                owner_log(
+                        &hunts->log, hunt->uid, LOG_WARN,
+                        "pid %u holds up the search for the processes of a session of user %u: it "
+                        "is passed over",
+                        load_relaxed(&walk->at), hunt->uid);
         if (state == ASIDE_RUNS || state == ASIDE_STANDS)
                 return 0;
         end(hunts, hunt, state == ASIDE_CUT);

@@ -23,6 +23,7 @@
 #include "daemon/descriptors.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
+#include "daemon/owner_log.h"
 #include "daemon/runtime_lock.h"
 #include "daemon/runtime_place.h"
 #include "daemon/schedule/scheduler.h"
@@ -333,13 +334,14 @@ static int start_tenants(struct error *err)
 
 static void on_folder(const struct sessions_one *session, bool is_there, void *context)
 {
+        static struct owner_log log = OWNER_LOG_TROUBLE;
         struct error err = { 0 };
 
         if (!is_there)
                 scheduler_drop(self.scheduler, session->id);
         else if (scheduler_put(self.scheduler, session, &err) < 0)
-                log_line(LOG_WARN, "session %s goes by its own cap alone: %s", session->name,
-                         err.text);
+                owner_log(&log, session->owner_uid, LOG_WARN,
+                          "session %s goes by its own cap alone: %s", session->name, err.text);
 }
 
 static int start_scheduler(struct error *err)

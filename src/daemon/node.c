@@ -102,12 +102,18 @@ static void event_of(const struct work *work, const struct sessions_action *acti
         node_describe(action->session, detail);
 }
 
-void node_announce(struct node *node, const struct database_event *event)
+void node_announce(struct node *node, uint32_t uid, const struct database_event *event)
 {
-        log_line(LOG_INFO, "%s %s by %s %s", event->session[0] ? event->session : "node",
-                 event->type, event->who, event->detail);
+        owner_log(&node->events, uid, LOG_INFO, "%s %s by %s %s",
+                  event->session[0] ? event->session : "node", event->type, event->who,
+                  event->detail);
         if (node->listener)
                 node->listener(event, node->listener_context);
+}
+
+static uint32_t owner_of(const struct sessions_action *action)
+{
+        return action->session ? action->session->owner_uid : 0;
 }
 
 /* SAVE or FORGET at `at`, and the TELL behind it in the same transaction. Returns how many actions
@@ -136,7 +142,7 @@ static int keep(struct node *node, struct work *work, unsigned at, struct error 
         if (action->type == SESSIONS_FORGET)
                 node->counts.ended++;
         if (has_note)
-                node_announce(node, &event);
+                node_announce(node, owner_of(&action[1]), &event);
         return has_note ? 2 : 1;
 }
 
@@ -150,10 +156,11 @@ static void tell(struct node *node, const struct work *work, const struct sessio
         text_begin(&detail, room, sizeof(room));
         event_of(work, action, &event, &detail);
         if (database_tell(node->database, &event, &err) < 0)
-                log_line(LOG_ERROR, "the audit trail lacks %s of %s: %s", event.type, event.session,
-                         err.text);
+                owner_log(&node->trouble, owner_of(action), LOG_ERROR,
+                          "the audit trail lacks %s of %s: %s", event.type, event.session,
+                          err.text);
         else
-                node_announce(node, &event);
+                node_announce(node, owner_of(action), &event);
 }
 
 int node_limit(struct node *node, const struct sessions_one *session, struct error *err)

@@ -68,8 +68,9 @@ static char *describe(const struct look *look, const struct watch_action *action
         return text;
 }
 
-void answer_tell(struct node *node, const char *type, const struct sessions_one *session,
-                 const char *detail)
+/* `uid`: who caused it. */
+static void tell_by(struct node *node, uint32_t uid, const char *type,
+                    const struct sessions_one *session, const char *detail)
 {
         struct database_event event = { .time_ns = node_now_ns(), .detail = detail };
         struct error err = { 0 };
@@ -81,11 +82,17 @@ void answer_tell(struct node *node, const char *type, const struct sessions_one 
                 memcpy(event.session_id, session->id, sizeof(event.session_id));
         }
         if (database_tell(node->database, &event, &err) < 0) {
-                log_line(LOG_ERROR, "the audit trail lacks %s %s: %s", type, detail ? detail : "",
-                         err.text);
+                owner_log(&node->trouble, uid, LOG_ERROR, "the audit trail lacks %s %s: %s", type,
+                          detail ? detail : "", err.text);
                 return;
         }
-        node_announce(node, &event);
+        node_announce(node, uid, &event);
+}
+
+void answer_tell(struct node *node, const char *type, const struct sessions_one *session,
+                 const char *detail)
+{
+        tell_by(node, session ? session->owner_uid : 0, type, session, detail);
 }
 
 bool answer_may_tell(const struct look *look)
@@ -97,6 +104,7 @@ static void tell_of(const struct look *look, const struct watch_action *action)
 {
         struct node *node = look->node;
         const struct sessions_one *session = session_of(node, action->sight.session);
+        const struct identity *who = nvml_look_who(look->at, action->sight.pid);
         bool is_stranger = action->sight.charge == WATCH_STRANGER;
         scoped_free char *detail = NULL;
 
@@ -105,7 +113,10 @@ static void tell_of(const struct look *look, const struct watch_action *action)
                 return;
         }
         detail = describe(look, action, session);
-        answer_tell(node, is_stranger ? "stranger" : "forged", session, detail);
+        if (is_stranger)
+                tell_by(node, who ? who->uid : 0, "stranger", session, detail);
+        else
+                answer_tell(node, "forged", session, detail);
         if (is_stranger)
                 node->counts.strangers++;
         else
@@ -138,8 +149,9 @@ static void send_signal(const struct look *look, const struct watch_sight *sight
                         continue;
                 was_sent = victim_signal_identity(who, number);
                 look->node->counts.signals += was_sent;
-                log_line(LOG_WARN, "pid %u (%s): signal %d%s", who->pid, text_shown(who->command),
-                         number, was_sent ? "" : " could not be sent");
+                owner_log(&look->node->trouble, who->uid, LOG_WARN, "pid %u (%s): signal %d%s",
+                          who->pid, text_shown(who->command), number,
+                          was_sent ? "" : " could not be sent");
         }
 }
 
@@ -154,7 +166,8 @@ static void set_clamp(const struct look *look, const struct watch_action *action
                 return;
         snprintf(detail, sizeof(detail), "{\"owner\":%u}", session->owner_uid);
         if (node_limit(node, session, &err) < 0)
-                log_line(LOG_ERROR, "session %s: %s", session->name, err.text);
+                owner_log(&node->trouble, session->owner_uid, LOG_ERROR, "session %s: %s",
+                          session->name, err.text);
         node->counts.clamps += action->type == WATCH_SHUT;
         answer_tell(node, action->type == WATCH_SHUT ? "clamped" : "unclamped", session, detail);
 }

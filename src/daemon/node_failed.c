@@ -24,7 +24,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/log.h"
 #include "common/machine_clock.h"
 #include "common/scoped.h"
 #include "common/text.h"
@@ -55,7 +54,8 @@ void failed_tell(struct node *node, const struct sessions_one *session, const st
                 *told = err->code;
         if (!is_news)
                 return;
-        log_line(LOG_ERROR, "session %s: %s", session ? session->name : "-", err->text);
+        owner_log(&node->trouble, session ? session->owner_uid : 0, LOG_ERROR, "session %s: %s",
+                  session ? session->name : "-", err->text);
         if (session && is_saved)
                 tell_audit(node, session, err->text);
 }
@@ -65,7 +65,8 @@ void failed_forget(struct node *node, const struct sessions_one *session)
         int *told = session ? &node->told_failure[session - node->sessions->session] : NULL;
 
         if (told && *told && session->state != SESSIONS_FREE)
-                log_line(LOG_INFO, "session %s: what had failed is done", session->name);
+                owner_log(&node->trouble, session->owner_uid, LOG_INFO,
+                          "session %s: what had failed is done", session->name);
         if (told)
                 *told = 0;
 }
@@ -76,11 +77,11 @@ void failed_kill(struct node *node, const struct sessions_one *session)
 
         if (++*kills != KILLS_PATIENT)
                 return;
-        log_line(LOG_ERROR,
-                 "session %s: some of its processes are alive after %u SIGKILLs, or hold its lock "
-                 "and cannot be found; its memory stays promised while the driver may show one on "
-                 "its GPUs",
-                 session->name, KILLS_PATIENT);
+        owner_log(&node->trouble, session->owner_uid, LOG_ERROR,
+                  "session %s: some of its processes are alive after %u SIGKILLs, or hold its lock "
+                  "and cannot be found; its memory stays promised while the driver may show one on "
+                  "its GPUs",
+                  session->name, KILLS_PATIENT);
         tell_audit(node, session, "some of its processes are alive after SIGKILL");
 }
 
@@ -192,10 +193,10 @@ static bool let_go(struct node *node, const struct sessions_one *session)
         if (!node->may_go[session - node->sessions->session] ||
             folder_limit(&node->store, session, true, NULL) < 0)
                 return false;
-        log_line(LOG_WARN,
-                 "session %s: some process holds its lock and cannot be ended; the driver shows "
-                 "none on its GPUs, so the session is removed",
-                 session->name);
+        owner_log(&node->trouble, session->owner_uid, LOG_WARN,
+                  "session %s: some process holds its lock and cannot be ended; the driver shows "
+                  "none on its GPUs, so the session is removed",
+                  session->name);
         return true;
 }
 
@@ -212,10 +213,10 @@ bool failed_is_over(struct node *node, const struct sessions_one *session)
                 return true;
         if (clock_machine_ns() - *since_ns < OUTSIDE_PATIENT_NS)
                 return false;
-        log_line(LOG_WARN,
-                 "session %s: it goes, though its owner's programs outside sessions hold "
-                 "memory on its GPUs",
-                 session->name);
+        owner_log(&node->trouble, session->owner_uid, LOG_WARN,
+                  "session %s: it goes, though its owner's programs outside sessions hold "
+                  "memory on its GPUs",
+                  session->name);
         return true;
 }
 

@@ -87,6 +87,8 @@ int node_open(struct node **ret, const struct node_options *options, struct erro
         }
         node->clock = -1;
         node->base = options->base;
+        node->events = (struct owner_log)OWNER_LOG_EVENTS;
+        node->trouble = (struct owner_log)OWNER_LOG_TROUBLE;
         node->store = *options->store;
         node->database = options->database;
         node->is_temporary = options->is_temporary;

@@ -14,6 +14,7 @@
 #include "daemon/folder.h"
 #include "daemon/hunt.h"
 #include "daemon/node_gpus.h"
+#include "daemon/owner_log.h"
 #include "daemon/remains.h"
 
 #define NODE_SECOND_NS UINT64_C(1000000000)
@@ -34,6 +35,8 @@ struct node {
                                             without a lock; 0: not yet */
         bool must_look[SESSIONS_MOST];   /* by place: node_look() was asked for */
         unsigned oversized[SESSIONS_MOST]; /* by place: how often trim.h found it so */
+        struct owner_log events;           /* lines of the log about what sessions were asked for */
+        struct owner_log trouble;          /* and what went wrong with them */
         uint64_t steps;
         node_listener *listener;
         void *listener_context;
@@ -82,7 +85,8 @@ struct node {
 void node_tick(struct node *node);
 /* All of it, before anybody is served. */
 void node_tick_all(struct node *node);
-void node_announce(struct node *node, const struct database_event *event);
+/* `uid`: who caused it; 0: nobody who shares the node. */
+void node_announce(struct node *node, uint32_t uid, const struct database_event *event);
 
 /* A JSON object, for the audit trail. */
 void node_describe(const struct sessions_one *session, struct text *text);

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
-#include "common/log.h"
 #include "common/machine_clock.h"
 #include "common/scoped.h"
 #include "daemon/aside.h"
+#include "daemon/owner_log.h"
 
 #define WAIT_NS 500000
 /* A process is told of when it was begun, with each further slots, and at the end. */
@@ -51,6 +51,7 @@ struct reader {
 struct readers {
         struct reader reader[READERS_USERS];
         struct desk *desks;
+        struct owner_log log;
 };
 
 #define TICKETS (READERS_USERS * READERS_EACH)
@@ -62,6 +63,7 @@ struct readers *readers_new(void)
 
         if (!readers)
                 return NULL;
+        readers->log = (struct owner_log)OWNER_LOG_TROUBLE;
         readers->desks = mmap(NULL, READERS_USERS * sizeof(struct desk), PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (readers->desks == MAP_FAILED) {
@@ -191,21 +193,21 @@ static bool has_waiting(struct reader *reader, uint64_t now_ns)
         return is_any;
 }
 
-static void begin(struct reader *reader, uint64_t now_ns)
+static void begin(struct readers *readers, struct reader *reader, uint64_t now_ns)
 {
         switch (aside_fork(&reader->aside, "aliquot-read", now_ns)) {
         case 0:
                 read_all(reader->desk);
                 _exit(0);
         case -1:
-                log_line(LOG_ERROR, "cannot fork to read who the processes of user %u are: %m",
-                         reader->uid);
+                owner_log(&readers->log, reader->uid, LOG_ERROR,
+                          "cannot fork to read who the processes of user %u are: %m", reader->uid);
                 break;
         }
 }
 
 /* What it did not get to is the next one's. */
-static void end(struct reader *reader, uint64_t now_ns, bool is_cut)
+static void end(struct readers *readers, struct reader *reader, uint64_t now_ns, bool is_cut)
 {
         const uint32_t at = load_relaxed(&reader->desk->at);
 
@@ -217,9 +219,10 @@ static void end(struct reader *reader, uint64_t now_ns, bool is_cut)
         }
         if (!is_cut || load_relaxed(&reader->desk->ticket[at].state) != TICKET_ASKED)
                 return;
-        log_line(LOG_WARN, "pid %u of user %u cannot be looked into: it is left alone for %u s",
-                 reader->desk->ticket[at].pid, reader->uid,
-                 (unsigned)(READERS_REST_NS / CLOCK_SECOND_NS));
+        owner_log(&readers->log, reader->uid, LOG_WARN,
+                  "pid %u of user %u cannot be looked into: it is left alone for %u s",
+                  reader->desk->ticket[at].pid, reader->uid,
+                  (unsigned)(READERS_REST_NS / CLOCK_SECOND_NS));
         store_relaxed(&reader->desk->ticket[at].is_left_alone, 1);
         reader->rest_until_ns[at] = now_ns + READERS_REST_NS;
 }
@@ -235,7 +238,7 @@ static void leave(struct reader *reader)
 }
 
 /* Returns whether somebody is still waited for. */
-static bool tend(struct reader *reader, uint64_t now_ns)
+static bool tend(struct readers *readers, struct reader *reader, uint64_t now_ns)
 {
         enum aside_state state = ASIDE_DONE;
 
@@ -245,14 +248,14 @@ static bool tend(struct reader *reader, uint64_t now_ns)
                 state = aside_tend(&reader->aside, load_relaxed(&reader->desk->steps),
                                    READERS_STILL_NS, now_ns);
                 if (state == ASIDE_DONE || state == ASIDE_CUT)
-                        end(reader, now_ns, state == ASIDE_CUT && !reader->must_leave);
+                        end(readers, reader, now_ns, state == ASIDE_CUT && !reader->must_leave);
         }
         if (reader->must_leave && !reader->aside.child)
                 leave(reader);
         if (reader->must_leave || !has_waiting(reader, now_ns))
                 return false;
         if (!reader->aside.child)
-                begin(reader, now_ns);
+                begin(readers, reader, now_ns);
         return reader->aside.child > 0;
 }
 
@@ -267,7 +270,7 @@ void readers_tend(struct readers *readers, uint64_t most_ns)
 
                 is_any = false;
                 for (unsigned i = 0; i < READERS_USERS; i++)
-                        is_any |= tend(&readers->reader[i], now_ns);
+                        is_any |= tend(readers, &readers->reader[i], now_ns);
                 if (now_ns >= until_ns)
                         return;
                 if (is_any)

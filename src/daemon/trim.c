@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/log.h"
 #include "common/machine_clock.h"
 #include "daemon/cleanup.h"
 #include "daemon/judge_parts.h"
@@ -45,8 +44,9 @@ static void judge_cut(struct node *node, unsigned place, const struct cleanup_cu
         times = ++node->oversized[place];
         if ((times & (times - 1)) == 0) {
                 if (cut->rc < 0)
-                        log_line(LOG_WARN, "session %s: slots is too large, and cannot be cut: %s",
-                                 session->name, strerror(-cut->rc));
+                        owner_log(&node->trouble, session->owner_uid, LOG_WARN,
+                                  "session %s: slots is too large, and cannot be cut: %s",
+                                  session->name, strerror(-cut->rc));
                 tell(node, session, cut->bytes, times);
         }
         answer(node, session);

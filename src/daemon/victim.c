@@ -12,10 +12,8 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
-#include "common/log.h"
 #include "common/machine_clock.h"
 #include "common/scoped.h"
-#include "common/text.h"
 
 /* By the lines "PPid:" and "Uid:" (the real one) of its status. Other searches, which the daemon
  * has forked, have mapped what it has. */
@@ -90,8 +88,7 @@ static bool signal_told(const struct usage_process *process, const struct victim
         /* From here on the pid is nobody else's unless the descriptor's process is gone. */
         if (!usage_is_process(process, pid) || !is_users(pid, order) ||
             identity_has_mapped(pid, &file, until_ns) != 1 || !holds_slot(process, order->slots)) {
-                log_line(LOG_WARN, "pid %u (%s) is not what its slot says: no signal", pid,
-                         text_shown(process->command));
+                add_relaxed(&order->walk->false_slots, 1);
                 return false;
         }
         return send_to(held, pid, order);

@@ -23,6 +23,7 @@ struct victim_walk {
         _Atomic uint32_t steps;         /* processes that were looked at */
         _Atomic uint32_t at;            /* the pid that is looked at now */
         _Atomic uint32_t sent;          /* signals */
+        _Atomic uint32_t false_slots;   /* that name a process which is not what they say */
         uint32_t passed[VICTIM_PASSED]; /* pids that are not looked at: former walks stood there */
         uint32_t spared; /* the daemon's pid: it and its children have `slots` mapped, too */
 };

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many lines of the log are about one user is not for that user to say."""
+import time
+
+from daemon import wait_for
+from tenant import create, holding, needs_root
+
+pytestmark = needs_root
+
+ROWS, SESSIONS, CHANGES = 1000, 40, 3000
+BURST, EVERY_SECONDS = 20, 5  # src/daemon/owner_log.h, of what went wrong
+EVENTS_BURST, EVENTS_A_SECOND = 1000, 50
+
+
+def test_slots_that_lie_are_one_line_of_a_search(served, tenant):
+    """A thousand slots name a living process, each with a start that is not its own."""
+    daemon = served()
+    attacker = tenant(daemon)
+    create(attacker, "theirs", "4KiB")
+    with holding(attacker, "lying_rows.py", ROWS, attacker.folder("theirs") / "slots"):
+        before = daemon.said().count("\n")
+        assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status == 202
+        wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+    assert f"{ROWS} slots of sessions of user {attacker.uid}" in daemon.said()
+    assert daemon.said().count("\n") - before < 20
+
+
+def test_lines_about_what_a_user_does_wrong_have_a_rate(served, tenant, neighbour):
+    """Each of many sessions ends with a search that has something to say. A neighbour's trouble is told all the same."""
+    daemon = served()
+    attacker, other = tenant(daemon), neighbour(daemon)
+    names = [f"lying-{i}" for i in range(SESSIONS)]
+    began = time.monotonic()
+    create(other, "others", "4KiB")
+    for name in names:
+        create(attacker, name, "4KiB")
+        with holding(attacker, "lying_rows.py", 10, attacker.folder(name) / "slots"):
+            assert attacker.ask("DELETE", f"/v1/sessions/{name}?force=true").status == 202
+            wait_for(lambda name=name: daemon.session(name) is None, daemon.said)
+    with holding(other, "lying_rows.py", 10, other.folder("others") / "slots"):
+        assert other.ask("DELETE", "/v1/sessions/others?force=true").status == 202
+        wait_for(lambda: daemon.session("others") is None, daemon.said)
+    about = [line for line in daemon.said().splitlines() if "slots of sessions of user" in line]
+    assert sum(f"user {other.uid} " in line for line in about) == 1
+    assert len(about) <= BURST + (time.monotonic() - began) / EVERY_SECONDS + 2 < SESSIONS
+
+
+def test_lines_about_what_a_user_asks_for_have_a_rate(served, tenant):
+    """The audit trail has all of it; the log says how much it leaves out."""
+    daemon = served("[audit]\nkeep_rows = 100000\n")
+    attacker = tenant(daemon)
+    attacker.create("theirs", "4KiB")
+    began = time.monotonic()
+    assert attacker.python("flood_trail.py", daemon.socket, "theirs", CHANGES, preload=False).rc == 0
+    most = EVENTS_BURST + (time.monotonic() - began) * EVENTS_A_SECOND + 50
+    assert EVENTS_BURST < daemon.said().count("theirs changed by") < most < CHANGES
+    assert f"lines about user {attacker.uid} were left out" in daemon.said()
+    assert daemon.get("/v1/sessions/theirs").json["version"] == CHANGES + 1
