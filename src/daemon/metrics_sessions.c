@@ -108,15 +108,16 @@ static void put_share(FILE *const out[METRICS], const struct api *api,
         const uint8_t *uuid = session->share[share].uuid;
         const struct page_ledger *ledger = &seen->ledger[share];
         const uint64_t used = seen->use->used_bytes[share];
+        bool has_used = seen->use->at_ns != 0;
         uint64_t driver = node_driver_bytes(api->options.node, session, uuid);
         bool has_driver = driver != SAMPLE_NONE;
         double values[PROCESSES] = {
                 [LIMIT] = (double)session->share[share].memory_bytes,
-                [USED] = (double)used,
+                [USED] = has_used ? (double)used : NAN,
                 [DRIVER] = has_driver ? (double)driver : NAN,
-                [UNEXPLAINED] = !has_driver     ? NAN
-                                : driver > used ? (double)(driver - used)
-                                                : 0,
+                [UNEXPLAINED] = !has_driver || !has_used ? NAN
+                                : driver > used          ? (double)(driver - used)
+                                                         : 0,
                 [REFUSED] = (double)ledger->refused,
                 [RECLAIMED] = (double)ledger->reclaimed_bytes,
                 [DRAINED] = (double)ledger->drained,
@@ -144,8 +145,9 @@ static void put_session(FILE *const out[METRICS], const struct api *api,
 
         for (unsigned i = 0; i < session->share_count; i++)
                 put_share(out, api, session, &seen, i);
-        fprintf(out[PROCESSES], "%s{session=\"%s\"} %u\n", metrics[PROCESSES].name, session->name,
-                seen.use->count);
+        if (seen.use->at_ns)
+                fprintf(out[PROCESSES], "%s{session=\"%s\"} %u\n", metrics[PROCESSES].name,
+                        session->name, seen.use->count);
 }
 
 /* Series of one metric stand together, so each is written apart and then all after each other. */
