@@ -33,12 +33,15 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/machine_clock.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "store/folder.h"
 #include "store/liveness.h"
 
 #define LOOKS_MOST 1024u /* in one go; the others are looked at in the next */
+/* Likewise: a look walks all locks on the file, which its tenant places. */
+#define LOOKS_NS UINT64_C(10000000)
 #define BLOCK_BYTES 512u /* of st_blocks */
 #define OURS_ALONE 0600u
 
@@ -213,21 +216,24 @@ static bool is_kept(const char *name, uint32_t *ret_uid)
 void store_list_kept(const struct store *store, const struct store_look *look)
 {
         static unsigned from;
+        const uint64_t until_ns = clock_thread_ns() + LOOKS_NS;
         scoped_dir DIR *entries = open_all(store);
-        unsigned count = 0, first = from;
+        unsigned count = 0, first = from, next = 0;
         struct dirent *entry;
         uint32_t uid;
 
         while (entries && (entry = readdir(entries))) {
                 if (!is_kept(entry->d_name, &uid))
                         continue;
-                if (count >= first && count - first < LOOKS_MOST &&
-                    !look->is_passed(uid, look->context) &&
+                if (!next && count > first &&
+                    (count - first >= LOOKS_MOST || clock_thread_ns() > until_ns))
+                        next = count;
+                if (!next && count >= first && !look->is_passed(uid, look->context) &&
                     !is_settled(dirfd(entries), entry->d_name))
                         look->found(uid, look->context);
                 count++;
         }
-        from = first + LOOKS_MOST < count ? first + LOOKS_MOST : 0;
+        from = next;
 }
 
 static void tell_run(int sessions, const char *name, const struct store_clearing *clearing)
