@@ -342,6 +342,7 @@ void sched_step(struct sched *sched, const struct sched_event *event, int64_t no
         for (unsigned d = 0; d < SCHED_DEVICES; d++)
                 drain_settle(sched, d, step.now_ns);
         take(&step);
+        units_sum_up(sched);
         decide(&step);
 }
 

@@ -135,6 +135,18 @@ enum sched_turn {
         SCHED_TURN_FLOOR, /* it would starve */
 };
 
+/* What is known of a unit (a gang, or one that is in none), of each of its members alike. */
+struct sched_unit {
+        uint32_t step;      /* of sched.steps: when it was worked out */
+        uint32_t devices;   /* a bit for each that it has a member on */
+        uint16_t head;      /* its first member, which stands for it in claims */
+        uint8_t decider;    /* the device whose order decides */
+        uint8_t urgency;    /* why it goes before the classes, if it does */
+        bool wants, may;    /* somebody of it wants; all of it may */
+        bool has_way;       /* it is urgent, or nobody of a higher class is in its way */
+        int64_t most_ahead; /* of its head alone, while a device's order is worked out */
+};
+
 struct sched_member {
         struct sched_terms terms;
         uint8_t device;
@@ -168,7 +180,9 @@ struct sched_member {
         int64_t untold_ns;   /* on the device, not yet told as busy: so much can still be */
         int64_t silent_ns;   /* on the device since anything was told */
         int64_t ahead_ns;    /* told beyond that: billed with what it is on the device next */
-        uint64_t vtime;      /* held, by weight: ns * SCHED_WEIGHT_MOST / weight; wraps around */
+        struct sched_unit unit;
+        int64_t ahead;  /* of its unit, in the order of its device */
+        uint64_t vtime; /* held, by weight: ns * SCHED_WEIGHT_MOST / weight; wraps around */
         int64_t vtime_rest;
         /* For who shows them: since it was added. */
         int64_t held_ns, billed_ns, wait_ns, throttled_ns, overrun_ns;
@@ -187,7 +201,9 @@ struct sched_times {
 };
 
 struct sched_device {
-        uint16_t first;     /* its members; SCHED_MEMBERS: none */
+        uint16_t first; /* its members; SCHED_MEMBERS: none */
+        /* Of its members, counted after each event. */
+        uint16_t wanting, wanting_below_rt, rt_members;
         uint16_t claim;     /* the head of the gang that waits to open here; SCHED_MEMBERS: none */
         uint64_t vtime[3];  /* by class: of who is next; never back */
         int64_t at_ns;      /* accounts are settled until then */
@@ -205,6 +221,7 @@ struct sched {
         struct sched_device device[SCHED_DEVICES];
         struct sched_member member[SCHED_MEMBERS];
         int64_t now_ns; /* the latest time it was told */
+        uint32_t steps; /* counted, from the beginning again at the end */
         /* The caller's to set: it cannot look again within twice that, so what is due within it is
            due now. 0: it can. */
         int64_t coarse_ns;

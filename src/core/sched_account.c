@@ -104,11 +104,8 @@ static void promises_fill(struct sched_member *member, int64_t ns, uint32_t floo
 /* The floor is divided among those below rt who want something. */
 static uint32_t floor_of(const struct sched *sched, unsigned device)
 {
-        uint32_t wanting = 0;
+        uint32_t wanting = sched->device[device].wanting_below_rt;
 
-        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next)
-                wanting += sched->member[i].is_wanting &&
-                           sched->member[i].terms.class < SCHED_CLASS_RT;
         return SCHED_FLOOR_PPM / (wanting > 0 ? wanting : 1);
 }
 
@@ -317,4 +314,5 @@ void account_level(struct sched *sched, unsigned device)
                 if (unit_wants(sched, i))
                         lift(sched, &sched->member[i]);
         }
+        units_order(sched, device);
 }

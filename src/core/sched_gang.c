@@ -35,32 +35,6 @@ bool unit_is_same(const struct sched *sched, unsigned a, unsigned b)
         return a == b || (one->terms.gang != 0 && one->terms.gang == other->terms.gang);
 }
 
-bool unit_wants(const struct sched *sched, unsigned member)
-{
-        unsigned i = member;
-
-        do {
-                if (sched->member[i].is_wanting)
-                        return true;
-                i = mate_of(sched, i);
-        } while (i != member);
-        return false;
-}
-
-bool unit_may(const struct sched *sched, unsigned member)
-{
-        unsigned i = member;
-
-        do {
-                const struct sched_member *one = &sched->member[i];
-
-                if (!account_may(one))
-                        return false;
-                i = mate_of(sched, i);
-        } while (i != member);
-        return true;
-}
-
 enum urgency member_urgency(const struct sched *sched, const struct sched_member *member)
 {
         int64_t turn_fine = turn_lease_ns(sched, member->device) * FINE;
@@ -70,101 +44,7 @@ enum urgency member_urgency(const struct sched *sched, const struct sched_member
         return member->owed_fine >= turn_fine ? URGENT_OWED : URGENT_NOT;
 }
 
-enum urgency unit_urgency(const struct sched *sched, unsigned member)
-{
-        enum urgency urgency = URGENT_NOT;
-        unsigned i = member;
-
-        do {
-                const struct sched_member *one = &sched->member[i];
-                enum urgency own = one->is_wanting ? member_urgency(sched, one) : URGENT_NOT;
-
-                urgency = own > urgency ? own : urgency;
-                i = mate_of(sched, i);
-        } while (i != member);
-        return urgency;
-}
-
 /* -- Its devices ------------------------------------------------------------------------------ */
-
-static uint64_t rivals_weigh(const struct sched *sched, unsigned member)
-{
-        unsigned device = sched->member[member].device;
-        uint64_t sum = 0;
-
-        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
-                if (!unit_is_same(sched, i, member) && unit_wants(sched, i))
-                        sum += sched->member[i].terms.weight;
-        }
-        return sum;
-}
-
-unsigned unit_decider(const struct sched *sched, unsigned member)
-{
-        unsigned found = sched->member[member].device;
-        uint64_t most;
-
-        if (mate_of(sched, member) == member)
-                return found;
-        most = rivals_weigh(sched, member);
-        for (unsigned i = mate_of(sched, member); i != member; i = mate_of(sched, i)) {
-                unsigned device = sched->member[i].device;
-                uint64_t sum = rivals_weigh(sched, i);
-
-                if (sum > most || (sum == most && device < found)) {
-                        found = device;
-                        most = sum;
-                }
-        }
-        return found;
-}
-
-static int64_t ahead_of(const struct sched *sched, const struct sched_member *member)
-{
-        const struct sched_device *device = &sched->device[member->device];
-
-        return vtime_ahead(member->vtime, device->vtime[member->terms.class]);
-}
-
-int64_t unit_ahead(const struct sched *sched, unsigned member)
-{
-        int64_t ahead = ahead_of(sched, &sched->member[member]);
-
-        for (unsigned i = mate_of(sched, member); i != member; i = mate_of(sched, i)) {
-                if (sched->member[i].device == sched->member[member].device)
-                        ahead = max_i64(ahead, ahead_of(sched, &sched->member[i]));
-        }
-        return ahead;
-}
-
-static bool has_way_here(const struct sched *sched, unsigned member)
-{
-        const struct sched_member *one = &sched->member[member];
-
-        for (unsigned i = sched->device[one->device].first; i != NOBODY;
-             i = sched->member[i].next) {
-                const struct sched_member *other = &sched->member[i];
-
-                if (other->terms.class > one->terms.class && !unit_is_same(sched, i, member) &&
-                    unit_wants(sched, i) && unit_may(sched, i))
-                        return false;
-        }
-        return true;
-}
-
-bool unit_has_way(const struct sched *sched, unsigned member)
-{
-        unsigned i = member;
-
-        if (unit_urgency(sched, member) != URGENT_NOT)
-                return true;
-        do {
-                if (!has_way_here(sched, i))
-                        return false;
-                i = mate_of(sched, i);
-        } while (i != member);
-        return true;
-}
 
 static bool is_alone_here(const struct sched *sched, unsigned member, int64_t now_ns,
                           int64_t *due_ns)
@@ -190,11 +70,15 @@ static bool is_alone_here(const struct sched *sched, unsigned member, int64_t no
 
 bool unit_is_alone(const struct sched *sched, unsigned member, int64_t now_ns, int64_t *due_ns)
 {
+        uint32_t seen = 0;
         unsigned i = member;
 
         do {
-                if (!is_alone_here(sched, i, now_ns, due_ns))
+                uint32_t device = 1u << sched->member[i].device;
+
+                if (!(seen & device) && !is_alone_here(sched, i, now_ns, due_ns))
                         return false;
+                seen |= device;
                 i = mate_of(sched, i);
         } while (i != member);
         return true;
@@ -202,15 +86,16 @@ bool unit_is_alone(const struct sched *sched, unsigned member, int64_t now_ns, i
 
 /* -- Claims ----------------------------------------------------------------------------------- */
 
-static bool is_on_device(const struct sched *sched, unsigned member, unsigned device)
+bool gang_is_blocked(const struct sched *sched, unsigned member)
 {
-        unsigned i = member;
+        const struct sched_unit *unit = &sched->member[member].unit;
 
-        do {
-                if (sched->member[i].device == device)
-                        return true;
-                i = mate_of(sched, i);
-        } while (i != member);
+        for (unsigned d = 0; d < SCHED_DEVICES; d++) {
+                unsigned claim = sched->device[d].claim;
+
+                if ((unit->devices & 1u << d) && claim != unit->head)
+                        return claim != NOBODY;
+        }
         return false;
 }
 
@@ -221,7 +106,7 @@ bool gang_gather(struct step *step, unsigned member)
         for (unsigned d = 0; d < SCHED_DEVICES; d++) {
                 struct sched_device *device = &step->sched->device[d];
 
-                if (device->claim == head || !is_on_device(step->sched, head, d))
+                if (device->claim == head || !(step->sched->member[head].unit.devices & 1u << d))
                         continue;
                 if (device->claim != NOBODY)
                         return false;

@@ -8,6 +8,7 @@
  *      sched_turn.c        turns begin and end; when something is due
  *      sched_drain.c       what was launched in a turn comes to its end after it
  *      sched_gang.c        units: members that open and close together
+ *      sched_unit.c        what is known of each unit
  *      sched_check.c       what makes sense at all
  *
  * A *unit* is a gang, or a member that is in none; any of its members stands for it. Each event
@@ -115,23 +116,14 @@ bool unit_is_same(const struct sched *sched, unsigned a, unsigned b);
 /* Why a unit goes before the classes: somebody of it who wants would starve, or is a whole turn
  * behind its guarantee. */
 enum urgency { URGENT_NOT, URGENT_OWED, URGENT_FLOOR };
-enum urgency unit_urgency(const struct sched *sched, unsigned member);
 /* The same of one member, whether it wants anything or not. */
 enum urgency member_urgency(const struct sched *sched, const struct sched_member *member);
-/* How far it is ahead in the order of the member's device: of several there the one that has had
- * most counts, so that together they take no more than is fair. */
-int64_t unit_ahead(const struct sched *sched, unsigned member);
-/* Somebody of it wants; all of it may. */
-bool unit_wants(const struct sched *sched, unsigned member);
-bool unit_may(const struct sched *sched, unsigned member);
-/* The device whose order decides when the unit opens: the one where most want. */
-unsigned unit_decider(const struct sched *sched, unsigned member);
-/* It is urgent, or nobody of a higher class wants one of its devices. */
-bool unit_has_way(const struct sched *sched, unsigned member);
 /* On all of its devices nobody else is on or open, and wants anything or has for SCHED_QUIET_NS.
  * `due_ns` is lowered to when that could be so. */
 bool unit_is_alone(const struct sched *sched, unsigned member, int64_t now_ns, int64_t *due_ns);
 
+/* The first of its devices that it has not claimed, another gang has: it cannot claim more. */
+bool gang_is_blocked(const struct sched *sched, unsigned member);
 /* Claims as many of its devices as it can, in their order; whether it has all of them. */
 bool gang_gather(struct step *step, unsigned member);
 bool gang_has_all(const struct sched *sched, unsigned member);
@@ -141,6 +133,49 @@ void gang_sweep(struct sched *sched);
 
 void gang_link(struct sched *sched, unsigned member);
 void gang_unlink(struct sched *sched, unsigned member);
+
+/* -- sched_unit.c ----------------------------------------------------------------------------- */
+
+/* Before anything is decided. */
+void units_sum_up(struct sched *sched);
+/* The virtual times of the device have changed. */
+void units_order(struct sched *sched, unsigned device);
+
+/* Somebody of it wants; all of it may. */
+static inline bool unit_wants(const struct sched *sched, unsigned member)
+{
+        return sched->member[member].unit.wants;
+}
+
+static inline bool unit_may(const struct sched *sched, unsigned member)
+{
+        return sched->member[member].unit.may;
+}
+
+/* The device whose order decides when the unit opens: the one where the others that want weigh
+ * most. */
+static inline unsigned unit_decider(const struct sched *sched, unsigned member)
+{
+        return sched->member[member].unit.decider;
+}
+
+static inline enum urgency unit_urgency(const struct sched *sched, unsigned member)
+{
+        return (enum urgency)sched->member[member].unit.urgency;
+}
+
+/* It is urgent, or nobody of a higher class wants one of its devices. */
+static inline bool unit_has_way(const struct sched *sched, unsigned member)
+{
+        return sched->member[member].unit.has_way;
+}
+
+/* How far it is ahead in the order of the member's device: of several there the one that has had
+ * most counts, so that together they take no more than is fair. */
+static inline int64_t unit_ahead(const struct sched *sched, unsigned member)
+{
+        return sched->member[member].ahead;
+}
 
 /* -- sched_turn.c ----------------------------------------------------------------------------- */
 

@@ -111,7 +111,7 @@ static bool rank_best(struct step *step, unsigned device, const struct rank *aft
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
                 struct rank rank;
 
-                if (!is_candidate(sched, i))
+                if (!is_candidate(sched, i) || (!is_alone(sched, i) && gang_is_blocked(sched, i)))
                         continue;
                 rank = rank_of(sched, i);
                 if (is_held_off(step, &rank, device) || (after && !is_before(after, &rank)))

@@ -41,25 +41,18 @@ void act(struct step *step, const struct sched_action *action)
 
 bool turn_has_rt(const struct sched *sched, unsigned device)
 {
-        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
-                if (sched->member[i].terms.class == SCHED_CLASS_RT)
-                        return true;
-        }
-        return false;
+        return sched->device[device].rt_members > 0;
 }
 
 /* Where many want it turns are longer, for each costs the scheduler as much. */
 int64_t turn_lease_ns(const struct sched *sched, unsigned device)
 {
-        int64_t least_ns = SCHED_LEASE_LEAST_NS, wanting = 0;
+        int64_t least_ns = SCHED_LEASE_LEAST_NS, wanting = sched->device[device].wanting;
         int64_t gap_ns = sched->device[device].gap_ns;
 
-        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
-                if (sched->member[i].terms.class == SCHED_CLASS_RT)
-                        return min_i64(max_i64(SCHED_LEASE_RT_NS, SCHED_LEASE_RT_GAPS * gap_ns),
-                                       SCHED_LEASE_LEAST_NS);
-                wanting += sched->member[i].is_wanting;
-        }
+        if (turn_has_rt(sched, device))
+                return min_i64(max_i64(SCHED_LEASE_RT_NS, SCHED_LEASE_RT_GAPS * gap_ns),
+                               SCHED_LEASE_LEAST_NS);
         least_ns += max_i64(wanting - SCHED_LEASE_FEW, 0) * SCHED_LEASE_EACH_NS;
         least_ns = max_i64(least_ns, SCHED_LEASE_GAPS * (gap_ns + sched->unseen_ns));
         return min_i64(least_ns, SCHED_LEASE_MOST_NS);
@@ -169,26 +162,40 @@ static bool is_hurried(const struct sched_member *member)
         return member->terms.class == SCHED_CLASS_RT && member->is_back;
 }
 
-static int64_t may_open_ns(const struct sched *sched, unsigned unit)
+/* The devices that a unit waits for drains on. Who did not wait for one when it opened does not
+ * when it stays. */
+static uint32_t patient_devices(const struct sched *sched, unsigned unit)
 {
-        int64_t at_ns = 0;
+        uint32_t devices = 0;
         unsigned i = unit;
 
         do {
                 const struct sched_member *one = &sched->member[i];
 
-                for (unsigned j = sched->device[one->device].first; j != NOBODY;
+                if (!is_hurried(one) && !is_open(one))
+                        devices |= 1u << one->device;
+                i = one->mate;
+        } while (i != unit);
+        return devices;
+}
+
+static int64_t may_open_ns(const struct sched *sched, unsigned unit)
+{
+        uint32_t devices = sched->member[unit].unit.devices;
+        uint32_t patient = patient_devices(sched, unit);
+        int64_t at_ns = 0;
+
+        for (unsigned d = 0; d < SCHED_DEVICES; d++) {
+                for (unsigned j = devices & 1u << d ? sched->device[d].first : NOBODY; j != NOBODY;
                      j = sched->member[j].next) {
-                        if (unit_is_same(sched, i, j))
+                        if (unit_is_same(sched, unit, j))
                                 continue;
                         if (is_open(&sched->member[j]))
                                 return SCHED_NEVER;
-                        /* Who did not wait for a drain when it opened does not when it stays. */
-                        if (!is_hurried(one) && !is_open(one))
+                        if (patient & 1u << d)
                                 at_ns = max_i64(at_ns, drain_deadline_ns(&sched->member[j]));
                 }
-                i = one->mate;
-        } while (i != unit);
+        }
         return at_ns;
 }
 

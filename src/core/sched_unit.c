@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is known of each unit, worked out once a step: every member asks it of every other, so a
+ * step would else take the cube of a gang's members.
+ *
+ * Wants, terms and accounts change before a step decides, and not while it does. The virtual times
+ * of a device change when they are levelled; what depends on them is worked out again then.
+ */
+#include "core/sched_parts.h"
+
+/* Of a device: what those weigh who want something, and who is highest by class of the units that
+ * want and may. */
+struct rivals {
+        uint64_t weight;
+        int top, top_of_others; /* classes; -1: none */
+        unsigned top_head;
+};
+
+static void device_count(struct sched *sched, unsigned device)
+{
+        struct sched_device *here = &sched->device[device];
+        unsigned wanting = 0, wanting_below_rt = 0, rt_members = 0;
+
+        for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next) {
+                const struct sched_member *member = &sched->member[i];
+                bool is_rt = member->terms.class == SCHED_CLASS_RT;
+
+                rt_members += is_rt;
+                wanting += member->is_wanting;
+                wanting_below_rt += member->is_wanting && !is_rt;
+        }
+        here->rt_members = (uint16_t)rt_members;
+        here->wanting = (uint16_t)wanting;
+        here->wanting_below_rt = (uint16_t)wanting_below_rt;
+}
+
+/* Walks the ring twice. */
+static void unit_sum_up(struct sched *sched, unsigned member)
+{
+        struct sched_unit unit = { .head = (uint16_t)member, .may = true, .step = sched->steps };
+        unsigned i = member;
+
+        do {
+                const struct sched_member *one = &sched->member[i];
+                enum urgency own = one->is_wanting ? member_urgency(sched, one) : URGENT_NOT;
+
+                unit.head = i < unit.head ? (uint16_t)i : unit.head;
+                unit.devices |= 1u << one->device;
+                unit.wants |= one->is_wanting;
+                unit.may &= account_may(one);
+                unit.urgency = own > unit.urgency ? (uint8_t)own : unit.urgency;
+                i = one->mate;
+        } while (i != member);
+        do {
+                sched->member[i].unit = unit;
+                i = sched->member[i].mate;
+        } while (i != member);
+}
+
+static void rivals_add(struct rivals *rivals, const struct sched_member *member)
+{
+        int class = member->terms.class;
+
+        if (!member->unit.wants)
+                return;
+        rivals->weight += member->terms.weight;
+        if (!member->unit.may)
+                return;
+        if (member->unit.head == rivals->top_head) {
+                rivals->top = class > rivals->top ? class : rivals->top;
+        } else if (class > rivals->top) {
+                rivals->top_of_others = rivals->top;
+                rivals->top = class;
+                rivals->top_head = member->unit.head;
+        } else if (class > rivals->top_of_others) {
+                rivals->top_of_others = class;
+        }
+}
+
+/* The device where the others weigh most; of several, the first. */
+static unsigned decider(const struct sched_unit *unit, const struct rivals rivals[],
+                        const uint64_t own_weight[])
+{
+        unsigned found = SCHED_DEVICES;
+        uint64_t most = 0;
+
+        for (unsigned d = 0; d < SCHED_DEVICES; d++) {
+                uint64_t sum = rivals[d].weight - (unit->wants ? own_weight[d] : 0);
+
+                if ((unit->devices & 1u << d) && (found == SCHED_DEVICES || sum > most)) {
+                        found = d;
+                        most = sum;
+                }
+        }
+        return found;
+}
+
+static bool has_way_here(const struct sched_member *member, const struct rivals *rivals)
+{
+        bool is_own = rivals->top_head == member->unit.head;
+
+        return (is_own ? rivals->top_of_others : rivals->top) <= member->terms.class;
+}
+
+static void unit_compare(struct sched *sched, unsigned member, const struct rivals rivals[])
+{
+        uint64_t own_weight[SCHED_DEVICES] = { 0 };
+        struct sched_unit *unit = &sched->member[member].unit;
+        unsigned i = member;
+
+        unit->has_way = true;
+        do {
+                const struct sched_member *one = &sched->member[i];
+
+                own_weight[one->device] += one->terms.weight;
+                unit->has_way = unit->has_way && has_way_here(one, &rivals[one->device]);
+                i = one->mate;
+        } while (i != member);
+        unit->has_way = unit->has_way || unit->urgency != URGENT_NOT;
+        unit->decider = (uint8_t)decider(unit, rivals, own_weight);
+        for (i = sched->member[member].mate; i != member; i = sched->member[i].mate)
+                sched->member[i].unit = *unit;
+}
+
+static void compare_all(struct sched *sched)
+{
+        struct rivals rivals[SCHED_DEVICES];
+
+        for (unsigned d = 0; d < SCHED_DEVICES; d++) {
+                rivals[d] = (struct rivals){ .top = -1, .top_of_others = -1, .top_head = NOBODY };
+                for (unsigned i = sched->device[d].first; i != NOBODY; i = sched->member[i].next)
+                        rivals_add(&rivals[d], &sched->member[i]);
+        }
+        for (unsigned d = 0; d < SCHED_DEVICES; d++) {
+                for (unsigned i = sched->device[d].first; i != NOBODY; i = sched->member[i].next) {
+                        if (sched->member[i].unit.head == i)
+                                unit_compare(sched, i, rivals);
+                }
+        }
+}
+
+void units_sum_up(struct sched *sched)
+{
+        sched->steps++;
+        for (unsigned d = 0; d < SCHED_DEVICES; d++)
+                device_count(sched, d);
+        for (unsigned d = 0; d < SCHED_DEVICES; d++) {
+                for (unsigned i = sched->device[d].first; i != NOBODY; i = sched->member[i].next) {
+                        if (sched->member[i].unit.step != sched->steps)
+                                unit_sum_up(sched, i);
+                }
+        }
+        compare_all(sched);
+        for (unsigned d = 0; d < SCHED_DEVICES; d++)
+                units_order(sched, d);
+}
+
+void units_order(struct sched *sched, unsigned device)
+{
+        const struct sched_device *here = &sched->device[device];
+
+        for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next)
+                sched->member[sched->member[i].unit.head].unit.most_ahead = INT64_MIN;
+        for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next) {
+                const struct sched_member *member = &sched->member[i];
+                int64_t *most = &sched->member[member->unit.head].unit.most_ahead;
+
+                *most = max_i64(*most,
+                                vtime_ahead(member->vtime, here->vtime[member->terms.class]));
+        }
+        for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next)
+                sched->member[i].ahead = sched->member[sched->member[i].unit.head].unit.most_ahead;
+}
