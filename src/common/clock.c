@@ -118,18 +118,20 @@ static int machine_wait_any(const _Atomic uint32_t *const word[], const uint32_t
 {
         const struct timespec deadline = clock_timespec(clock_own_ns(deadline_ns));
         struct futex_waitv waits[CLOCK_WORDS];
+        long woken;
 
         for (unsigned i = 0; i < count; i++)
                 waits[i] = (struct futex_waitv){ .val = expected[i],
                                                  .uaddr = (uintptr_t)word[i],
                                                  .flags = FUTEX_32 };
-        if (syscall(SYS_futex_waitv, waits, count, 0, deadline_ns == CLOCK_NEVER ? NULL : &deadline,
-                    CLOCK_MONOTONIC) >= 0)
-                return 0;
+        woken = syscall(SYS_futex_waitv, waits, count, 0,
+                        deadline_ns == CLOCK_NEVER ? NULL : &deadline, CLOCK_MONOTONIC);
+        if (woken >= 0)
+                return (int)woken;
         /* EPERM: a container's filter that is older than the call. */
         if (errno == EPERM)
                 return -ENOSYS;
-        return errno == ETIMEDOUT || errno == ENOSYS ? -errno : 0;
+        return errno == ETIMEDOUT || errno == EFAULT || errno == ENOSYS ? -errno : (int)count;
 }
 #else
 static int machine_wait_any(const _Atomic uint32_t *const word[], const uint32_t expected[],
@@ -148,7 +150,8 @@ int clock_wait_any(const _Atomic uint32_t *const word[], const uint32_t expected
         if (!authority)
                 rc = machine_wait_any(word, expected, count, deadline_ns);
         else
-                rc = authority->wait_any(word, expected, count, deadline_ns) ? 0 : -ETIMEDOUT;
+                rc = authority->wait_any(word, expected, count, deadline_ns) ? (int)count
+                                                                             : -ETIMEDOUT;
         errno = saved;
         return rc;
 }

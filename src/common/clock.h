@@ -37,8 +37,10 @@ void clock_sleep_ns(uint64_t ns);
 bool clock_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns);
 
 /* As clock_wait(), for any of `count` words (at most CLOCK_WORDS): while each is what is expected
- * of it. 0: look at them again; -ETIMEDOUT; -ENOSYS: the kernel is older than 5.16, or a filter
- * bars the call, and nothing was waited for. */
+ * of it. The index of a word that was woken, perhaps one of several; `count`: look at all of them;
+ * -ETIMEDOUT; -EFAULT: some word is in no memory any more (its file was cut short); -ENOSYS: the
+ * kernel is older than 5.16, or a filter bars the call. After the last two nothing was waited for.
+ */
 int clock_wait_any(const _Atomic uint32_t *const word[], const uint32_t expected[], unsigned count,
                    uint64_t deadline_ns);
 

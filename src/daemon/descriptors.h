@@ -6,8 +6,8 @@
  * want, so each kind has a part of what there is: all parts together leave an eighth, and
  * DESCRIPTORS_KEPT at least, for the daemon's own files and the driver's, and a request that is let
  * in can be answered. Above its part each kind has another way: the peer with most connections
- * loses one, a session is joined by its files, a process is looked for. The limit is asked for each
- * time, as it can be changed from outside.
+ * loses one, a session is joined by its files and takes no turns, a process is looked for. The
+ * limit is asked for each time, as it can be changed from outside.
  */
 #ifndef ALIQUOT_DAEMON_DESCRIPTORS_H
 #define ALIQUOT_DAEMON_DESCRIPTORS_H
@@ -16,11 +16,12 @@
  * opens several for each GPU. */
 #define DESCRIPTORS_KEPT 32u
 
-/* One in so many of what is left. By descriptors 1/8, 2/16, 2/4, 1/8 and 1/8: together all. */
+/* One in so many of what is left. By descriptors 1/8, 2/16, 2/6, 1/6, 1/8 and 1/8: together all. */
 #define DESCRIPTORS_HTTP 8u
 #define DESCRIPTORS_HTTP_PEER 16u /* of those of DESCRIPTORS_HTTP, a half */
 #define DESCRIPTORS_VISITS 16u    /* socket and process */
-#define DESCRIPTORS_SESSIONS 4u   /* socket and limits */
+#define DESCRIPTORS_SESSIONS 6u   /* socket and limits */
+#define DESCRIPTORS_SEATS 6u      /* a session's slots, for the scheduler */
 #define DESCRIPTORS_RESIDENTS 8u
 #define DESCRIPTORS_GPU_USERS 8u
 

@@ -335,11 +335,12 @@ static int start_tenants(struct error *err)
 static void on_folder(const struct sessions_one *session, bool is_there, void *context)
 {
         static struct owner_log log = OWNER_LOG_TROUBLE;
+        unsigned seats_most = descriptors_most(SESSIONS_MOST, DESCRIPTORS_SEATS);
         struct error err = { 0 };
 
         if (!is_there)
                 scheduler_drop(self.scheduler, session->id);
-        else if (scheduler_put(self.scheduler, session, &err) < 0)
+        else if (scheduler_put(self.scheduler, session, seats_most, &err) < 0)
                 owner_log(&log, session->owner_uid, LOG_WARN,
                           "session %s goes by its own cap alone: %s", session->name, err.text);
 }

@@ -66,6 +66,15 @@ void members_begin_watch(struct members *self, struct seated *seated, uint64_t n
         }
 }
 
+/* What was last read of it may be from before we were away. */
+static void begin_anew(struct members *self, const struct seated *seated)
+{
+        for (unsigned i = 0; i < seated->seat->share_count; i++) {
+                if (seated->member[i] != NO_MEMBER)
+                        self->member[seated->member[i]].is_anew = true;
+        }
+}
+
 void members_pass_time(struct members *self, uint64_t now_ns)
 {
         bool was_away = now_ns > self->now_ns + PAGE_SCHEDULER_SILENT_NS, is_needed = false;
@@ -75,6 +84,7 @@ void members_pass_time(struct members *self, uint64_t now_ns)
                 if (!self->seated[i].seat || !self->seated[i].is_watched)
                         continue;
                 members_begin_watch(self, &self->seated[i], now_ns);
+                begin_anew(self, &self->seated[i]);
                 is_needed = true;
         }
         if (is_needed)

@@ -8,7 +8,6 @@
  */
 #include "daemon/schedule/members.h"
 
-#include "common/atomic.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/minmax.h"
@@ -46,8 +45,9 @@ static void note_use(struct members *self, uint16_t at, const struct seat_claim 
                      uint64_t now_ns)
 {
         struct member *member = &self->member[at];
-        int64_t busy_ns = raised_by(claim->busy_ns, member->busy_ns);
+        int64_t busy_ns = member->is_anew ? 0 : raised_by(claim->busy_ns, member->busy_ns);
 
+        member->is_anew = false;
         member->busy_ns = claim->busy_ns;
         if (!busy_ns)
                 return;
@@ -174,14 +174,14 @@ static uint64_t running_until_ns(const struct members *self, uint16_t at,
         return now_ns + (has_rested ? LOOK_AGAIN_NS : LOOK_LATE_NS);
 }
 
-/* False: its page is gone. */
-static bool hear_member(struct members *self, uint16_t at, uint64_t now_ns)
+static void hear_member(struct members *self, uint16_t at, uint64_t now_ns)
 {
         struct member *member = &self->member[at];
         struct seat_claim claim;
 
-        if (!seat_read(member->seated->seat, member->share, now_ns, &claim))
-                return false;
+        seat_read(member->seated->seat, member->share, now_ns, &claim);
+        if (member->look_ns <= now_ns)
+                owners_cause(&self->owners, member->seated->owner);
         if (!claim.is_in_flight)
                 member->rested_ns = now_ns;
         note_use(self, at, &claim, now_ns);
@@ -190,7 +190,6 @@ static bool hear_member(struct members *self, uint16_t at, uint64_t now_ns)
         if (self->sched.member[at].is_draining || self->sched.member[at].is_late)
                 note_drain(self, at, &claim, now_ns);
         note_want(self, at, &claim, running_until_ns(self, at, &claim, now_ns), now_ns);
-        return true;
 }
 
 static bool is_stale(const struct members *self, const struct seated *seated, uint64_t now_ns)
@@ -214,12 +213,12 @@ static bool is_of_late(const struct seat_claim *claim, uint64_t now_ns)
 /* Who rang wants something of a GPU; those that nobody wants are not spoken of. */
 static void hear_bell(struct members *self, struct seated *seated, uint64_t now_ns)
 {
-        uint32_t bell = load_acquire(shared_half(seat_bell(seated->seat)));
         struct seat_claim claim;
 
-        if (bell == seated->bell)
+        if (seated->seat->head.bell == seated->bell)
                 return;
-        seated->bell = bell;
+        seated->bell = seated->seat->head.bell;
+        owners_cause(&self->owners, seated->owner);
         for (unsigned i = 0; i < seated->seat->share_count; i++) {
                 if (seated->member[i] != NO_MEMBER || !seat_read(seated->seat, i, now_ns, &claim) ||
                     !is_of_late(&claim, now_ns))
@@ -230,23 +229,48 @@ static void hear_bell(struct members *self, struct seated *seated, uint64_t now_
         }
 }
 
-void members_hear(struct members *self, struct seated *seated, uint64_t now_ns)
+bool members_gives_up(const struct members *self, uint16_t at, uint64_t now_ns)
 {
-        bool is_there = true;
+        const struct sched_member *core = &self->sched.member[at];
 
+        return (core->is_draining || core->is_late) &&
+               !owners_may(&self->owners, self->member[at].seated->owner, now_ns);
+}
+
+void members_give_up(struct members *self, uint64_t now_ns)
+{
+        for (uint16_t at = 0; at < SCHED_MEMBERS; at++) {
+                if (self->member[at].seated && members_gives_up(self, at, now_ns))
+                        members_tell(self, at, SCHED_DRAINED, 0, now_ns);
+        }
+}
+
+/* It stays where it is: to unmap its page now might wait for who punches holes into it. */
+static void spoil(struct members *self, struct seated *seated, uint64_t now_ns)
+{
+        log_line(LOG_WARN, "session %s has spoilt its pages; it gets no turns",
+                 seated->seat->limits->name);
+        members_distrust(self, seated);
+        members_dismiss(self, seated, now_ns);
+        seated->is_spoilt = true;
+}
+
+void members_hear(struct members *self, struct seated *seated, const struct seat_head *head,
+                  uint64_t now_ns)
+{
         members_pass_time(self, now_ns);
+        seat_take(seated->seat, head, now_ns);
+        if (head->magic != PAGE_SLOTS_MAGIC) {
+                spoil(self, seated, now_ns);
+                return;
+        }
         hear_bell(self, seated, now_ns);
         if (!members_has(seated) || !seated->is_watched)
                 return;
-        for (unsigned i = 0; i < seated->seat->share_count && is_there; i++) {
+        for (unsigned i = 0; i < seated->seat->share_count; i++) {
                 if (seated->member[i] != NO_MEMBER)
-                        is_there = hear_member(self, seated->member[i], now_ns);
+                        hear_member(self, seated->member[i], now_ns);
         }
-        if (!is_there) {
-                log_line(LOG_WARN, "session %s has spoilt its pages; it gets no turns",
-                         seated->seat->limits->name);
-                members_unseat(self, seated, now_ns);
-        } else if (is_stale(self, seated, now_ns)) {
+        if (is_stale(self, seated, now_ns))
                 members_dismiss(self, seated, now_ns);
-        }
 }

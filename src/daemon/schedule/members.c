@@ -109,16 +109,16 @@ void members_dismiss(struct members *self, struct seated *seated, uint64_t now_n
 }
 
 /* A counter that went back is no counter: what it says now is where it goes on from. */
-static void count_seat(struct members *self, struct seated *seated)
+void members_count_seat(struct members *self, struct seat *seat)
 {
         uint64_t now[SEAT_COUNTERS];
 
-        for (unsigned i = 0; i < seated->seat->share_count; i++) {
-                seat_count(seated->seat, i, now);
+        for (unsigned i = 0; i < seat->share_count; i++) {
+                seat_count(seat, i, now);
                 for (unsigned j = 0; j < SEAT_COUNTERS; j++) {
-                        if (now[j] > seated->counted[i][j])
-                                self->totals[j] += now[j] - seated->counted[i][j];
-                        seated->counted[i][j] = now[j];
+                        if (now[j] > seat->counted[i][j])
+                                self->totals[j] += now[j] - seat->counted[i][j];
+                        seat->counted[i][j] = now[j];
                 }
         }
 }
@@ -127,16 +127,26 @@ void members_count(struct members *self)
 {
         for (unsigned i = 0; i < self->entries; i++) {
                 if (self->seated[i].seat)
-                        count_seat(self, &self->seated[i]);
+                        members_count_seat(self, self->seated[i].seat);
         }
 }
 
 void members_unseat(struct members *self, struct seated *seated, uint64_t now_ns)
 {
         members_dismiss(self, seated, now_ns);
-        count_seat(self, seated);
-        seat_close(seated->seat);
+        owners_leave(&self->owners, seated->owner);
+        seated->seat->next_leaving = self->leaving;
+        self->leaving = seated->seat;
         seated->seat = NULL;
+}
+
+void members_distrust(struct members *self, struct seated *seated)
+{
+        if (owners_distrust(&self->owners, seated->owner))
+                log_line(LOG_WARN,
+                         "user %u changes the slots of session %s under the daemon; the bells of "
+                         "all its sessions are polled from now on",
+                         seated->seat->owner_uid, seated->seat->limits->name);
 }
 
 /* -- Who is watched --------------------------------------------------------------------------- */
@@ -179,8 +189,29 @@ static bool must_watch(const struct members *self, const struct seated *seated)
         return false;
 }
 
-bool members_may_ring(const struct members *self, const struct seated *seated)
+bool members_listens(const struct members *self, const struct seated *seated, uint64_t now_ns)
 {
+        return seated->seat && !seated->is_spoilt &&
+               owners_may(&self->owners, seated->owner, now_ns);
+}
+
+bool members_is_first(const struct members *self, const struct seated *seated)
+{
+        for (unsigned i = 0; i < seated->seat->share_count; i++) {
+                const struct sched_terms *terms = &seated->seat->share[i].terms;
+
+                if (seated->member[i] != NO_MEMBER &&
+                    (terms->class == SCHED_CLASS_RT || terms->guarantee_ppm > 0))
+                        return true;
+        }
+        return false;
+}
+
+bool members_may_ring(const struct members *self, const struct seated *seated, uint64_t now_ns)
+{
+        if (seated->is_spoilt || self->owners.owner[seated->owner].is_distrusted ||
+            !owners_may(&self->owners, seated->owner, now_ns))
+                return false;
         for (unsigned i = 0; i < seated->seat->share_count; i++) {
                 const struct sched_member *core;
 
@@ -255,7 +286,13 @@ uint64_t members_due_ns(const struct members *self, uint64_t now_ns, bool *ret_i
                 due_ns = min_u64(due_ns, self->seated[i].beat_ns + BEAT_NS);
         }
         for (unsigned i = 0; *ret_is_busy && i < SCHED_MEMBERS; i++) {
-                if (self->member[i].seated && self->member[i].seated->is_watched)
+                const struct seated *seated = self->member[i].seated;
+
+                if (!seated || !seated->is_watched)
+                        continue;
+                if (members_gives_up(self, (uint16_t)i, now_ns))
+                        return now_ns + 1;
+                if (members_listens(self, seated, now_ns))
                         due_ns = min_u64(due_ns, self->member[i].look_ns);
         }
         return due_ns > now_ns ? due_ns : now_ns + 1;
@@ -312,10 +349,14 @@ void members_seat(struct members *self, struct seat *take_seat)
 {
         struct seated *seated = free_place(self);
 
-        *seated = (struct seated){ .seat = take_seat, .gang = gangs_number(self, take_seat) };
+        *seated = (struct seated){
+                .seat = take_seat,
+                .owner = owners_join(&self->owners, take_seat->owner_uid, clock_now_ns()),
+                .gang = gangs_number(self, take_seat),
+        };
         memcpy(self->id[seated - self->seated], take_seat->id, sizeof(take_seat->id));
         for (unsigned i = 0; i < SESSIONS_GPUS; i++)
                 seated->member[i] = NO_MEMBER;
         for (unsigned i = 0; i < take_seat->share_count; i++)
-                seat_count(take_seat, i, seated->counted[i]);
+                seat_count(take_seat, i, take_seat->counted[i]);
 }

@@ -7,6 +7,7 @@
  *      gangs.c         who has turns together
  *      hear.c          what the sessions' pages say, told to the core
  *      carry.c         what the core says, written into their leases
+ *      owners.c        how much of the thread each owner may take
  *
  * Everything here is guarded by the scheduler's lock. `now_ns` is of clock_now_ns().
  */
@@ -17,6 +18,7 @@
 #include <stdint.h>
 
 #include "core/sched.h"
+#include "daemon/schedule/owners.h"
 #include "daemon/schedule/seat.h"
 
 #define NO_MEMBER SCHED_MEMBERS
@@ -27,19 +29,23 @@ _Static_assert(MEMBER_IDLE_NS == SCHED_GRACE_NS, "the core knows who may rest so
 /* A session that is there. */
 struct seated {
         struct seat *seat; /* NULL: the entry is free */
-        uint32_t bell;     /* as it was last read */
+        unsigned owner;    /* its index in the owners */
+        uint32_t bell;     /* as it was last heard */
         uint32_t gang;     /* the core's number of it; 0: none */
         bool is_watched;   /* its page says that it has a scheduler */
+        bool is_rung;      /* it may have rung since it was last heard */
+        bool is_waited;    /* its bell is */
+        bool is_spoilt;    /* its page is none any more; it is neither heard nor waited for */
         uint64_t beat_ns;
-        uint16_t member[SESSIONS_GPUS];                 /* NO_MEMBER: none */
-        uint64_t counted[SESSIONS_GPUS][SEAT_COUNTERS]; /* what is in the totals of it */
+        uint16_t member[SESSIONS_GPUS]; /* NO_MEMBER: none */
 };
 
 /* Beside the core's own, by the same number. */
 struct member {
         struct seated *seated;
         unsigned share;
-        uint64_t busy_ns;   /* as last read */
+        bool is_anew;       /* what it measured until it is next heard does not count */
+        uint64_t busy_ns;   /* as last heard */
         uint64_t open_ns;   /* when its gate was last opened, */
         uint64_t close_ns;  /* and closed */
         uint64_t leased_ns; /* when it last got the lease that it has; 0: it has none to miss */
@@ -64,12 +70,25 @@ struct members {
         uint8_t device[SCHED_DEVICES][16];
         uint32_t gangs;                 /* the last number that was given to one */
         uint64_t totals[SEAT_COUNTERS]; /* also of sessions that are gone */
+        struct seat *leaving;           /* of sessions that are gone, to be closed; a list */
+        struct owners owners;
         struct sched sched;
         struct sched_actions actions;
 };
 
-/* Hears what the session says, if anything. It may be unseated by that. */
-void members_hear(struct members *self, struct seated *seated, uint64_t now_ns);
+/* The session is to be heard: it is there, and its owner has not taken too much time. */
+bool members_listens(const struct members *self, const struct seated *seated, uint64_t now_ns);
+
+/* Its turns were promised or are urgent: it is heard before others. */
+bool members_is_first(const struct members *self, const struct seated *seated);
+
+/* Hears what the session says, if anything, by `head`, just read. */
+void members_hear(struct members *self, struct seated *seated, const struct seat_head *head,
+                  uint64_t now_ns);
+
+/* Whose owner is not heard is not waited for either: its turns end without a drain. */
+bool members_gives_up(const struct members *self, uint16_t at, uint64_t now_ns);
+void members_give_up(struct members *self, uint64_t now_ns);
 
 /* Says that there is a scheduler to those who need one. */
 void members_watch(struct members *self, struct seated *seated, uint64_t now_ns);
@@ -85,18 +104,22 @@ uint64_t members_due_ns(const struct members *self, uint64_t now_ns, bool *ret_i
 void members_note_late(struct members *self, uint64_t late_ns);
 uint64_t members_late_ns(const struct members *self);
 
-/* Its processes may ring: not while all of them are known to wait for turns. */
-bool members_may_ring(const struct members *self, const struct seated *seated);
+/* Its processes may ring, and it may be waited for: not while all of them are known to wait for
+ * turns, nor where its owner is distrusted or not heard. */
+bool members_may_ring(const struct members *self, const struct seated *seated, uint64_t now_ns);
 
 /* A session that is not seated yet; `seat` is taken over. */
 void members_seat(struct members *self, struct seat *take_seat);
 /* One that is: its terms from now on, as many as it has shares, and its gang. */
 void members_change(struct members *self, struct seated *seated, const struct seat_share *share,
                     const char *gang, uint64_t now_ns);
+/* Its seat is added to the leaving ones, of which each is read once more, then counted, and
+ * closed. */
 void members_unseat(struct members *self, struct seated *seated, uint64_t now_ns);
+void members_count_seat(struct members *self, struct seat *seat);
 struct seated *members_find(struct members *self, const uint8_t id[16]);
 
-/* Brings the totals up to date. */
+/* Brings the totals up to date with what was last read. */
 void members_count(struct members *self);
 
 /* It has launched on some GPU. */
@@ -109,6 +132,9 @@ bool members_has(const struct seated *seated);
 uint32_t gangs_number(struct members *self, const struct seat *seat);
 
 /* -- members.c, for hear.c -------------------------------------------------------------------- */
+
+/* Its bells are polled from now on, as all of its owner's. */
+void members_distrust(struct members *self, struct seated *seated);
 
 /* It launched on a GPU: closed until the core says otherwise. Where that refuses, nothing. */
 void members_add(struct members *self, struct seated *seated, unsigned share,

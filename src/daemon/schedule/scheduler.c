@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <time.h>
 
 #include "common/atomic.h"
 #include "common/clock.h"
-#include "daemon/schedule/guard.h"
+#include "common/minmax.h"
 #include "daemon/schedule/members.h"
 #include "daemon/schedule/wait.h"
 
@@ -24,40 +25,217 @@
  * to 330 us by the kernels' own time stamps, of which 30 to 70 were told (2026-11-26). */
 #define UNSEEN_NS 100000
 
+/* A pass hears sessions for so long, each kind; it goes on with the others in the next one. */
+#define HEAR_NS UINT64_C(200000)
+/* So many bells of an owner are waited for before those of others are. */
+#define OWNER_BELLS 16
+/* Reading a session's page takes less than a microsecond. What takes longer than this waited, and
+ * its owner pays for it; not for more than this, as the daemon may have been stopped meanwhile. */
+#define READ_MOST_NS UINT64_C(1000000)
+#define READ_CHARGED_NS UINT64_C(200000000)
+/* A wait that ends so late waited for a page, if some page was changed meanwhile. */
+#define LATE_PAGE_NS UINT64_C(50000000)
+/* What is older than this is read again before the loop has it; so long it waits for that. */
+#define STALE_NS UINT64_C(200000000)
+#define ANSWER_NS UINT64_C(20000000)
+
+/* Sessions by how they are heard. */
+enum kind {
+        KIND_FIRST,  /* members that come first, */
+        KIND_OTHERS, /* and all other members: in each pass */
+        KIND_IDLE,   /* who has not launched: when it rang, or may have rung */
+        KINDS,
+};
+
+/* Of the thread alone. */
+struct pass {
+        struct bells bells;
+        unsigned next[KINDS];  /* where to go on; 0: from the beginning */
+        bool is_cut;           /* some are still to be heard */
+        bool is_all;           /* the idle ones are heard too */
+        bool is_rung;          /* some of them are (struct seated) */
+        bool is_unsure;        /* some bell was raised, and it was not seen which */
+        bool is_partial;       /* some idle ones are not waited for, */
+        uint64_t rest_ns;      /* so they are heard again then */
+        uint64_t question;     /* the loop's, that is answered when all were heard */
+        uint64_t paid_ns;      /* of the thread's processor time */
+        struct timespec begun; /* CLOCK_REALTIME_COARSE */
+};
+
 struct scheduler {
         const struct store *store;
         pthread_t thread;
-        bool has_thread;
+        bool has_leases; /* false: sessions are only counted */
         _Atomic uint32_t bell;
-        pthread_mutex_t lock; /* of the rest */
+        pthread_mutex_t turnstile; /* who waits for `lock` holds it: nobody overtakes */
+        pthread_mutex_t lock;      /* of the rest */
+        pthread_cond_t has_answered;
         bool is_ending;
+        unsigned seats;               /* that there are; the loop's */
+        bool is_stalled;              /* the thread did not answer in time; cleared when it does */
+        uint64_t questions, answered; /* the loop's, counted; the last one that was answered */
         struct members members;
 };
 
+/* -- The lock --------------------------------------------------------------------------------- */
+
+/* A mutex alone may go to who has just left it, again and again. */
+static void enter(struct scheduler *self)
+{
+        pthread_mutex_lock(&self->turnstile);
+        pthread_mutex_lock(&self->lock);
+        pthread_mutex_unlock(&self->turnstile);
+}
+
+static void leave(struct scheduler *self)
+{
+        pthread_mutex_unlock(&self->lock);
+}
+
 /* -- The thread ------------------------------------------------------------------------------- */
 
-/* Who launches is listened to before who does not yet. What each bell held was read before what it
- * is about. */
-static void add_bells(const struct members *members, bool are_members, struct bells *bells)
+static enum kind kind_of(const struct members *members, const struct seated *seated)
 {
-        for (unsigned i = 0; i < members->entries; i++) {
-                const struct seated *seated = &members->seated[i];
+        if (!members_has(seated))
+                return KIND_IDLE;
+        return members_is_first(members, seated) ? KIND_FIRST : KIND_OTHERS;
+}
 
-                if (!seated->seat || members_has(seated) != are_members)
+/* Reads its page without the lock, and hears it. */
+static uint64_t hear(struct scheduler *self, unsigned at)
+{
+        struct seated *seated = &self->members.seated[at];
+        struct seat *seat = seated->seat; /* closed by this thread alone */
+        uint64_t begun_ns = clock_now_ns(), now_ns;
+        struct seat_head head;
+
+        leave(self);
+        seat_look(seat, &head);
+        enter(self);
+        now_ns = clock_now_ns();
+        if (seated->seat != seat)
+                return now_ns;
+        if (self->has_leases)
+                members_hear(&self->members, seated, &head, now_ns);
+        else
+                seat_take(seat, &head, now_ns);
+        if (clock_is_machine() && now_ns > begun_ns + READ_MOST_NS)
+                owners_charge(&self->members.owners, seated->owner,
+                              min_u64(now_ns - begun_ns, READ_CHARGED_NS), now_ns);
+        return now_ns;
+}
+
+/* Each at its own time: what is heard of one may let another in. False: there was no time for all
+ * of the kind. */
+static bool hear_kind(struct scheduler *self, struct pass *pass, enum kind kind)
+{
+        struct members *members = &self->members;
+        uint64_t now_ns = clock_now_ns(), until_ns = now_ns + HEAR_NS;
+
+        for (unsigned i = pass->next[kind]; i < members->entries; i++) {
+                if (!members_listens(members, &members->seated[i], now_ns) ||
+                    kind_of(members, &members->seated[i]) != kind ||
+                    (kind == KIND_IDLE && !pass->is_all && !members->seated[i].is_rung))
                         continue;
-                if (members_may_ring(members, seated))
-                        bells_add(bells, shared_half(seat_bell(seated->seat)), seated->bell);
-                else
-                        bells_pass(bells);
+                if (now_ns >= until_ns) {
+                        pass->next[kind] = i;
+                        pass->is_cut = true;
+                        return false;
+                }
+                members->seated[i].is_rung = false;
+                now_ns = hear(self, i);
+        }
+        pass->next[kind] = 0;
+        return true;
+}
+
+static void answer(struct scheduler *self, struct pass *pass)
+{
+        pass->is_all = false;
+        self->answered = pass->question;
+        self->is_stalled = false;
+        pthread_cond_broadcast(&self->has_answered);
+}
+
+static void hear_all(struct scheduler *self, struct pass *pass)
+{
+        if (!pass->is_all && (self->questions != self->answered ||
+                              (pass->is_partial && clock_now_ns() >= pass->rest_ns))) {
+                pass->is_all = true;
+                pass->question = self->questions;
+                pass->rest_ns = clock_now_ns() + BELLS_REST_NS;
+        }
+        pass->is_cut = false;
+        hear_kind(self, pass, KIND_FIRST);
+        hear_kind(self, pass, KIND_OTHERS);
+        if ((pass->is_all || pass->is_rung) && hear_kind(self, pass, KIND_IDLE)) {
+                pass->is_rung = false;
+                if (pass->is_all)
+                        answer(self, pass);
         }
 }
 
-/* Each at its own time: what is heard of one may let another in. */
-static void hear_all(struct members *members)
+/* Of those that went since the last pass. */
+static void close_leaving(struct scheduler *self)
 {
+        struct seat *seat = self->members.leaving;
+        struct seat_head head;
+
+        self->members.leaving = NULL;
+        while (seat) {
+                struct seat *next = seat->next_leaving;
+
+                leave(self);
+                seat_look(seat, &head);
+                enter(self);
+                seat_take(seat, &head, clock_now_ns());
+                members_count_seat(&self->members, seat);
+                leave(self);
+                seat_close(seat);
+                enter(self);
+                seat = next;
+        }
+}
+
+/* Those of a kind: of each owner `most` at most, with those that were added before. */
+static void add_kind(struct members *members, enum kind kind, uint32_t most, struct bells *bells,
+                     uint64_t now_ns)
+{
+        for (unsigned i = 0; i < members->entries && bells->count < BELLS_MOST; i++) {
+                struct seated *seated = &members->seated[i];
+                struct owner *owner = &members->owners.owner[seated->owner];
+
+                if (!seated->seat || seated->is_waited || owner->bells >= most ||
+                    kind_of(members, seated) != kind || !members_may_ring(members, seated, now_ns))
+                        continue;
+                bells_add(bells, shared_half(seat_bell(seated->seat)), seated->bell, i);
+                seated->is_waited = true;
+                owner->bells++;
+        }
+}
+
+/* Who launches is listened to before who does not yet, and where not all can be, some of each owner
+ * before all of one. What each bell held was read before what it is about. */
+static void add_bells(struct members *members, struct pass *pass, uint64_t now_ns)
+{
+        struct bells *bells = &pass->bells;
+
+        for (unsigned i = 0; i < members->owners.entries; i++)
+                members->owners.owner[i].bells = 0;
+        for (unsigned i = 0; i < members->entries; i++)
+                members->seated[i].is_waited = false;
+        for (unsigned kind = 0; kind < KINDS; kind++) {
+                if (members->entries >= BELLS_MOST)
+                        add_kind(members, kind, OWNER_BELLS, bells, now_ns);
+                add_kind(members, kind, UINT32_MAX, bells, now_ns);
+        }
         for (unsigned i = 0; i < members->entries; i++) {
-                if (members->seated[i].seat)
-                        members_hear(members, &members->seated[i], clock_now_ns());
+                const struct seated *seated = &members->seated[i];
+
+                if (!seated->seat || seated->is_waited || seated->is_spoilt)
+                        continue;
+                bells_pass(bells);
+                pass->is_partial = pass->is_partial || !members_has(seated);
         }
 }
 
@@ -69,56 +247,114 @@ static uint64_t sleep_until_ns(const struct members *members, uint64_t due_ns, u
         return due_ns > now_ns + late_ns ? due_ns - late_ns : due_ns;
 }
 
+/* Virtual time does not pass while we work. */
+static void pay(struct members *members, struct pass *pass, uint64_t now_ns)
+{
+        uint64_t used_ns;
+
+        if (!clock_is_machine())
+                return;
+        used_ns = clock_thread_ns();
+        owners_pay(&members->owners, used_ns - pass->paid_ns, now_ns);
+        pass->paid_ns = used_ns;
+}
+
 /* Whose gate was closed is heard once more: it may have had nothing in flight. */
-static uint64_t work(struct scheduler *self, struct bells *bells, bool *ret_is_busy)
+static uint64_t work(struct scheduler *self, struct pass *pass, bool *ret_is_busy)
 {
         struct members *members = &self->members;
         unsigned is_again = 0;
         uint64_t now_ns = 0;
 
-        bells_begin(bells, &self->bell);
+        clock_gettime(CLOCK_REALTIME_COARSE, &pass->begun);
+        close_leaving(self);
         do {
                 members->has_closed = false;
-                hear_all(members);
+                hear_all(self, pass);
                 now_ns = clock_now_ns();
+                if (!self->has_leases)
+                        continue;
+                members_give_up(members, now_ns);
                 members_tick(members, now_ns);
-        } while (members->has_closed && !is_again++);
+        } while (members->has_closed && !pass->is_cut && !is_again++);
         for (unsigned i = 0; i < members->entries; i++) {
                 if (members->seated[i].seat)
                         members_watch(members, &members->seated[i], now_ns);
         }
-        add_bells(members, true, bells);
-        add_bells(members, false, bells);
+        pay(members, pass, now_ns);
+        pass->is_partial = pass->bells.is_alone;
+        if (self->has_leases) {
+                add_bells(members, pass, now_ns);
+        }
         return sleep_until_ns(members, members_due_ns(members, now_ns, ret_is_busy), now_ns);
 }
 
-static void note_late(struct members *members, uint64_t until_ns)
+static bool is_waited_for(const struct members *members, const struct pass *pass, unsigned i)
+{
+        const struct seated *seated = &members->seated[pass->bells.entry[i]];
+
+        return seated->seat && shared_half(seat_bell(seated->seat)) == pass->bells.word[i];
+}
+
+/* The kernel read the page of each bell, and waited for one that was being changed. */
+static void blame(struct members *members, const struct pass *pass)
+{
+        for (unsigned i = 1; i < pass->bells.count; i++) {
+                struct seated *seated = &members->seated[pass->bells.entry[i]];
+
+                if (is_waited_for(members, pass, i) && seat_has_changed(seated->seat, pass->begun))
+                        members_distrust(members, seated);
+        }
+}
+
+/* Who rang, or may have. Mostly it was a member, and all of these are heard; if it was none, the
+ * next wait ends at once. */
+static void note_rung(struct members *members, struct pass *pass, int end)
+{
+        bool is_any = end == BELLS_GONE || (end == BELLS_SOME && pass->is_unsure);
+
+        for (unsigned i = 1; i < pass->bells.count; i++) {
+                if ((is_any || end == (int)i) && is_waited_for(members, pass, i)) {
+                        members->seated[pass->bells.entry[i]].is_rung = true;
+                        pass->is_rung = true;
+                }
+        }
+        pass->is_unsure = end == BELLS_SOME && !is_any;
+}
+
+static void note_end(struct members *members, struct pass *pass, int end, uint64_t until_ns)
 {
         uint64_t now_ns = clock_now_ns();
 
-        if (now_ns >= until_ns)
+        note_rung(members, pass, end);
+        if (end == BELLS_GONE ||
+            (clock_is_machine() && until_ns != CLOCK_NEVER && now_ns > until_ns + LATE_PAGE_NS))
+                blame(members, pass);
+        else if (end == BELLS_QUIET && now_ns >= until_ns)
                 members_note_late(members, now_ns - until_ns);
 }
 
 static void *run(void *argument)
 {
         struct scheduler *self = argument;
-        struct bells bells;
+        struct pass pass = { 0 };
         uint64_t due_ns;
-        bool is_busy, is_rung;
+        bool is_busy;
+        int end;
 
         prctl(PR_SET_TIMERSLACK, 1UL);
         clock_join(TIME_BACKGROUND);
-        pthread_mutex_lock(&self->lock);
+        enter(self);
         while (!self->is_ending) {
-                due_ns = work(self, &bells, &is_busy);
-                pthread_mutex_unlock(&self->lock);
-                is_rung = bells_wait(&bells, due_ns, is_busy ? LOOK_NS : REST_NS);
-                pthread_mutex_lock(&self->lock);
-                if (!is_rung)
-                        note_late(&self->members, due_ns);
+                bells_begin(&pass.bells, &self->bell);
+                due_ns = work(self, &pass, &is_busy);
+                leave(self);
+                end = pass.is_cut ? 0
+                                  : bells_wait(&pass.bells, due_ns, is_busy ? LOOK_NS : REST_NS);
+                enter(self);
+                note_end(&self->members, &pass, end, due_ns);
         }
-        pthread_mutex_unlock(&self->lock);
+        leave(self);
         clock_leave();
         return NULL;
 }
@@ -129,7 +365,6 @@ static int start_thread(struct scheduler *self, struct error *err)
         int rc;
 
         sigfillset(&all);
-        sigdelset(&all, SIGBUS); /* guard.h */
         pthread_sigmask(SIG_SETMASK, &all, &before);
         rc = pthread_create(&self->thread, NULL, run, self);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -141,24 +376,35 @@ static int start_thread(struct scheduler *self, struct error *err)
         return 0;
 }
 
+static void end_locks(struct scheduler *self)
+{
+        pthread_cond_destroy(&self->has_answered);
+        pthread_mutex_destroy(&self->lock);
+        pthread_mutex_destroy(&self->turnstile);
+}
+
 int scheduler_start(struct scheduler **ret, const struct store *store, bool has_leases,
                     struct error *err)
 {
         struct scheduler *self = calloc(1, sizeof(*self));
+        pthread_condattr_t monotonic;
         int rc;
 
         if (!self)
                 return fail(err, -ENOMEM, "out of memory");
         self->store = store;
+        self->has_leases = has_leases;
+        pthread_condattr_init(&monotonic);
+        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+        pthread_cond_init(&self->has_answered, &monotonic);
+        pthread_condattr_destroy(&monotonic);
+        pthread_mutex_init(&self->turnstile, NULL);
         pthread_mutex_init(&self->lock, NULL);
         sched_init(&self->members.sched);
         self->members.sched.unseen_ns = UNSEEN_NS;
-        rc = guard_start(err);
-        self->has_thread = has_leases;
-        if (rc == 0 && has_leases)
-                rc = start_thread(self, err);
+        rc = start_thread(self, err);
         if (rc < 0) {
-                pthread_mutex_destroy(&self->lock);
+                end_locks(self);
                 free(self);
                 return rc;
         }
@@ -170,21 +416,37 @@ void scheduler_stop(struct scheduler *self)
 {
         if (!self)
                 return;
-        pthread_mutex_lock(&self->lock);
+        enter(self);
         self->is_ending = true;
-        pthread_mutex_unlock(&self->lock);
+        leave(self);
         bells_ring(&self->bell);
-        if (self->has_thread)
-                pthread_join(self->thread, NULL);
+        pthread_join(self->thread, NULL);
+        enter(self);
         for (unsigned i = 0; i < self->members.entries; i++) {
                 if (self->members.seated[i].seat)
                         members_unseat(&self->members, &self->members.seated[i], clock_now_ns());
         }
-        pthread_mutex_destroy(&self->lock);
+        close_leaving(self);
+        leave(self);
+        end_locks(self);
         free(self);
 }
 
 /* -- What the loop says ----------------------------------------------------------------------- */
+
+/* Has all pages read again, as the loop itself never reads one: it might wait. A thread that waits
+ * itself is waited for once. */
+static void refresh(struct scheduler *self)
+{
+        const struct timespec until = clock_timespec(clock_machine_ns() + ANSWER_NS);
+        uint64_t question = ++self->questions;
+        int rc = 0;
+
+        bells_ring(&self->bell);
+        while (self->answered < question && !self->is_stalled && rc == 0)
+                rc = pthread_cond_timedwait(&self->has_answered, &self->lock, &until);
+        self->is_stalled = self->is_stalled || rc != 0;
+}
 
 /* False: it is not seated yet. */
 static bool change(struct scheduler *self, const struct sessions_one *session)
@@ -193,27 +455,33 @@ static bool change(struct scheduler *self, const struct sessions_one *session)
         struct seated *seated;
 
         seat_terms(session, share);
-        pthread_mutex_lock(&self->lock);
+        enter(self);
         seated = members_find(&self->members, session->id);
         if (seated)
                 members_change(&self->members, seated, share, session->gang, clock_now_ns());
-        pthread_mutex_unlock(&self->lock);
+        leave(self);
         return seated != NULL;
 }
 
 /* Its pages are mapped once, whatever is changed later. */
-int scheduler_put(struct scheduler *self, const struct sessions_one *session, struct error *err)
+int scheduler_put(struct scheduler *self, const struct sessions_one *session, unsigned seats_most,
+                  struct error *err)
 {
         struct seat *seat;
         int rc;
 
         if (!change(self, session)) {
+                if (self->seats >= seats_most)
+                        return fail(err, -EMFILE, "%u sessions are open (RLIMIT_NOFILE)",
+                                    self->seats);
                 rc = seat_open(self->store, session, &seat, err);
                 if (rc < 0)
                         return rc;
-                pthread_mutex_lock(&self->lock);
+                enter(self);
                 members_seat(&self->members, seat);
-                pthread_mutex_unlock(&self->lock);
+                self->seats++;
+                self->questions++;
+                leave(self);
         }
         bells_ring(&self->bell);
         return 0;
@@ -223,20 +491,23 @@ void scheduler_drop(struct scheduler *self, const uint8_t id[16])
 {
         struct seated *seated;
 
-        pthread_mutex_lock(&self->lock);
+        enter(self);
         seated = members_find(&self->members, id);
-        if (seated)
+        if (seated) {
                 members_unseat(&self->members, seated, clock_now_ns());
-        pthread_mutex_unlock(&self->lock);
+                self->seats--;
+        }
+        leave(self);
         bells_ring(&self->bell);
 }
 
 void scheduler_totals(struct scheduler *self, uint64_t *ret)
 {
-        pthread_mutex_lock(&self->lock);
+        enter(self);
+        refresh(self);
         members_count(&self->members);
         memcpy(ret, self->members.totals, sizeof(self->members.totals));
-        pthread_mutex_unlock(&self->lock);
+        leave(self);
 }
 
 static void view(const struct members *members, const struct seated *seated, uint16_t at,
@@ -262,13 +533,13 @@ bool scheduler_read(struct scheduler *self, const uint8_t id[16], unsigned share
         struct seated *seated;
         uint16_t at = NO_MEMBER;
 
-        pthread_mutex_lock(&self->lock);
+        enter(self);
         seated = members_find(&self->members, id);
         if (seated && share < seated->seat->share_count)
                 at = seated->member[share];
         if (at != NO_MEMBER)
                 view(&self->members, seated, at, ret);
-        pthread_mutex_unlock(&self->lock);
+        leave(self);
         return at != NO_MEMBER;
 }
 
@@ -277,12 +548,12 @@ bool scheduler_times(struct scheduler *self, const uint8_t uuid[16], struct sche
         const struct members *members = &self->members;
         unsigned at = 0;
 
-        pthread_mutex_lock(&self->lock);
+        enter(self);
         while (at < members->device_count && memcmp(members->device[at], uuid, 16) != 0)
                 at++;
         if (at < members->device_count)
                 *ret = members->sched.device[at].times;
-        pthread_mutex_unlock(&self->lock);
+        leave(self);
         return at < members->device_count;
 }
 
@@ -298,8 +569,12 @@ bool scheduler_claim(struct scheduler *self, const uint8_t id[16], unsigned shar
         struct seat_claim claim;
         bool is_there;
 
-        pthread_mutex_lock(&self->lock);
+        enter(self);
         seated = members_find(&self->members, id);
+        if (seated && clock_now_ns() > seated->seat->head_ns + STALE_NS) {
+                refresh(self);
+                seated = members_find(&self->members, id);
+        }
         is_there = seated && share < seated->seat->share_count &&
                    seat_read(seated->seat, share, clock_now_ns(), &claim);
         if (is_there) {
@@ -318,6 +593,6 @@ bool scheduler_claim(struct scheduler *self, const uint8_t id[16], unsigned shar
                         ret->leases = core->leases;
                 }
         }
-        pthread_mutex_unlock(&self->lock);
+        leave(self);
         return is_there;
 }

@@ -11,10 +11,12 @@
  *
  * A thread of its own, since a lease is over within microseconds of its time while the loop may be
  * busy with a database (docs/decisions/008-scheduler-thread.md). All other functions are the
- * loop's; none waits for longer than one step of the core.
+ * loop's; none waits for longer than one step of the core, but scheduler_totals() and
+ * scheduler_claim(): 20 ms at most for the thread to read pages again, which may make it wait
+ * (seat.h).
  *
- * A session that never launched costs a look at one word. Who launches rings its session's bell and
- * becomes a member. One that has its devices to itself, and neither a cap nor a guarantee nor
+ * A session that never launched costs nothing until it rings. Who launches rings its session's bell
+ * and becomes a member. One that has its devices to itself, and neither a cap nor a guarantee nor
  * another class than normal, runs as if there were no scheduler. From the second on a device, or
  * with one of these, its page says that there is one (limits_page.scheduler_at_ns), and leases
  * hold. When the daemon goes, that word grows old and every session goes by its own cap.
@@ -31,18 +33,18 @@
 
 struct scheduler;
 
-/* `store` is borrowed for the scheduler's life. Without leases it only counts, and has no thread.
- * Takes SIGBUS for the process (guard.h). */
+/* `store` is borrowed for the scheduler's life. Without leases it only counts. */
 int scheduler_start(struct scheduler **ret, const struct store *store, bool has_leases,
                     struct error *err);
 
 /* Leaves every gate open. NULL is fine. */
 void scheduler_stop(struct scheduler *scheduler);
 
-/* `session` is borrowed for the call. On failure (those of seat_open()) it gets no turns, or those
- * of the terms it had. */
+/* `session` is borrowed for the call. A new one takes a descriptor, of which there are to be
+ * `seats_most`. On failure (-EMFILE, and those of seat_open()) it gets no turns, or those of the
+ * terms it had. */
 int scheduler_put(struct scheduler *scheduler, const struct sessions_one *session,
-                  struct error *err);
+                  unsigned seats_most, struct error *err);
 
 /* One that was never put is passed over. */
 void scheduler_drop(struct scheduler *scheduler, const uint8_t id[16]);

@@ -14,17 +14,21 @@
 #include "common/minmax.h"
 #include "common/scoped.h"
 #include "common/text.h"
-#include "daemon/schedule/guard.h"
 
-#define HEAD_BYTES offsetof(struct slots_page, slot)
+#define HEAD_BYTES(shares) \
+        (offsetof(struct slots_page, meter) + (shares) * sizeof(struct page_meter))
+#define BELL_BYTES (offsetof(struct slots_page, bell) + sizeof(uint32_t))
 #define PPM_A_MILLI_PERCENT 10u
 
 _Static_assert(SCHED_WHOLE_PPM == PAGE_WHOLE_PPM, "the core's whole is the page's");
 _Static_assert(SCHED_DEVICES == SESSIONS_GPUS, "the core has a place for each GPU of the node");
 
+_Static_assert(SESSIONS_GPUS <= PAGE_DEVICES, "each share has its meter");
+_Static_assert(offsetof(struct page_meter, busy_ns) % 8 == 0, "words are aligned");
+
 /* -- Pages ------------------------------------------------------------------------------------ */
 
-static int map_slots(const struct store_session *session, struct seat *seat, struct error *err)
+static int open_slots(const struct store_session *session, struct seat *seat, struct error *err)
 {
         char path[STORE_PATH_BYTES];
         scoped_fd int fd = -1;
@@ -40,17 +44,17 @@ static int map_slots(const struct store_session *session, struct seat *seat, str
         if (fd < 0 || fstat(fd, &st) < 0)
                 return fail(err, -errno, "%s: %m", path);
         if (st.st_ino != session->slots_file.inode || st.st_dev != session->slots_file.device ||
-            st.st_size < (off_t)HEAD_BYTES)
+            st.st_size < (off_t)HEAD_BYTES(SESSIONS_GPUS))
                 return fail(err, -ESTALE, "%s is not the file it was", path);
-        mapped = mmap(NULL, HEAD_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+        mapped = mmap(NULL, BELL_BYTES, PROT_READ, MAP_SHARED, fd, 0);
         if (mapped == MAP_FAILED)
                 return fail(err, -errno, "map %s: %m", path);
-        rc = guard_add(mapped, HEAD_BYTES, err);
-        if (rc < 0)
-                munmap(mapped, HEAD_BYTES);
-        else
-                seat->slots = mapped;
-        return rc;
+        seat->bell = &((const struct slots_page *)mapped)->bell;
+        /* A fork would wait for who punches holes into the file. */
+        if (madvise(mapped, BELL_BYTES, MADV_DONTFORK) < 0)
+                return fail(err, -errno, "%s: MADV_DONTFORK: %m", path);
+        seat->slots = steal_fd(&fd);
+        return 0;
 }
 
 static uint32_t cap_of(const struct sessions_share *share)
@@ -78,6 +82,7 @@ int seat_open(const struct store *store, const struct sessions_one *session, str
               struct error *err)
 {
         struct store_session joined;
+        struct seat_head head;
         struct seat *seat;
         int rc = store_join_owned(store, session->name, &joined, err);
 
@@ -102,60 +107,106 @@ int seat_open(const struct store *store, const struct sessions_one *session, str
         seat->share_count = session->share_count;
         seat_terms(session, seat->share);
         seat->limits = joined.limits;
-        rc = map_slots(&joined, seat, err);
-        if (rc < 0)
+        seat->slots = -1;
+        rc = open_slots(&joined, seat, err);
+        if (rc < 0) {
                 seat_close(seat);
-        else
-                *ret = seat;
-        return rc;
+                return rc;
+        }
+        seat_look(seat, &head);
+        seat_take(seat, &head, clock_now_ns());
+        *ret = seat;
+        return 0;
 }
 
 void seat_close(struct seat *seat)
 {
-        if (seat->slots) {
-                guard_remove((void *)(uintptr_t)seat->slots);
-                munmap((void *)(uintptr_t)seat->slots, HEAD_BYTES);
-        }
+        if (seat->bell)
+                munmap((char *)(uintptr_t)seat->bell - offsetof(struct slots_page, bell),
+                       BELL_BYTES);
+        if (seat->slots >= 0)
+                close(seat->slots);
         munmap(seat->limits, sizeof(*seat->limits));
         free(seat);
 }
 
 /* -- What is said, both ways ------------------------------------------------------------------ */
 
+/* Words of the file are copied whole, as both ends are aligned (x86-64, aarch64). */
+static void read_head(const struct seat *seat, struct seat_head *ret)
+{
+        _Alignas(64) uint8_t bytes[HEAD_BYTES(SESSIONS_GPUS)];
+        size_t wanted = HEAD_BYTES(seat->share_count), got = 0;
+        ssize_t rc = pread(seat->slots, bytes, wanted, 0);
+
+        if (rc > 0)
+                got = (size_t)rc;
+        memset(bytes + got, 0, wanted - got);
+        memcpy(&ret->magic, bytes + offsetof(struct slots_page, magic), sizeof(ret->magic));
+        memcpy(&ret->bell, bytes + offsetof(struct slots_page, bell), sizeof(ret->bell));
+        memcpy(ret->meter, bytes + offsetof(struct slots_page, meter),
+               seat->share_count * sizeof(ret->meter[0]));
+}
+
+/* The words of one read are of no particular order, so what a new bell is about is read after it.
+ */
+void seat_look(const struct seat *seat, struct seat_head *ret)
+{
+        uint32_t bell;
+
+        read_head(seat, ret);
+        bell = ret->bell;
+        if (bell == seat->head.bell)
+                return;
+        read_head(seat, ret);
+        ret->bell = bell;
+}
+
+void seat_take(struct seat *seat, const struct seat_head *head, uint64_t now_ns)
+{
+        seat->head.magic = head->magic;
+        seat->head.bell = head->bell;
+        memcpy(seat->head.meter, head->meter, seat->share_count * sizeof(head->meter[0]));
+        seat->head_ns = now_ns;
+}
+
+bool seat_has_changed(const struct seat *seat, struct timespec since)
+{
+        struct stat st;
+
+        if (fstat(seat->slots, &st) < 0)
+                return false;
+        return st.st_ctim.tv_sec > since.tv_sec ||
+               (st.st_ctim.tv_sec == since.tv_sec && st.st_ctim.tv_nsec >= since.tv_nsec);
+}
+
 bool seat_read(const struct seat *seat, unsigned share, uint64_t now_ns, struct seat_claim *ret)
 {
-        const struct page_meter *meter = &seat->slots->meter[share];
-        uint64_t wanted_ns = load_acquire(shared_word(&meter->wanted_at_ns));
-        uint64_t active_ns = load_acquire(shared_word(&meter->active_at_ns));
-        uint64_t began_ns = load_acquire(shared_word(&meter->began_at_ns));
+        const struct page_meter *meter = &seat->head.meter[share];
 
         *ret = (struct seat_claim){
-                .busy_ns = load_acquire(shared_word(&meter->busy_ns)),
-                .wanted_ns = min_u64(wanted_ns, now_ns),
-                .active_ns = min_u64(active_ns, now_ns),
-                .began_ns = min_u64(began_ns, now_ns),
-                .is_in_flight = load_acquire(shared_half(&meter->drained_turn)) & 1,
-                .bucket_ns = (int64_t)load_relaxed(shared_word(&meter->bucket_ns)),
+                .busy_ns = meter->busy_ns,
+                .wanted_ns = min_u64(meter->wanted_at_ns, now_ns),
+                .active_ns = min_u64(meter->active_at_ns, now_ns),
+                .began_ns = min_u64(meter->began_at_ns, now_ns),
+                .is_in_flight = meter->drained_turn & 1,
+                .bucket_ns = (int64_t)meter->bucket_ns,
         };
-        return load_relaxed(shared_word(&seat->slots->magic)) == PAGE_SLOTS_MAGIC;
+        return seat->head.magic == PAGE_SLOTS_MAGIC;
 }
 
 void seat_count(const struct seat *seat, unsigned share, uint64_t ret[SEAT_COUNTERS])
 {
-        const struct page_meter *meter = &seat->slots->meter[share];
-        const uint64_t *const words[SEAT_COUNTERS] = {
-                [SEAT_BUSY_NS] = &meter->busy_ns,
-                [SEAT_WAITS] = &meter->waits,
-                [SEAT_WAITED_NS] = &meter->waited_ns,
-        };
+        const struct page_meter *meter = &seat->head.meter[share];
 
-        for (unsigned i = 0; i < SEAT_COUNTERS; i++)
-                ret[i] = load_relaxed(shared_word(words[i]));
+        ret[SEAT_BUSY_NS] = meter->busy_ns;
+        ret[SEAT_WAITS] = meter->waits;
+        ret[SEAT_WAITED_NS] = meter->waited_ns;
 }
 
 const uint32_t *seat_bell(const struct seat *seat)
 {
-        return &seat->slots->bell;
+        return seat->bell;
 }
 
 void seat_tell(struct seat *seat, unsigned share, enum page_mode mode, uint64_t end_ns,

@@ -7,9 +7,10 @@
 #include "common/clock.h"
 #include "common/minmax.h"
 
-static void put(struct bells *bells, const _Atomic uint32_t *word, uint32_t seen)
+static void put(struct bells *bells, const _Atomic uint32_t *word, uint32_t seen, unsigned entry)
 {
         bells->word[bells->count] = word;
+        bells->entry[bells->count] = entry;
         bells->seen[bells->count++] = seen;
 }
 
@@ -17,13 +18,13 @@ void bells_begin(struct bells *ret, const _Atomic uint32_t *own)
 {
         ret->count = 0;
         ret->has_more = false;
-        put(ret, own, load_acquire(own));
+        put(ret, own, load_acquire(own), 0);
 }
 
-void bells_add(struct bells *bells, const _Atomic uint32_t *word, uint32_t seen)
+void bells_add(struct bells *bells, const _Atomic uint32_t *word, uint32_t seen, unsigned entry)
 {
         if (bells->count < BELLS_MOST)
-                put(bells, word, seen);
+                put(bells, word, seen, entry);
         else
                 bells->has_more = true;
 }
@@ -40,7 +41,16 @@ static uint64_t sooner(uint64_t deadline_ns, uint64_t in_ns)
         return min_u64(then_ns, deadline_ns);
 }
 
-bool bells_wait(const struct bells *bells, uint64_t deadline_ns, uint64_t look_ns)
+/* The own word alone is waited for. */
+static int wait_alone(struct bells *bells, uint64_t deadline_ns, uint64_t look_ns)
+{
+        bells->is_alone = true;
+        return clock_wait(bells->word[0], bells->seen[0], sooner(deadline_ns, look_ns))
+                       ? 0
+                       : BELLS_QUIET;
+}
+
+int bells_wait(struct bells *bells, uint64_t deadline_ns, uint64_t look_ns)
 {
         int rc;
 
@@ -48,8 +58,14 @@ bool bells_wait(const struct bells *bells, uint64_t deadline_ns, uint64_t look_n
                 deadline_ns = sooner(deadline_ns, BELLS_REST_NS);
         rc = clock_wait_any(bells->word, bells->seen, bells->count, deadline_ns);
         if (rc == -ENOSYS)
-                return clock_wait(bells->word[0], bells->seen[0], sooner(deadline_ns, look_ns));
-        return rc == 0;
+                return wait_alone(bells, deadline_ns, look_ns);
+        if (rc == -ETIMEDOUT)
+                return BELLS_QUIET;
+        if (rc == -EFAULT)
+                return BELLS_GONE;
+        if ((unsigned)rc < bells->count)
+                return rc;
+        return load_acquire(bells->word[0]) == bells->seen[0] ? BELLS_SOME : 0;
 }
 
 void bells_ring(_Atomic uint32_t *own)

@@ -60,7 +60,7 @@ static int inside(uint64_t before_ns)
         until_ns = clock_now_ns() + 20 * MS_NS;
         do
                 rc = clock_wait_any(words, expected, 1, until_ns);
-        while (rc == 0);
+        while (rc >= 0);
         if (rc != -ENOSYS && clock_now_ns() < until_ns)
                 return EARLY;
         if (clock_wait(&word, 0, 1))

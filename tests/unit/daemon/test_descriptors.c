@@ -20,7 +20,8 @@ static void limit_to(rlim_t soft)
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-/* A session's socket and limits, a visit's socket and process: two descriptors each. */
+/* A session's socket and limits, besides its slots, a visit's socket and process: two descriptors
+ * each. */
 static void all_kinds_together_leave_the_daemon_its_own(void **state)
 {
         static const rlim_t limits[] = { 48, 64, 100, 1024 };
@@ -32,6 +33,7 @@ static void all_kinds_together_leave_the_daemon_its_own(void **state)
                 taken = descriptors_most(ANY, DESCRIPTORS_HTTP) +
                         2 * descriptors_most(ANY, DESCRIPTORS_VISITS) +
                         2 * descriptors_most(ANY, DESCRIPTORS_SESSIONS) +
+                        descriptors_most(ANY, DESCRIPTORS_SEATS) +
                         descriptors_most(ANY, DESCRIPTORS_RESIDENTS) +
                         descriptors_most(ANY, DESCRIPTORS_GPU_USERS);
                 assert_true(taken + DESCRIPTORS_KEPT <= limits[i]);

@@ -6,6 +6,8 @@
 #include "daemon/schedule/members.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "daemon/schedule/seat.h"
 #include "tenant_stage.h"
@@ -15,6 +17,14 @@ struct pair {
         struct tenant one, two;
         uint64_t now_ns;
 };
+
+static void hear_at(struct members *members, unsigned at, uint64_t now_ns)
+{
+        struct seat_head head;
+
+        seat_look(members->seated[at].seat, &head);
+        members_hear(members, &members->seated[at], &head, now_ns);
+}
 
 static void pair_up(struct pair *pair, uint8_t class_of_one)
 {
@@ -32,7 +42,7 @@ static void pair_up(struct pair *pair, uint8_t class_of_one)
         }
         pair->now_ns = clock_now_ns();
         for (unsigned i = 0; i < 2; i++)
-                members_hear(pair->members, &pair->members->seated[i], pair->now_ns);
+                hear_at(pair->members, i, pair->now_ns);
         for (unsigned i = 0; i < 2; i++)
                 members_watch(pair->members, &pair->members->seated[i], pair->now_ns);
 }
@@ -41,6 +51,12 @@ static void pair_leave(struct pair *pair)
 {
         for (unsigned i = 0; i < 2; i++)
                 members_unseat(pair->members, &pair->members->seated[i], pair->now_ns);
+        while (pair->members->leaving) {
+                struct seat *seat = pair->members->leaving;
+
+                pair->members->leaving = seat->next_leaving;
+                seat_close(seat);
+        }
         free(pair->members);
         tenant_end(&pair->one);
         tenant_end(&pair->two);
@@ -49,7 +65,7 @@ static void pair_leave(struct pair *pair)
 /* At `now_ns` of the pair; `one` is the first. */
 static void hear(struct pair *pair, bool is_two)
 {
-        members_hear(pair->members, &pair->members->seated[is_two], pair->now_ns);
+        hear_at(pair->members, is_two, pair->now_ns);
 }
 
 /* The look at all sessions has one time; who is let in by what is heard of the first is heard with
@@ -109,6 +125,47 @@ static void keep_flying(struct pair *pair, const struct tenant *tenant, unsigned
                 fly(tenant, pair->now_ns + MS);
                 pass_ms(pair);
         }
+}
+
+/* To copy the mapping, a fork would wait for who punches holes into the file. */
+static void a_fork_has_no_page_of_a_tenant(void **state)
+{
+        struct pair pair;
+        const void *bell;
+        unsigned char is_there;
+        int status = 0;
+        pid_t child;
+
+        pair_up(&pair, SCHED_CLASS_NORMAL);
+        bell = pair.members->seated[0].seat->bell;
+        bell = (const char *)bell - (uintptr_t)bell % (uintptr_t)getpagesize();
+        assert_int_equal(mincore((void *)(uintptr_t)bell, 1, &is_there), 0);
+        child = fork();
+        if (child == 0)
+                _exit(mincore((void *)(uintptr_t)bell, 1, &is_there) == 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        pair_leave(&pair);
+}
+
+/* Its owner has used up its part of the scheduler's thread. */
+static void who_is_not_heard_is_not_waited_for(void **state)
+{
+        struct pair pair;
+        struct members *members;
+
+        pair_up(&pair, SCHED_CLASS_NORMAL);
+        members = pair.members;
+        for (unsigned i = 0; i < 5 && mode_of(&pair.one) == PAGE_MODE_OPEN; i++)
+                keep_flying(&pair, &pair.one, 1);
+        assert_int_equal(mode_of(&pair.one), PAGE_MODE_CLOSED);
+        assert_int_equal(mode_of(&pair.two), PAGE_MODE_CLOSED); /* it waits for the drain */
+        members_give_up(members, pair.now_ns);
+        assert_int_equal(mode_of(&pair.two), PAGE_MODE_CLOSED);
+        owners_charge(&members->owners, members->seated[0].owner, UINT64_MAX, pair.now_ns);
+        members_give_up(members, pair.now_ns);
+        assert_int_equal(mode_of(&pair.two), PAGE_MODE_OPEN);
+        pair_leave(&pair);
 }
 
 /* A kernel that never ends, in a process that lives: the other waits for 20 ms. */
@@ -269,6 +326,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(who_is_let_in_while_we_look_has_time_to_begin),
                 cmocka_unit_test(a_want_that_was_answered_is_none),
+                cmocka_unit_test(who_is_not_heard_is_not_waited_for),
+                cmocka_unit_test(a_fork_has_no_page_of_a_tenant),
                 cmocka_unit_test(who_flies_on_when_its_turn_is_over_holds_nobody_up),
                 cmocka_unit_test(who_was_killed_in_flight_is_not_on_the_device_for_long),
                 cmocka_unit_test(one_that_was_killed_in_flight_takes_no_turn_from_its_session),
