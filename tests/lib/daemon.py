@@ -108,6 +108,14 @@ class Daemon:
         text = pathlib.Path(f"/proc/{self.process.pid}/io").read_text(encoding="ascii")
         return int(text.split("syscr: ")[1].split()[0])
 
+    def thread_seconds(self, name):
+        """What its thread of this name has used of processors, by the kernel's count."""
+        for thread in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+            if (thread / "comm").read_text().strip() == name:
+                fields = (thread / "stat").read_text().rpartition(")")[2].split()
+                return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        raise AssertionError(f"no thread {name}")
+
     def kill(self):
         self.process.kill()
         self.process.wait(HANG_SECONDS)
