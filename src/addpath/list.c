@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-struct entry {
+struct path_entry {
         const char *text;
         size_t length;
 };
@@ -19,9 +19,9 @@ struct output {
         bool has_entries; /* not the same as length > 0: the first entry may be empty */
 };
 
-static struct entry entry_at(const char *cursor, const char *separators)
+static struct path_entry entry_at(const char *cursor, const char *separators)
 {
-        return (struct entry){ cursor, strcspn(cursor, separators) };
+        return (struct path_entry){ cursor, strcspn(cursor, separators) };
 }
 
 static const char *first(const char *text)
@@ -29,7 +29,7 @@ static const char *first(const char *text)
         return text && *text ? text : NULL;
 }
 
-static const char *after(struct entry entry)
+static const char *after(struct path_entry entry)
 {
         const char *end = entry.text + entry.length;
 
@@ -38,10 +38,10 @@ static const char *after(struct entry entry)
 
 /* Whether `text`, read up to `end` (NULL: all of it), holds an equal entry. */
 static bool has_entry(const char *text, const char *end, const char *separators,
-                      struct entry wanted)
+                      struct path_entry wanted)
 {
         for (const char *cursor = first(text); cursor && cursor != end;) {
-                struct entry entry = entry_at(cursor, separators);
+                struct path_entry entry = entry_at(cursor, separators);
 
                 if (entry.length == wanted.length && !memcmp(entry.text, wanted.text, entry.length))
                         return true;
@@ -50,7 +50,7 @@ static bool has_entry(const char *text, const char *end, const char *separators,
         return false;
 }
 
-static void put(struct output *output, char separator, struct entry entry)
+static void put(struct output *output, char separator, struct path_entry entry)
 {
         if (output->has_entries)
                 output->text[output->length++] = separator;
@@ -63,7 +63,7 @@ static void put(struct output *output, char separator, struct entry entry)
 static void put_value(struct output *output, const struct list_edit *edit, const char *except)
 {
         for (const char *cursor = first(edit->value); cursor;) {
-                struct entry entry = entry_at(cursor, edit->separators);
+                struct path_entry entry = entry_at(cursor, edit->separators);
 
                 if (entry.length && !has_entry(edit->value, cursor, edit->separators, entry) &&
                     !has_entry(except, NULL, edit->separators, entry))
@@ -78,7 +78,7 @@ static void put_target(struct output *output, const struct list_edit *edit, cons
         char separator = ':';
 
         for (const char *cursor = first(edit->target); cursor;) {
-                struct entry entry = entry_at(cursor, edit->separators);
+                struct path_entry entry = entry_at(cursor, edit->separators);
 
                 if (!entry.length || !has_entry(except, NULL, edit->separators, entry))
                         put(output, separator, entry);

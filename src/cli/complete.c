@@ -75,7 +75,7 @@ static void offer_sessions(const char *typed)
 
 static void offer_gpus(const char *typed)
 {
-        static struct request request;
+        static struct cli_request request;
         char text[UUID_TEXT_BYTES];
 
         if (request_open_driver(&(struct request_flags){ 0 }, &request, NULL) < 0 ||

@@ -15,7 +15,7 @@
 struct creation {
         struct view view;
         struct request_flags flags;
-        struct request request;
+        struct cli_request request;
 };
 
 static error_t parse(int key, char *value, struct argp_state *state)
@@ -79,11 +79,12 @@ int command_create(int argc, char **argv)
 {
         static struct creation creation = { .view.most = 1 };
         static struct entrance entrance;
-        struct request *request = &creation.request;
+        struct cli_request *request = &creation.request;
         struct error err = { 0 };
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_create, 0, &creation);
+        options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_create, 0,
+                      &creation);
         rc = request_read(&creation.flags, false, request, &err);
         if (rc < 0)
                 return command_fail("create", STATUS_WRONG, &err);

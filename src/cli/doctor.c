@@ -36,7 +36,7 @@
 struct visit {
         struct view view;
         struct request_flags flags;
-        struct request request;
+        struct cli_request request;
         bool is_long;
         struct report report;
 };
@@ -121,7 +121,7 @@ static void report_names(struct visit *visit, const char *about, const char *wha
 
 static void check_table(struct visit *visit, unsigned number, const struct doctor_api *api)
 {
-        const struct library *library = &visit->request.library;
+        const struct own_library *library = &visit->request.library;
         static struct symbols names;
         struct doctor_row row;
 
@@ -352,7 +352,7 @@ static void check_self(struct visit *visit)
 
 static void check_all(struct visit *visit)
 {
-        struct request *request = &visit->request;
+        struct cli_request *request = &visit->request;
         struct report *report = &visit->report;
         struct error err;
 
@@ -375,7 +375,7 @@ int command_doctor(int argc, char **argv)
 {
         static struct visit visit = { .view.most = 1 };
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_doctor, 0, &visit);
+        options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_doctor, 0, &visit);
         report_begin(&visit.report, visit.view.is_json);
         if (visit.view.count)
                 inspect_process(visit.view.name[0], &visit.report);

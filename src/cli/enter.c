@@ -34,12 +34,12 @@ bool enter_is_fresh_name(const char *name)
 
 struct attempt {
         const struct request_flags *flags;
-        const struct request *request;
+        const struct cli_request *request;
         struct store_request wish;
         char canonical[SETTINGS_CANONICAL_BYTES];
 };
 
-static int prepare(const struct request_flags *flags, const struct request *request,
+static int prepare(const struct request_flags *flags, const struct cli_request *request,
                    struct attempt *attempt, struct entrance *entrance, struct error *err)
 {
         const struct settings *settings = &request->settings;
@@ -162,7 +162,7 @@ static int join(const struct attempt *attempt, struct entrance *entrance, struct
         return rc;
 }
 
-int enter_session(const struct request_flags *flags, const struct request *request,
+int enter_session(const struct request_flags *flags, const struct cli_request *request,
                   struct entrance *ret, struct error *err)
 {
         static struct attempt attempt;
@@ -185,7 +185,7 @@ int enter_session(const struct request_flags *flags, const struct request *reque
         }
 }
 
-int enter_new(const struct request_flags *flags, const struct request *request,
+int enter_new(const struct request_flags *flags, const struct cli_request *request,
               struct entrance *ret, struct error *err)
 {
         static struct attempt attempt;
@@ -194,7 +194,7 @@ int enter_new(const struct request_flags *flags, const struct request *request,
         return rc < 0 ? rc : create(&attempt, ret, err);
 }
 
-void enter_note_passed(const char *command, const struct request *request,
+void enter_note_passed(const char *command, const struct cli_request *request,
                        const struct entrance *entrance)
 {
         if (entrance->is_created &&

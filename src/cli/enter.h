@@ -27,15 +27,15 @@ bool enter_has_wishes(const struct settings *settings);
  * The named session: joined if it is there (asking for other limits is refused), else made, which
  * takes limits. Without a name a fresh one.
  */
-int enter_session(const struct request_flags *flags, const struct request *request,
+int enter_session(const struct request_flags *flags, const struct cli_request *request,
                   struct entrance *ret, struct error *err);
 
 /* Only made, never joined: -EEXIST. */
-int enter_new(const struct request_flags *flags, const struct request *request,
+int enter_new(const struct request_flags *flags, const struct cli_request *request,
               struct entrance *ret, struct error *err);
 
 /* On standard error, for people: the daemon of the machine does not count what was made here. */
-void enter_note_passed(const char *command, const struct request *request,
+void enter_note_passed(const char *command, const struct cli_request *request,
                        const struct entrance *entrance);
 
 /* Whether a daemon made it. */

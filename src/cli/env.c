@@ -19,15 +19,15 @@
 #include "cli/request.h"
 #include "common/json_out.h"
 
-struct wish {
+struct env_call {
         struct view view;
         struct request_flags flags;
-        struct request request;
+        struct cli_request request;
 };
 
 static error_t parse(int key, char *value, struct argp_state *state)
 {
-        struct wish *wish = state->input;
+        struct env_call *wish = state->input;
 
         if (key != ARGP_KEY_INIT)
                 return ARGP_ERR_UNKNOWN;
@@ -67,7 +67,7 @@ static int print_json(const struct exports *exports)
 
 /* It is printed all the same: whoever builds an image means the runtime folder of another machine.
  */
-static void warn_of_daemon(const struct request *request)
+static void warn_of_daemon(const struct cli_request *request)
 {
         struct store store;
 
@@ -82,14 +82,14 @@ static void warn_of_daemon(const struct request *request)
 
 int command_env(int argc, char **argv)
 {
-        static struct wish wish;
+        static struct env_call wish;
         static struct exports exports;
-        struct request *request = &wish.request;
+        struct cli_request *request = &wish.request;
         const struct settings *settings = &request->settings;
         struct error err = { 0 };
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_REFUSED }, &argp_env, 0, &wish);
+        options_parse(&(struct cli_options){ argc, argv, STATUS_REFUSED }, &argp_env, 0, &wish);
         request->may_lack_driver = true;
         rc = request_read(&wish.flags, false, request, &err);
         if (rc == 0 && request_daemon_wish(&wish.flags, request))

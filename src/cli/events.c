@@ -108,7 +108,8 @@ int command_events(int argc, char **argv)
         const char **session = &following.hearing.session;
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_events, 0, &following);
+        options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_events, 0,
+                      &following);
         *session = following.view.count ? following.view.name[0] : NULL;
         rc = *session ? settings_check_name("session", *session, &err) : 0;
         if (rc < 0)

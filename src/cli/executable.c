@@ -17,7 +17,7 @@
 
 #define HEADERS 64u /* more than any program has */
 
-struct reader {
+struct elf_reader {
         int fd;
         Elf64_Phdr header[HEADERS];
         unsigned count;
@@ -34,7 +34,8 @@ static int fail_damaged(struct error *err, const char *what)
         return fail(err, -EBADMSG, "a damaged executable: its %s lie outside the file", what);
 }
 
-static int read_interpreter(const struct reader *reader, struct executable *file, struct error *err)
+static int read_interpreter(const struct elf_reader *reader, struct executable *file,
+                            struct error *err)
 {
         for (unsigned i = 0; i < reader->count; i++) {
                 const Elf64_Phdr *segment = &reader->header[i];
@@ -51,7 +52,7 @@ static int read_interpreter(const struct reader *reader, struct executable *file
 
 int executable_inspect(int fd, struct executable *ret, struct error *err)
 {
-        struct reader reader = { .fd = fd };
+        struct elf_reader reader = { .fd = fd };
         struct executable file = { 0 };
         Elf64_Ehdr header;
         int rc;

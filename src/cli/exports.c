@@ -70,7 +70,8 @@ static int add_limits(struct exports *exports, const struct settings *settings, 
 }
 
 /* By UUID: indices mean one thing to CUDA and another to NVML. */
-static int add_visible(struct exports *exports, const struct request *request, struct error *err)
+static int add_visible(struct exports *exports, const struct cli_request *request,
+                       struct error *err)
 {
         const struct settings_selection *selection = &request->selection;
         char list[LIST_BYTES], uuid[UUID_TEXT_BYTES];
@@ -130,7 +131,7 @@ static int add_sim(struct exports *exports, const struct installation *own, stru
 
 int exports_make(const struct exports_about *about, struct exports *ret, struct error *err)
 {
-        const struct request *request = about->request;
+        const struct cli_request *request = about->request;
         scoped_free char *preload = preload_edit(getenv("LD_PRELOAD"), request->own.library, err);
         int rc = preload ? 0 : -EINVAL;
 

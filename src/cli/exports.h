@@ -27,7 +27,7 @@ struct exports {
 };
 
 struct exports_about {
-        const struct request *request;
+        const struct cli_request *request;
         const char *session;     /* "" = named by its limits */
         const char *runtime_dir; /* "" = the usual */
         bool with_limits;        /* else whoever joins takes what there is */

@@ -25,7 +25,7 @@
 struct gpus {
         struct view view;
         struct request_flags flags;
-        struct request request;
+        struct cli_request request;
 };
 
 static error_t parse(int key, char *value, struct argp_state *state)
@@ -50,7 +50,7 @@ const struct argp argp_gpus = {
 };
 
 /* One session's limit on one card. */
-struct share {
+struct card_limit {
         unsigned card;
         char name[PAGE_NAME_BYTES];
         uint64_t limit_bytes;
@@ -59,15 +59,15 @@ struct share {
 
 struct shares {
         const struct cards *cards;
-        struct share *at;
+        struct card_limit *at;
         size_t count, room;
 };
 
-static void add_share(struct shares *shares, const struct share *share)
+static void add_share(struct shares *shares, const struct card_limit *share)
 {
         if (shares->count == shares->room) {
                 size_t room = shares->room ? shares->room * 2 : 64;
-                struct share *at = reallocarray(shares->at, room, sizeof(*at));
+                struct card_limit *at = reallocarray(shares->at, room, sizeof(*at));
 
                 if (!at)
                         return;
@@ -77,7 +77,7 @@ static void add_share(struct shares *shares, const struct share *share)
         shares->at[shares->count++] = *share;
 }
 
-static void add_on_card(struct shares *shares, const uint8_t uuid[16], struct share *share)
+static void add_on_card(struct shares *shares, const uint8_t uuid[16], struct card_limit *share)
 {
         for (unsigned i = 0; i < shares->cards->count; i++) {
                 if (memcmp(shares->cards->card[i].uuid, uuid, 16) != 0)
@@ -91,8 +91,8 @@ static void add_row(struct shares *shares, const struct store_session *session, 
                     uint64_t used_bytes)
 {
         const struct limits_device *device = &session->limits->device[row];
-        struct share share = { .limit_bytes = views_limit_bytes(session, row),
-                               .used_bytes = used_bytes };
+        struct card_limit share = { .limit_bytes = views_limit_bytes(session, row),
+                                    .used_bytes = used_bytes };
         uint8_t uuid[16];
 
         memcpy(share.name, session->limits->name, sizeof(share.name));
@@ -108,8 +108,8 @@ static void add_told(struct shares *shares, const struct store *store, const cha
         if (remote_told(client_show(store, name, &told, NULL)) < 0)
                 return;
         for (unsigned i = 0; i < told.share_count; i++) {
-                struct share share = { .limit_bytes = told.share[i].memory_bytes,
-                                       .used_bytes = told.share[i].used_bytes };
+                struct card_limit share = { .limit_bytes = told.share[i].memory_bytes,
+                                            .used_bytes = told.share[i].used_bytes };
                 uint8_t uuid[16];
 
                 memcpy(share.name, told.name, sizeof(share.name));
@@ -147,7 +147,7 @@ static void add_sessions(const struct shares *shares, unsigned card, struct tabl
 
         text_begin(&text, line, sizeof(line));
         for (size_t i = 0; i < shares->count; i++) {
-                const struct share *share = &shares->at[i];
+                const struct card_limit *share = &shares->at[i];
 
                 if (share->card != card || share->limit_bytes == PAGE_UNLIMITED)
                         continue;
@@ -183,7 +183,7 @@ static void print_shares(struct json_out *out, const struct shares *shares, unsi
 {
         json_out_open(out, "sessions", '[');
         for (size_t i = 0; i < shares->count; i++) {
-                const struct share *share = &shares->at[i];
+                const struct card_limit *share = &shares->at[i];
 
                 if (share->card != card)
                         continue;
@@ -203,7 +203,7 @@ static uint64_t unexplained_bytes(const struct shares *shares, unsigned card)
         uint64_t left = shares->cards->card[card].used_bytes;
 
         for (size_t i = 0; i < shares->count; i++) {
-                const struct share *share = &shares->at[i];
+                const struct card_limit *share = &shares->at[i];
 
                 if (share->card == card)
                         left -= share->used_bytes < left ? share->used_bytes : left;
@@ -245,7 +245,7 @@ int command_gpus(int argc, char **argv)
         struct error err = { 0 };
         int rc = 0;
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_gpus, 0, &gpus);
+        options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_gpus, 0, &gpus);
         if (view_choose(&gpus.view, &table, &err) < 0)
                 return command_fail("gpus", STATUS_WRONG, &err);
         if (request_open_driver(&gpus.flags, &gpus.request, &err) < 0 ||

@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
-int library_load(const struct installation *own, struct library *ret, struct error *err)
+int library_load(const struct installation *own, struct own_library *ret, struct error *err)
 {
         void *handle = dlopen(own->library, RTLD_NOW | RTLD_LOCAL);
-        struct library library = { 0 };
+        struct own_library library = { 0 };
 
         if (!handle)
                 return fail(err, -ELIBACC, "our library does not load: %s", dlerror());
@@ -24,7 +24,7 @@ int library_load(const struct installation *own, struct library *ret, struct err
         return 0;
 }
 
-bool library_api(const struct library *library, const char *name, struct doctor_api *ret)
+bool library_api(const struct own_library *library, const char *name, struct doctor_api *ret)
 {
         for (unsigned i = 0; library->api(i, ret); i++) {
                 if (strcmp(ret->name, name) == 0)
@@ -33,7 +33,7 @@ bool library_api(const struct library *library, const char *name, struct doctor_
         return false;
 }
 
-int library_cards(const struct library *library, struct cards *ret, struct error *err)
+int library_cards(const struct own_library *library, struct cards *ret, struct error *err)
 {
         struct doctor_api api;
         int rc;

@@ -10,7 +10,7 @@
 #include "machine/cards.h"
 #include "machine/installation.h"
 
-struct library {
+struct own_library {
         __typeof__(aliquot_doctor_apis) *apis;
         __typeof__(aliquot_doctor_api) *api;
         __typeof__(aliquot_doctor_row) *row;
@@ -19,14 +19,14 @@ struct library {
 };
 
 /* Stays open until the command ends. */
-int library_load(const struct installation *own, struct library *ret, struct error *err);
+int library_load(const struct installation *own, struct own_library *ret, struct error *err);
 
 /* What is known of "cuda" or "nvml"; false: our library has no such API. */
-bool library_api(const struct library *library, const char *name, struct doctor_api *ret);
+bool library_api(const struct own_library *library, const char *name, struct doctor_api *ret);
 
 /* The cards, by the NVML that our library opened, on which no hook of ours stands: also a command
  * that runs inside a session sees them as they are. -ENOENT: no NVML on this machine. -EIO: it is
  * there and does not work. */
-int library_cards(const struct library *library, struct cards *ret, struct error *err);
+int library_cards(const struct own_library *library, struct cards *ret, struct error *err);
 
 #endif

@@ -327,7 +327,7 @@ int command_ls(int argc, char **argv)
         struct error err = { 0 };
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_ls, 0, &view);
+        options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_ls, 0, &view);
         listing.is_json = view.is_json;
         listing.table.titles = "SESSION,#PROCESSES,#USED,LIMITS";
         if (view_choose(&view, &listing.table, &err) < 0)

@@ -10,7 +10,7 @@
 #include "cli/remote.h"
 #include "settings/settings.h"
 
-void options_parse(const struct options *options, const struct argp *argp, unsigned flags,
+void options_parse(const struct cli_options *options, const struct argp *argp, unsigned flags,
                    void *input)
 {
         argp_err_exit_status = options->wrong_status;

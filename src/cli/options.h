@@ -14,14 +14,14 @@
 
 #define OPTIONS_SYSTEM_FOLDER "/run/aliquot"
 
-struct options {
+struct cli_options {
         int argc;
         char **argv;
         int wrong_status; /* what a mistake in the arguments exits with */
 };
 
 /* argp_parse(); does not return from --help or a mistake. */
-void options_parse(const struct options *options, const struct argp *argp, unsigned flags,
+void options_parse(const struct cli_options *options, const struct argp *argp, unsigned flags,
                    void *input);
 
 /* What the commands that only look take: --json, session names, and columns of a list. */

@@ -93,14 +93,14 @@ int command_probe(int argc, char **argv)
 
 /* The parent */
 
-struct attempt {
+struct probe_attempt {
         const char *program;
         const char *variable;
         const char *value;
         char *argument; /* NULL: none */
 };
 
-static _Noreturn void become_probe(const struct attempt *attempt, int out)
+static _Noreturn void become_probe(const struct probe_attempt *attempt, int out)
 {
         char *const argv[] = { (char *)"aliquot", (char *)PROBE, attempt->argument, NULL };
 
@@ -132,7 +132,7 @@ static void add_line(struct report *report, const char *about, char *line)
                            file ? file : "?");
 }
 
-static void probe(const struct attempt *attempt, struct report *report, const char *about)
+static void probe(const struct probe_attempt *attempt, struct report *report, const char *about)
 {
         scoped_file FILE *lines = NULL;
         char line[PATH_MAX + 64];
@@ -167,8 +167,8 @@ void probe_preload(const struct installation *own, struct report *report)
                 report_add(report, VERDICT_BAD, "preload", "%s", err.text);
                 return;
         }
-        probe(&(struct attempt){ own->program, "LD_PRELOAD", preload, (char *)"preloaded" }, report,
-              "preload");
+        probe(&(struct probe_attempt){ own->program, "LD_PRELOAD", preload, (char *)"preloaded" },
+              report, "preload");
 }
 
 void probe_shims(const struct installation *own, struct report *report)
@@ -185,5 +185,6 @@ void probe_shims(const struct installation *own, struct report *report)
                 report_add(report, VERDICT_NOTE, "shims", "not installed in %s", folder);
                 return;
         }
-        probe(&(struct attempt){ own->program, "LD_LIBRARY_PATH", folder, NULL }, report, "shims");
+        probe(&(struct probe_attempt){ own->program, "LD_LIBRARY_PATH", folder, NULL }, report,
+              "shims");
 }

@@ -93,7 +93,7 @@ static void look_at_all(struct promises *promises)
         names_free(&names);
 }
 
-static bool is_meant(const struct request *request, const struct settings_limit *limit)
+static bool is_meant(const struct cli_request *request, const struct settings_limit *limit)
 {
         return !request->selection.count || request_selects(request, limit->uuid);
 }
@@ -145,7 +145,7 @@ int promises_are_nobodys(const struct store *store, const char *wish, struct err
                     promises.sessions > 1 ? "its sessions:" : "its session:", promises.names);
 }
 
-int promises_check(const struct store *store, const struct request *request, struct error *err)
+int promises_check(const struct store *store, const struct cli_request *request, struct error *err)
 {
         struct promises promises = { .store = store };
         int rc = 0;

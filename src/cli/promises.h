@@ -15,6 +15,6 @@ int promises_are_nobodys(const struct store *store, const char *wish, struct err
 
 /* Says on standard error that there are such sessions, and what they hold; CLIENT_AWAY where what
  * is asked for does not fit on a card beside them. */
-int promises_check(const struct store *store, const struct request *request, struct error *err);
+int promises_check(const struct store *store, const struct cli_request *request, struct error *err);
 
 #endif

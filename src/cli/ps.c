@@ -24,7 +24,7 @@ const struct argp argp_ps = {
         .children = view_list_children,
 };
 
-struct listing {
+struct process_listing {
         struct store store;
         bool is_json;
         struct json_out out;
@@ -33,7 +33,7 @@ struct listing {
 };
 
 /* `share` NULL: it holds nothing. */
-static void add_row(struct listing *listing, const struct client_process *process,
+static void add_row(struct process_listing *listing, const struct client_process *process,
                     const struct client_share *share)
 {
         struct table *table = &listing->table;
@@ -50,7 +50,7 @@ static void add_row(struct listing *listing, const struct client_process *proces
 
 static void add_process(const struct client_process *process, void *context)
 {
-        struct listing *listing = context;
+        struct process_listing *listing = context;
         unsigned rows = 0;
 
         if (listing->is_json) {
@@ -67,7 +67,7 @@ static void add_process(const struct client_process *process, void *context)
                 add_row(listing, process, NULL);
 }
 
-static int add_session(struct listing *listing, const struct store_session *session,
+static int add_session(struct process_listing *listing, const struct store_session *session,
                        struct error *err)
 {
         struct usage usage;
@@ -84,7 +84,7 @@ static int add_session(struct listing *listing, const struct store_session *sess
         return 0;
 }
 
-static int list_one(struct listing *listing, const char *name, struct error *err)
+static int list_one(struct process_listing *listing, const char *name, struct error *err)
 {
         struct store_session session;
         int rc = store_join(&listing->store, name, false, &session, err);
@@ -104,7 +104,7 @@ static int list_one(struct listing *listing, const char *name, struct error *err
         return rc;
 }
 
-static int list_named(struct listing *listing, const char *name, struct error *err)
+static int list_named(struct process_listing *listing, const char *name, struct error *err)
 {
         int rc = settings_check_name("session", name, err);
 
@@ -116,7 +116,7 @@ static int list_named(struct listing *listing, const char *name, struct error *e
         return rc;
 }
 
-static int list_all(struct listing *listing, struct error *err)
+static int list_all(struct process_listing *listing, struct error *err)
 {
         struct names names;
         int rc = options_find_store(&listing->store, err);
@@ -138,11 +138,11 @@ static int list_all(struct listing *listing, struct error *err)
 int command_ps(int argc, char **argv)
 {
         struct view view = { .most = 1 };
-        struct listing listing = { .out = { .stream = stdout } };
+        struct process_listing listing = { .out = { .stream = stdout } };
         struct error err = { 0 };
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_ps, 0, &view);
+        options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_ps, 0, &view);
         listing.is_json = view.is_json;
         listing.table.titles = "SESSION,#PID,COMMAND,GPU,#MEMORY";
         if (view_choose(&view, &listing.table, &err) < 0)

@@ -98,7 +98,7 @@ void remote_tell_silence(const struct store *store)
 
 /* -- Wishes ----------------------------------------------------------------------------------- */
 
-static bool is_instance(const struct request *request, const uint8_t uuid[16])
+static bool is_instance(const struct cli_request *request, const uint8_t uuid[16])
 {
         for (int i = 0; i < request->gpus.count; i++) {
                 if (memcmp(request->gpus.gpu[i].uuid, uuid, 16) == 0)
@@ -118,7 +118,7 @@ static bool has_share(const struct client_session *seen, const char *uuid)
 
 /* The GPUs that are meant and what they are to have; where no limit is said, the card. Of a session
  * that is there (`seen`) a size for every GPU is for those that it has. */
-static unsigned shares_of(const struct request *request, const struct client_session *seen,
+static unsigned shares_of(const struct cli_request *request, const struct client_session *seen,
                           struct client_share ret[PAGE_DEVICES])
 {
         const struct settings_limits *limits = &request->limits;
@@ -144,7 +144,7 @@ struct shares_of_time {
         char compute[SIZE_TEXT_BYTES], guarantee[SIZE_TEXT_BYTES];
 };
 
-static void wish_for_rank(const struct request *request, struct shares_of_time *room,
+static void wish_for_rank(const struct cli_request *request, struct shares_of_time *room,
                           struct client_wish *wish)
 {
         const struct settings_rank *rank = &request->settings.rank;
@@ -182,7 +182,7 @@ struct said_cap {
         uint32_t ppm;
 };
 
-static struct said_cap said_of(const struct request *request, const struct client_share *share)
+static struct said_cap said_of(const struct cli_request *request, const struct client_share *share)
 {
         const struct settings_limits *limits = &request->limits;
         char uuid[UUID_TEXT_BYTES];
@@ -209,7 +209,7 @@ static int fail_caps(const struct settings_rules *compute, const char *why, stru
 }
 
 /* The caps of all GPUs come to the same. */
-static int find_one_cap(const struct request *request, const struct session_gpus *gpus,
+static int find_one_cap(const struct cli_request *request, const struct session_gpus *gpus,
                         struct size *ret, struct error *err)
 {
         const struct settings_rules *compute = &request->settings.compute;
@@ -241,7 +241,7 @@ static int find_one_cap(const struct request *request, const struct session_gpus
                                    err);
 }
 
-static int wish_for_cap(const struct request *request, const struct session_gpus *gpus,
+static int wish_for_cap(const struct cli_request *request, const struct session_gpus *gpus,
                         struct shares_of_time *room, struct client_wish *wish, struct error *err)
 {
         const struct settings_rules *compute = &request->settings.compute;
@@ -265,7 +265,8 @@ static int wish_for_cap(const struct request *request, const struct session_gpus
 }
 
 /* What of a wish does not hang on GPUs. */
-static struct client_wish wish_of(const struct request_flags *flags, const struct request *request)
+static struct client_wish wish_of(const struct request_flags *flags,
+                                  const struct cli_request *request)
 {
         const struct settings *settings = &request->settings;
 
@@ -280,7 +281,7 @@ static struct client_wish wish_of(const struct request_flags *flags, const struc
         };
 }
 
-static int wish_for_any(const struct request_flags *flags, const struct request *request,
+static int wish_for_any(const struct request_flags *flags, const struct cli_request *request,
                         char size[SIZE_TEXT_BYTES], struct client_wish *wish, struct error *err)
 {
         const struct settings_rules *memory = &request->settings.memory;
@@ -294,7 +295,7 @@ static int wish_for_any(const struct request_flags *flags, const struct request 
 }
 
 int remote_create(const struct store *store, const struct request_flags *flags,
-                  const struct request *request, const char *name, struct error *err)
+                  const struct cli_request *request, const char *name, struct error *err)
 {
         struct client_share share[PAGE_DEVICES];
         struct client_wish wish = wish_of(flags, request);
@@ -326,7 +327,7 @@ int remote_create(const struct store *store, const struct request_flags *flags,
 }
 
 int remote_change(const struct store *store, const struct request_flags *flags,
-                  const struct request *request, const char *name, struct error *err)
+                  const struct cli_request *request, const char *name, struct error *err)
 {
         static struct client_session seen;
         struct client_share share[PAGE_DEVICES];
@@ -392,7 +393,7 @@ static void gpus_from_rows(const struct store_session *session, struct settings_
 }
 
 /* All GPUs of the machine, or those that whoever started us lets us see. */
-static void select_visible(const struct request *request, struct settings_selection *ret)
+static void select_visible(const struct cli_request *request, struct settings_selection *ret)
 {
         const char *visible = getenv("CUDA_VISIBLE_DEVICES");
 
@@ -402,7 +403,8 @@ static void select_visible(const struct request *request, struct settings_select
                 ret->at[ret->count] = ret->count;
 }
 
-int remote_narrow(const struct store_session *session, struct request *request, struct error *err)
+int remote_narrow(const struct store_session *session, struct cli_request *request,
+                  struct error *err)
 {
         struct settings_selection *selection = &request->selection;
         bool was_asked = selection->count > 0;

@@ -44,15 +44,16 @@ void remote_tell_silence(const struct store *store);
 
 /* Makes the session; its page is there when this returns. */
 int remote_create(const struct store *store, const struct request_flags *flags,
-                  const struct request *request, const char *name, struct error *err);
+                  const struct cli_request *request, const char *name, struct error *err);
 
 /* Changes what was given of limits, time and labels. `request->gpus` and ->limits are resolved
  * where memory was given. */
 int remote_change(const struct store *store, const struct request_flags *flags,
-                  const struct request *request, const char *name, struct error *err);
+                  const struct cli_request *request, const char *name, struct error *err);
 
 /* The GPUs that a session was granted, as the request's selection: what was asked for besides, or
  * is visible to us, narrows it. Nothing changes where the session has all. */
-int remote_narrow(const struct store_session *session, struct request *request, struct error *err);
+int remote_narrow(const struct store_session *session, struct cli_request *request,
+                  struct error *err);
 
 #endif

@@ -13,7 +13,7 @@
 struct renewal {
         struct view view;
         struct request_flags flags;
-        struct request request;
+        struct cli_request request;
 };
 
 static error_t parse(int key, char *value, struct argp_state *state)
@@ -72,7 +72,7 @@ int command_renew(int argc, char **argv)
         const char *name;
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_renew, 0, &renewal);
+        options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_renew, 0, &renewal);
         name = renewal.view.name[0];
         rc = request_read(&renewal.flags, true, &renewal.request, &err);
         if (rc == 0 && settings->has_ttl && !settings->ttl_ns)

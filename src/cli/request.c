@@ -205,7 +205,8 @@ static const char *rank_wish(const struct settings_rank *rank)
         return rank->has_gang ? "--gang" : NULL;
 }
 
-const char *request_daemon_wish(const struct request_flags *flags, const struct request *request)
+const char *request_daemon_wish(const struct request_flags *flags,
+                                const struct cli_request *request)
 {
         const char *rank = rank_wish(&request->settings.rank);
 
@@ -214,7 +215,8 @@ const char *request_daemon_wish(const struct request_flags *flags, const struct 
         return rank ? rank : wish_but_time(flags);
 }
 
-const char *request_daemon_asked(const struct request_flags *flags, const struct request *request)
+const char *request_daemon_asked(const struct request_flags *flags,
+                                 const struct cli_request *request)
 {
         static const char *const asked[] = { "--ttl", "--guarantee", "--weight", "--priority",
                                              "--gang" };
@@ -228,7 +230,7 @@ const char *request_daemon_asked(const struct request_flags *flags, const struct
         return wish_but_time(flags);
 }
 
-int request_read(const struct request_flags *flags, bool flags_only, struct request *ret,
+int request_read(const struct request_flags *flags, bool flags_only, struct cli_request *ret,
                  struct error *err)
 {
         ret->is_daemons_choice = flags->any_gpus > 0;
@@ -259,7 +261,7 @@ static int choose_sim(const struct request_flags *flags, const struct installati
         return rc;
 }
 
-int request_open_driver(const struct request_flags *flags, struct request *request,
+int request_open_driver(const struct request_flags *flags, struct cli_request *request,
                         struct error *err)
 {
         /* ALIQUOT_SIM mirrors --sim; a driver that is named besides is the stronger word. */
@@ -272,7 +274,7 @@ int request_open_driver(const struct request_flags *flags, struct request *reque
         return rc < 0 ? rc : library_load(&request->own, &request->library, err);
 }
 
-int request_cards(struct request *request, struct error *err)
+int request_cards(struct cli_request *request, struct error *err)
 {
         int rc = library_cards(&request->library, &request->cards, err);
 
@@ -284,7 +286,7 @@ int request_cards(struct request *request, struct error *err)
                     text_shown(getenv("ALIQUOT_SIM")));
 }
 
-static int read_cards(struct request *request, struct error *err)
+static int read_cards(struct cli_request *request, struct error *err)
 {
         struct doctor_api cuda;
         int rc = request_cards(request, err);
@@ -304,7 +306,7 @@ static int read_cards(struct request *request, struct error *err)
 }
 
 /* What whoever started us lets us see bounds what we can show. */
-static int check_visible(const struct request *request, struct error *err)
+static int check_visible(const struct cli_request *request, struct error *err)
 {
         const char *visible = getenv("CUDA_VISIBLE_DEVICES");
         struct settings_selection outer;
@@ -325,7 +327,7 @@ static int check_visible(const struct request *request, struct error *err)
                     text_shown(visible));
 }
 
-static int select_gpus(struct request *request, struct error *err)
+static int select_gpus(struct cli_request *request, struct error *err)
 {
         const char *wanted = request->settings.gpu;
         int rc;
@@ -341,7 +343,7 @@ static int select_gpus(struct request *request, struct error *err)
         return rc < 0 ? wrap(err, "--gpu %s", text_shown(wanted)) : 0;
 }
 
-int request_resolve(struct request *request, struct error *err)
+int request_resolve(struct cli_request *request, struct error *err)
 {
         int rc = read_cards(request, err);
 
@@ -355,7 +357,7 @@ int request_resolve(struct request *request, struct error *err)
         return rc;
 }
 
-bool request_selects(const struct request *request, const uint8_t uuid[16])
+bool request_selects(const struct cli_request *request, const uint8_t uuid[16])
 {
         for (unsigned i = 0; i < request->selection.count; i++) {
                 if (memcmp(request->gpus.gpu[request->selection.at[i]].uuid, uuid, 16) == 0)
@@ -364,7 +366,7 @@ bool request_selects(const struct request *request, const uint8_t uuid[16])
         return false;
 }
 
-void request_bound(struct request *request)
+void request_bound(struct cli_request *request)
 {
         struct settings_limits *limits = &request->limits;
 

@@ -33,10 +33,10 @@ struct request_flags {
         unsigned any_gpus;                 /* of --gpu any: how many; 0: not given */
 };
 
-struct request {
+struct cli_request {
         struct settings settings;
         struct installation own;
-        struct library library;
+        struct own_library library;
         bool is_sim;
         bool may_lack_driver;   /* set before request_resolve(): check what can be checked */
         bool is_daemons_choice; /* of GPUs: it resolves the limits on them */
@@ -57,28 +57,30 @@ extern const struct argp request_life_argp;    /* --ttl and what else a daemon k
 /* The flag that asks for what only a daemon can do, for a message; NULL: none does. A time that a
  * variable says counts, but for _asked(): it is that of sessions to be made, and not a word about
  * one that is there. */
-const char *request_daemon_wish(const struct request_flags *flags, const struct request *request);
-const char *request_daemon_asked(const struct request_flags *flags, const struct request *request);
+const char *request_daemon_wish(const struct request_flags *flags,
+                                const struct cli_request *request);
+const char *request_daemon_asked(const struct request_flags *flags,
+                                 const struct cli_request *request);
 
 /* Settings from flags, and from the environment unless `flags_only`. */
-int request_read(const struct request_flags *flags, bool flags_only, struct request *ret,
+int request_read(const struct request_flags *flags, bool flags_only, struct cli_request *ret,
                  struct error *err);
 
 /* Opens our library with the driver that was asked for: --sim, or the machine's. */
-int request_open_driver(const struct request_flags *flags, struct request *request,
+int request_open_driver(const struct request_flags *flags, struct cli_request *request,
                         struct error *err);
 
 /* The cards of this machine; of a simulated GPU that does not start, what was expected. */
-int request_cards(struct request *request, struct error *err);
+int request_cards(struct cli_request *request, struct error *err);
 
 /* The cards, the limits on them, the selection. */
-int request_resolve(struct request *request, struct error *err);
+int request_resolve(struct cli_request *request, struct error *err);
 
 /* After it: whether this GPU was selected, by its name. */
-bool request_selects(const struct request *request, const uint8_t uuid[16]);
+bool request_selects(const struct cli_request *request, const uint8_t uuid[16]);
 
 /* After it: the GPUs that were not selected are not for the session, nor are any that come later.
  */
-void request_bound(struct request *request);
+void request_bound(struct cli_request *request);
 
 #endif

@@ -16,14 +16,14 @@
 #include "cli/sweep.h"
 #include "common/json_out.h"
 
-struct removal {
+struct rm_call {
         struct view view;
         bool is_forced;
 };
 
 static error_t parse(int key, char *value, struct argp_state *state)
 {
-        struct removal *removal = state->input;
+        struct rm_call *removal = state->input;
 
         switch (key) {
         case ARGP_KEY_INIT:
@@ -140,14 +140,14 @@ static int remove_session(const struct store *store, const char *name, bool is_f
 
 int command_rm(int argc, char **argv)
 {
-        struct removal removal = { .view = { .least = 1, .most = 1 } };
+        struct rm_call removal = { .view = { .least = 1, .most = 1 } };
         struct json_out out = { .stream = stdout };
         struct store store = { 0 };
         struct error err = { 0 };
         const char *name;
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_rm, 0, &removal);
+        options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_rm, 0, &removal);
         name = removal.view.name[0];
         rc = options_find_store(&store, &err);
         if (rc == 0)

@@ -20,18 +20,18 @@
 #include "cli/usage.h"
 #include "common/atomic.h"
 
-struct run {
+struct run_call {
         bool is_quiet;
         struct request_flags flags;
         char **command;
-        struct request request;
+        struct cli_request request;
         struct target target;
         struct entrance entrance;
 };
 
 static error_t parse(int key, char *value, struct argp_state *state)
 {
-        struct run *run = state->input;
+        struct run_call *run = state->input;
 
         switch (key) {
         case ARGP_KEY_INIT:
@@ -76,7 +76,7 @@ const struct argp argp_run = {
         .children = children,
 };
 
-static int prepare(struct run *run, struct error *err)
+static int prepare(struct run_call *run, struct error *err)
 {
         int rc = request_read(&run->flags, false, &run->request, err);
 
@@ -90,7 +90,7 @@ static int prepare(struct run *run, struct error *err)
         return request_resolve(&run->request, err) < 0 ? STATUS_REFUSED : 0;
 }
 
-static int enter(struct run *run, struct error *err)
+static int enter(struct run_call *run, struct error *err)
 {
         static struct exports exports;
         struct entrance *entrance = &run->entrance;
@@ -128,7 +128,7 @@ static bool has_limit(const struct store_session *session)
         return load_acquire(shared_word(&page->default_limit_bytes)) != PAGE_UNLIMITED;
 }
 
-static void note_no_limit(const struct run *run)
+static void note_no_limit(const struct run_call *run)
 {
         if (!run->is_quiet && !has_limit(&run->entrance.session))
                 fputs("aliquot run: note: no memory limit is set; --memory SIZE sets one, --quiet "
@@ -136,7 +136,7 @@ static void note_no_limit(const struct run *run)
                       stderr);
 }
 
-static int start(struct run *run, struct error *err)
+static int start(struct run_call *run, struct error *err)
 {
         const struct entrance *entrance = &run->entrance;
         int status;
@@ -152,11 +152,11 @@ static int start(struct run *run, struct error *err)
 
 int command_run(int argc, char **argv)
 {
-        static struct run run = { .flags.may_start_daemon = true };
+        static struct run_call run = { .flags.may_start_daemon = true };
         struct error err = { 0 };
         int status;
 
-        options_parse(&(struct options){ argc, argv, STATUS_REFUSED }, &argp_run, ARGP_IN_ORDER,
+        options_parse(&(struct cli_options){ argc, argv, STATUS_REFUSED }, &argp_run, ARGP_IN_ORDER,
                       &run);
         status = prepare(&run, &err);
         if (status != 0)

@@ -15,10 +15,10 @@
 #include "cli/request.h"
 #include "cli/views.h"
 
-struct change {
+struct set_call {
         struct view view;
         struct request_flags flags;
-        struct request request;
+        struct cli_request request;
 };
 
 static bool has_wish(const struct request_flags *flags)
@@ -28,7 +28,7 @@ static bool has_wish(const struct request_flags *flags)
 
 static error_t parse(int key, char *value, struct argp_state *state)
 {
-        struct change *change = state->input;
+        struct set_call *change = state->input;
 
         switch (key) {
         case ARGP_KEY_INIT:
@@ -95,9 +95,9 @@ static bool has_gpus_of(const struct store_session *session, const struct cards 
         return rows == 0;
 }
 
-static int resolve(struct change *change, const struct store_session *session, struct error *err)
+static int resolve(struct set_call *change, const struct store_session *session, struct error *err)
 {
-        struct request *request = &change->request;
+        struct cli_request *request = &change->request;
         int rc = request_open_driver(&change->flags, request, err);
 
         if (rc < 0)
@@ -125,7 +125,7 @@ static int refuse_fixed(const struct settings *settings, struct error *err)
         return 0;
 }
 
-static int change_here(struct change *change, const char *name, struct error *err)
+static int change_here(struct set_call *change, const char *name, struct error *err)
 {
         const char *daemon_wish = request_daemon_wish(&change->flags, &change->request);
         struct store_session session;
@@ -146,7 +146,7 @@ static int change_here(struct change *change, const char *name, struct error *er
 }
 
 /* Its page may not be ours to read: then the GPUs are this machine's. */
-static int change_remotely(struct change *change, const struct store *store, struct error *err)
+static int change_remotely(struct set_call *change, const struct store *store, struct error *err)
 {
         const char *name = change->view.name[0];
         struct store_session session = { 0 };
@@ -165,13 +165,13 @@ static int change_remotely(struct change *change, const struct store *store, str
 
 int command_set(int argc, char **argv)
 {
-        static struct change change = { .view = { .least = 1, .most = 1 } };
+        static struct set_call change = { .view = { .least = 1, .most = 1 } };
         struct store store = { 0 };
         struct error err = { 0 };
         const char *name;
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_set, 0, &change);
+        options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_set, 0, &change);
         name = change.view.name[0];
         rc = request_read(&change.flags, true, &change.request, &err);
         if (rc == 0)

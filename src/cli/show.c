@@ -23,7 +23,7 @@ int command_show(int argc, char **argv)
         struct error err = { 0 };
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_show, 0, &view);
+        options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_show, 0, &view);
         if (view_choose(&view, &table, &err) < 0)
                 return command_fail("show", STATUS_WRONG, &err);
         rc = settings_check_name("session", view.name[0], &err);

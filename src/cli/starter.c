@@ -32,7 +32,7 @@ static int open_log(const struct store *store, char path[STORE_PATH_BYTES + 32],
 
 /* Does not return. The daemon's standard input is the writing end of our pipe: it holds that as
  * long as it lives, and says with it why it could not begin. */
-static _Noreturn void become(const struct store *store, const struct request *request, int log,
+static _Noreturn void become(const struct store *store, const struct cli_request *request, int log,
                              int line)
 {
         const char *program = request->own.daemon[0] ? request->own.daemon : "aliquotd";
@@ -66,8 +66,8 @@ static _Noreturn void become(const struct store *store, const struct request *re
 }
 
 /* Nobody's child: who becomes a program in our place has none that it did not start. */
-static int start_orphan(const struct store *store, const struct request *request, int log, int line,
-                        struct error *err)
+static int start_orphan(const struct store *store, const struct cli_request *request, int log,
+                        int line, struct error *err)
 {
         pid_t pid = fork();
 
@@ -117,7 +117,7 @@ bool starter_has_begun(const struct store *store)
                access(state, F_OK) == 0;
 }
 
-int starter_start(const struct store *store, const struct request *request, struct error *err)
+int starter_start(const struct store *store, const struct cli_request *request, struct error *err)
 {
         char path[STORE_PATH_BYTES + 32];
         scoped_fd int log = -1, reads = -1;

@@ -12,7 +12,7 @@
 
 /* A daemon serves the folder when this returns 0; its log is STARTER_LOG there. */
 #define STARTER_LOG "aliquotd.log"
-int starter_start(const struct store *store, const struct request *request, struct error *err);
+int starter_start(const struct store *store, const struct cli_request *request, struct error *err);
 
 /* Such a daemon was there once, and knows its sessions. */
 bool starter_has_begun(const struct store *store);

@@ -42,14 +42,14 @@ void table_bytes(struct table *table, uint64_t bytes)
         table_cell(table, "%s", bytes == PAGE_UNLIMITED ? "-" : size_format(bytes, text));
 }
 
-struct column {
+struct table_column {
         const char *title;
         int title_width;
         int width;
         bool is_right;
 };
 
-static unsigned read_titles(const char *titles, struct column column[TABLE_COLUMNS])
+static unsigned read_titles(const char *titles, struct table_column column[TABLE_COLUMNS])
 {
         unsigned count = 0;
 
@@ -70,7 +70,7 @@ static unsigned read_titles(const char *titles, struct column column[TABLE_COLUM
         return count;
 }
 
-static int fail_unknown(const struct column *column, unsigned columns, const char *fields,
+static int fail_unknown(const struct table_column *column, unsigned columns, const char *fields,
                         struct error *err)
 {
         char known[128];
@@ -85,7 +85,7 @@ static int fail_unknown(const struct column *column, unsigned columns, const cha
                     text_shown(fields), known);
 }
 
-static unsigned find_column(const struct column *column, unsigned columns, const char *field,
+static unsigned find_column(const struct table_column *column, unsigned columns, const char *field,
                             size_t length)
 {
         unsigned i = 0;
@@ -104,7 +104,7 @@ static unsigned find_column(const struct column *column, unsigned columns, const
 
 int table_choose(struct table *table, const char *fields, struct error *err)
 {
-        struct column column[TABLE_COLUMNS];
+        struct table_column column[TABLE_COLUMNS];
         unsigned columns = read_titles(table->titles, column);
         unsigned chosen[TABLE_COLUMNS], count = 0;
         const char *field = fields;
@@ -134,12 +134,12 @@ static void choose_all(struct table *table, unsigned columns)
 
 /* -- Where the terminal is narrow ------------------------------------------------------------- */
 
-static struct column *widest(struct column *column, const struct table *table)
+static struct table_column *widest(struct table_column *column, const struct table *table)
 {
-        struct column *found = NULL;
+        struct table_column *found = NULL;
 
         for (unsigned i = 0; i < table->chosen_count; i++) {
-                struct column *at = &column[table->chosen[i]];
+                struct table_column *at = &column[table->chosen[i]];
 
                 if (!at->is_right && at->width > LEAST_WIDTH && at->width > at->title_width &&
                     (!found || at->width > found->width))
@@ -148,7 +148,7 @@ static struct column *widest(struct column *column, const struct table *table)
         return found;
 }
 
-static int width_of(const struct column *column, const struct table *table)
+static int width_of(const struct table_column *column, const struct table *table)
 {
         int width = -GAP;
 
@@ -158,10 +158,10 @@ static int width_of(const struct column *column, const struct table *table)
 }
 
 /* Numbers stay whole; of the texts the widest gives way first. */
-static void narrow(struct column *column, const struct table *table)
+static void narrow(struct table_column *column, const struct table *table)
 {
         int room = terminal_columns();
-        struct column *at;
+        struct table_column *at;
 
         while (room > 0 && width_of(column, table) > room && (at = widest(column, table)))
                 at->width--;
@@ -185,7 +185,8 @@ static int cut_length(const char *text, int width)
 }
 
 /* The last cell of a line is not filled up with spaces. */
-static void print_cell(const struct column *column, const char *text, int length, bool is_last)
+static void print_cell(const struct table_column *column, const char *text, int length,
+                       bool is_last)
 {
         bool is_cut = length > column->width;
         int shown = is_cut ? cut_length(text, column->width) : length;
@@ -200,7 +201,7 @@ static void print_cell(const struct column *column, const char *text, int length
 
 void table_print(struct table *table)
 {
-        struct column column[TABLE_COLUMNS];
+        struct table_column column[TABLE_COLUMNS];
         unsigned columns = read_titles(table->titles, column);
 
         if (table->chosen_count == 0)
@@ -213,7 +214,7 @@ void table_print(struct table *table)
         }
         narrow(column, table);
         for (unsigned i = 0; i < table->chosen_count; i++) {
-                const struct column *at = &column[table->chosen[i]];
+                const struct table_column *at = &column[table->chosen[i]];
 
                 print_cell(at, at->title, at->title_width, i + 1 == table->chosen_count);
         }

@@ -23,7 +23,7 @@ struct number {
         uint64_t scale; /* 10 to the count of decimal digits */
 };
 
-struct unit {
+struct size_unit {
         const char *name; /* lower case */
         uint64_t factor;
 };
@@ -33,7 +33,7 @@ struct unit {
 #define GI (UINT64_C(1) << 30)
 #define TI (UINT64_C(1) << 40)
 
-static const struct unit size_units[] = {
+static const struct size_unit size_units[] = {
         { "", 1 },
         { "b", 1 },
         { "k", KI },
@@ -55,14 +55,14 @@ static const struct unit size_units[] = {
         { NULL, 0 },
 };
 
-static const struct unit binary_units[] = {
+static const struct size_unit binary_units[] = {
         { "", 1 },    { "b", 1 },    { "byte", 1 }, { "bytes", 1 }, { "k", KI },  { "kb", KI },
         { "ki", KI }, { "kib", KI }, { "m", MI },   { "mb", MI },   { "mi", MI }, { "mib", MI },
         { "g", GI },  { "gb", GI },  { "gi", GI },  { "gib", GI },  { "t", TI },  { "tb", TI },
         { "ti", TI }, { "tib", TI }, { NULL, 0 },
 };
 
-static const struct unit time_units[] = {
+static const struct size_unit time_units[] = {
         { "", UINT64_C(1000000000) },
         { "ns", 1 },
         { "us", UINT64_C(1000) },
@@ -137,7 +137,8 @@ static bool multiply(const struct number *number, uint64_t factor, uint64_t *ret
 }
 
 /* The unit that `at` spells, all `length` characters of it. */
-static const struct unit *find_unit(const struct unit *units, const char *at, size_t length)
+static const struct size_unit *find_unit(const struct size_unit *units, const char *at,
+                                         size_t length)
 {
         for (; units->name; units++) {
                 if (strlen(units->name) == length && text_begins(at, units->name))
@@ -180,7 +181,7 @@ int size_parse(const char *text, struct size *ret, struct error *err)
 {
         struct size size = { 0 };
         struct number number;
-        const struct unit *unit;
+        const struct size_unit *unit;
         bool is_too_big = false;
         const char *at = read_number(text, &number, &is_too_big);
 
@@ -224,7 +225,7 @@ int size_parse_typed(const char *text, struct size *ret, struct error *err)
 int bytes_parse_binary(const char *text, uint64_t *ret, struct error *err)
 {
         struct number number = { .scale = 1 };
-        const struct unit *unit;
+        const struct size_unit *unit;
         uint64_t bytes;
         bool is_too_big = false;
         const char *at = read_whole(text, &number.whole, &is_too_big);
@@ -333,7 +334,7 @@ int duration_parse(const char *text, uint64_t *ret_ns, struct error *err)
         uint64_t total = 0;
 
         do {
-                const struct unit *unit;
+                const struct size_unit *unit;
                 struct number number;
                 bool is_too_big = false;
                 uint64_t part;

@@ -13,7 +13,7 @@
  */
 #include "core/sched_parts.h"
 
-struct rank {
+struct member_rank {
         unsigned member;
         unsigned urgency; /* enum urgency */
         unsigned class;
@@ -28,18 +28,18 @@ static int64_t owed_ns(const struct sched_member *member)
         return max_i64(member->owed_fine / member->terms.guarantee_ppm, 1);
 }
 
-static struct rank rank_of(const struct sched *sched, unsigned i)
+static struct member_rank rank_of(const struct sched *sched, unsigned i)
 {
         const struct sched_member *member = &sched->member[i];
 
-        return (struct rank){ .member = i,
-                              .urgency = unit_urgency(sched, i),
-                              .class = member->terms.class,
-                              .owed_ns = owed_ns(member),
-                              .ahead = unit_ahead(sched, i) };
+        return (struct member_rank){ .member = i,
+                                     .urgency = unit_urgency(sched, i),
+                                     .class = member->terms.class,
+                                     .owed_ns = owed_ns(member),
+                                     .ahead = unit_ahead(sched, i) };
 }
 
-static bool is_before(const struct rank *a, const struct rank *b)
+static bool is_before(const struct member_rank *a, const struct member_rank *b)
 {
         if (a->urgency != b->urgency)
                 return a->urgency > b->urgency;
@@ -90,7 +90,7 @@ static bool is_candidate(const struct sched *sched, unsigned i)
 }
 
 /* After rt has run, the device is kept for it for a moment. */
-static bool is_held_off(const struct step *step, const struct rank *rank, unsigned device)
+static bool is_held_off(const struct step *step, const struct member_rank *rank, unsigned device)
 {
         return rank->class < SCHED_CLASS_RT && rank->urgency == 0 &&
                step->now_ns < step->sched->device[device].hold_ns;
@@ -102,14 +102,14 @@ static bool is_usable(struct step *step, unsigned i)
         return is_alone(step->sched, i) || gang_gather(step, i);
 }
 
-static bool rank_best(struct step *step, unsigned device, const struct rank *after,
-                      struct rank *ret)
+static bool rank_best(struct step *step, unsigned device, const struct member_rank *after,
+                      struct member_rank *ret)
 {
         const struct sched *sched = step->sched;
         bool is_found = false;
 
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
-                struct rank rank;
+                struct member_rank rank;
 
                 if (!is_candidate(sched, i) || (!is_alone(sched, i) && gang_is_blocked(sched, i)))
                         continue;
@@ -123,7 +123,7 @@ static bool rank_best(struct step *step, unsigned device, const struct rank *aft
         return is_found;
 }
 
-static enum sched_turn turn_of(const struct rank *rank)
+static enum sched_turn turn_of(const struct member_rank *rank)
 {
         if (rank->urgency == URGENT_FLOOR)
                 return SCHED_TURN_FLOOR;
@@ -131,7 +131,7 @@ static enum sched_turn turn_of(const struct rank *rank)
                                                                  : SCHED_TURN_FAIR;
 }
 
-static struct pick picked(const struct rank *rank)
+static struct pick picked(const struct member_rank *rank)
 {
         return (struct pick){ .member = rank->member,
                               .turn = turn_of(rank),
@@ -141,8 +141,8 @@ static struct pick picked(const struct rank *rank)
 struct pick pick_next(struct step *step, unsigned device)
 {
         unsigned claim = step->sched->device[device].claim;
-        struct rank rank = { 0 }, last;
-        const struct rank *after = NULL;
+        struct member_rank rank = { 0 }, last;
+        const struct member_rank *after = NULL;
 
         if (claim != NOBODY && gang_has_all(step->sched, claim)) {
                 rank = rank_of(step->sched, claim);
@@ -160,7 +160,8 @@ struct pick pick_next(struct step *step, unsigned device)
 /* -- Turns that end early --------------------------------------------------------------------- */
 
 /* Behind in virtual time by more than a turn of its own. */
-static bool has_lag(const struct sched *sched, const struct rank *a, const struct rank *holder)
+static bool has_lag(const struct sched *sched, const struct member_rank *a,
+                    const struct member_rank *holder)
 {
         const struct sched_member *member = &sched->member[a->member];
         int64_t turn = turn_lease_ns(sched, member->device) * SCHED_WEIGHT_MOST;
@@ -168,7 +169,8 @@ static bool has_lag(const struct sched *sched, const struct rank *a, const struc
         return holder->ahead - a->ahead > turn / member->terms.weight;
 }
 
-static bool is_above(const struct sched *sched, const struct rank *a, const struct rank *holder)
+static bool is_above(const struct sched *sched, const struct member_rank *a,
+                     const struct member_rank *holder)
 {
         if (a->urgency != holder->urgency)
                 return a->urgency > holder->urgency;
@@ -192,11 +194,11 @@ static bool can_afford_cut(struct sched_device *device)
 
 /* Who waited all the time has its turn when this one ends. A gang's turn is ended by rt, or where
  * it was decided on: elsewhere it has another rank. */
-static bool is_revoking(struct step *step, unsigned i, const struct rank *holder)
+static bool is_revoking(struct step *step, unsigned i, const struct member_rank *holder)
 {
         const struct sched *sched = step->sched;
         const struct sched_member *member = &sched->member[i];
-        struct rank rank;
+        struct member_rank rank;
 
         if (member->terms.class < SCHED_CLASS_RT &&
             unit_decider(sched, holder->member) != member->device)
@@ -214,7 +216,7 @@ bool pick_revokes(struct step *step, unsigned holder)
 {
         const struct sched *sched = step->sched;
         unsigned device = sched->member[holder].device;
-        const struct rank rank = rank_of(sched, holder);
+        const struct member_rank rank = rank_of(sched, holder);
 
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
                 if (is_revoking(step, i, &rank) &&
@@ -227,8 +229,8 @@ bool pick_revokes(struct step *step, unsigned holder)
 
 bool pick_would_outrank(const struct sched *sched, unsigned sleeper, unsigned holder)
 {
-        const struct rank top = rank_of(sched, holder);
-        struct rank rank = rank_of(sched, sleeper);
+        const struct member_rank top = rank_of(sched, holder);
+        struct member_rank rank = rank_of(sched, sleeper);
 
         rank.urgency = member_urgency(sched, &sched->member[sleeper]);
         return account_may(&sched->member[sleeper]) && is_above(sched, &rank, &top);

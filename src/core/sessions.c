@@ -39,7 +39,7 @@ static bool is_gpu(const struct sessions_gpu *gpu)
         return !uuid_is_same(gpu->uuid, nobody) && gpu->card_bytes > 0;
 }
 
-static void gpu_comes(const struct step *step)
+static void gpu_comes(const struct sessions_step *step)
 {
         const struct sessions_gpu *said = &step->event->gpu;
         struct sessions_gpu *gpu = gpu_find(step->node, said->uuid);
@@ -61,7 +61,7 @@ static void gpu_comes(const struct step *step)
         tell(step->ret, SESSIONS_NOTE_GPU_HERE, NULL);
 }
 
-static void gpu_goes(const struct step *step)
+static void gpu_goes(const struct sessions_step *step)
 {
         struct sessions_gpu *gpu = gpu_find(step->node, step->event->gpu.uuid);
 
@@ -76,7 +76,7 @@ static void gpu_goes(const struct step *step)
 
 /* -- What nobody asked for -------------------------------------------------------------------- */
 
-static void set_policy(const struct step *step)
+static void set_policy(const struct sessions_step *step)
 {
         const char *field = sessions_check_policy(&step->event->policy);
 
@@ -86,7 +86,7 @@ static void set_policy(const struct step *step)
                 step->node->policy = step->event->policy;
 }
 
-static bool may_restore(const struct step *step, const struct sessions_one *one)
+static bool may_restore(const struct sessions_step *step, const struct sessions_one *one)
 {
         if (!check_session(one, false, step->ret))
                 return false;
@@ -101,7 +101,7 @@ static bool may_restore(const struct step *step, const struct sessions_one *one)
         return true;
 }
 
-static void restore(const struct step *step)
+static void restore(const struct sessions_step *step)
 {
         unsigned index = entry_free(step->node);
 
@@ -112,7 +112,7 @@ static void restore(const struct step *step)
         step->ret->session = &step->node->session[index];
 }
 
-static void empty(const struct step *step)
+static void empty(const struct sessions_step *step)
 {
         unsigned index = entry_named(step->node, step->event->name);
 
@@ -127,7 +127,7 @@ static void empty(const struct step *step)
         end_bury(step, index);
 }
 
-static void tick(const struct step *step)
+static void tick(const struct sessions_step *step)
 {
         struct sessions *node = step->node;
         unsigned index = entry_due(node, step->now_ns);
@@ -149,7 +149,7 @@ static void tick(const struct step *step)
 /* -- What could not be carried out ------------------------------------------------------------ */
 
 /* The database could not follow, or the folder is still there: as before the step. */
-static void undo(const struct step *step, unsigned index)
+static void undo(const struct sessions_step *step, unsigned index)
 {
         struct sessions *node = step->node;
 
@@ -165,7 +165,7 @@ static void undo(const struct step *step, unsigned index)
 
 /* It was saved and cannot be made: it goes, and nobody was in it. If even that fails, it is to be
  * one that ends, not one that is open. */
-static void give_up(const struct step *step, unsigned index)
+static void give_up(const struct sessions_step *step, unsigned index)
 {
         struct sessions_one *one = &step->node->session[index];
 
@@ -174,7 +174,7 @@ static void give_up(const struct step *step, unsigned index)
         end_bury(step, index);
 }
 
-static void failed_last(const struct step *step, unsigned index)
+static void failed_last(const struct sessions_step *step, unsigned index)
 {
         const struct sessions *node = step->node;
         bool is_unsaved = step->event->is_unsaved;
@@ -190,7 +190,7 @@ static void failed_last(const struct step *step, unsigned index)
 }
 
 /* `last` is the entry that the step before changed, or NOWHERE. */
-static void failed(const struct step *step, unsigned last)
+static void failed(const struct sessions_step *step, unsigned last)
 {
         const struct sessions *node = step->node;
         bool is_last = last != NOWHERE && strcmp(node->session[last].name, step->event->name) == 0;
@@ -223,7 +223,7 @@ const struct sessions_one *sessions_find(const struct sessions *node, const char
         return index != NOWHERE ? &node->session[index] : NULL;
 }
 
-static void take_step(const struct step *step, unsigned last)
+static void take_step(const struct sessions_step *step, unsigned last)
 {
         switch (step->event->type) {
         case SESSIONS_GPU_HERE:
@@ -265,7 +265,9 @@ static void take_step(const struct step *step, unsigned last)
 void sessions_step(struct sessions *node, const struct sessions_event *event, uint64_t now_ns,
                    struct sessions_actions *ret)
 {
-        const struct step step = { .node = node, .event = event, .now_ns = now_ns, .ret = ret };
+        const struct sessions_step step = {
+                .node = node, .event = event, .now_ns = now_ns, .ret = ret
+        };
         unsigned last = node->last;
 
         *ret = (struct sessions_actions){ .answer = SESSIONS_YES };

@@ -13,7 +13,7 @@ static bool may_ask(const struct sessions_event *event, uint32_t owner_uid)
 }
 
 /* The session that the event means, or NOWHERE and a refusal. */
-static unsigned entry_asked(const struct step *step)
+static unsigned entry_asked(const struct sessions_step *step)
 {
         unsigned index = entry_named(step->node, step->event->name);
 
@@ -25,21 +25,21 @@ static unsigned entry_asked(const struct step *step)
         return NOWHERE;
 }
 
-static bool is_current(const struct step *step, const struct sessions_one *one)
+static bool is_current(const struct sessions_step *step, const struct sessions_one *one)
 {
         if (step->event->version == 0 || step->event->version == one->version)
                 return true;
         return refuse(step->ret, SESSIONS_STALE, NULL);
 }
 
-static bool is_open(const struct step *step, const struct sessions_one *one)
+static bool is_open(const struct sessions_step *step, const struct sessions_one *one)
 {
         return one->state == SESSIONS_OPEN || refuse(step->ret, SESSIONS_CLOSED, NULL);
 }
 
 /* -- How long --------------------------------------------------------------------------------- */
 
-static bool may_last(const struct step *step, uint64_t ttl_ns)
+static bool may_last(const struct sessions_step *step, uint64_t ttl_ns)
 {
         uint64_t most_ns = step->node->policy.ttl_most_ns;
 
@@ -59,7 +59,7 @@ static uint64_t expiry_ns(uint64_t now_ns, uint64_t ttl_ns)
 }
 
 /* Of an open session. What is owed comes before its end, and then plans it anew. */
-static void plan_expiry(const struct step *step, unsigned index)
+static void plan_expiry(const struct sessions_step *step, unsigned index)
 {
         if (!step->node->due[index].owed_ns)
                 entry_plan(step->node, index, step->now_ns);
@@ -74,14 +74,14 @@ static bool is_for_admin(const struct sessions_event *event, uint32_t owner_uid)
 }
 
 /* Whether an entry is left that a session of this owner may take. */
-static bool has_entry(const struct step *step, uint32_t owner_uid)
+static bool has_entry(const struct sessions_step *step, uint32_t owner_uid)
 {
         const uint32_t kept = is_for_admin(step->event, owner_uid) ? 0 : SESSIONS_KEPT;
 
         return step->node->count + kept < SESSIONS_MOST;
 }
 
-static bool may_own_another(const struct step *step, uint32_t owner_uid)
+static bool may_own_another(const struct sessions_step *step, uint32_t owner_uid)
 {
         const struct sessions *node = step->node;
         uint64_t count = step->event->remains;
@@ -96,7 +96,7 @@ static bool may_own_another(const struct step *step, uint32_t owner_uid)
         return count < node->policy.owner_most || refuse(step->ret, SESSIONS_FULL, "owner");
 }
 
-static bool may_create(const struct step *step, const struct sessions_one *one)
+static bool may_create(const struct sessions_step *step, const struct sessions_one *one)
 {
         const struct sessions_wish *wish = &step->event->wish;
 
@@ -113,7 +113,7 @@ static bool may_create(const struct step *step, const struct sessions_one *one)
         return may_own_another(step, one->owner_uid) && may_last(step, one->ttl_ns);
 }
 
-void ask_create(const struct step *step)
+void ask_create(const struct sessions_step *step)
 {
         struct sessions *node = step->node;
         struct sessions_one one = *step->event->session;
@@ -154,7 +154,7 @@ static unsigned share_find(const struct sessions_one *one, const uint8_t uuid[16
         return i;
 }
 
-static void change_share(const struct step *step, struct sessions_share *share,
+static void change_share(const struct sessions_step *step, struct sessions_share *share,
                          const struct sessions_share *said)
 {
         if (step->event->change_bits & SESSIONS_HAS_MEMORY)
@@ -165,7 +165,7 @@ static void change_share(const struct step *step, struct sessions_share *share,
         }
 }
 
-static bool change_shares(const struct step *step, struct sessions_one *wanted)
+static bool change_shares(const struct sessions_step *step, struct sessions_one *wanted)
 {
         const struct sessions_one *said = step->event->session;
         bool is_said[SESSIONS_GPUS] = { false };
@@ -187,7 +187,7 @@ static bool change_shares(const struct step *step, struct sessions_one *wanted)
         return true;
 }
 
-static void change_fields(const struct step *step, struct sessions_one *wanted)
+static void change_fields(const struct sessions_step *step, struct sessions_one *wanted)
 {
         const struct sessions_one *said = step->event->session;
         uint32_t bits = step->event->change_bits;
@@ -209,7 +209,7 @@ static void change_fields(const struct step *step, struct sessions_one *wanted)
         raise_version(wanted);
 }
 
-static bool may_become(const struct step *step, const struct sessions_one *one,
+static bool may_become(const struct sessions_step *step, const struct sessions_one *one,
                        const struct sessions_one *wanted)
 {
         if (!check_session(wanted, false, step->ret))
@@ -219,7 +219,7 @@ static bool may_become(const struct step *step, const struct sessions_one *one,
         return room_regrant(step->node, one, wanted, step->ret);
 }
 
-void ask_change(const struct step *step)
+void ask_change(const struct sessions_step *step)
 {
         unsigned index = entry_asked(step);
 
@@ -248,14 +248,14 @@ void ask_change(const struct step *step)
 /* -- RENEW ------------------------------------------------------------------------------------ */
 
 /* How long the session lasts from now; its own TTL may be from when more was allowed. */
-static uint64_t renewed_ns(const struct step *step, uint64_t ttl_ns)
+static uint64_t renewed_ns(const struct sessions_step *step, uint64_t ttl_ns)
 {
         uint64_t most_ns = step->node->policy.ttl_most_ns;
 
         return most_ns != 0 && most_ns < ttl_ns ? most_ns : ttl_ns;
 }
 
-void ask_renew(const struct step *step)
+void ask_renew(const struct sessions_step *step)
 {
         unsigned index = entry_asked(step);
 
@@ -280,7 +280,7 @@ void ask_renew(const struct step *step)
 
 /* -- RELEASE ---------------------------------------------------------------------------------- */
 
-void ask_release(const struct step *step)
+void ask_release(const struct sessions_step *step)
 {
         const struct sessions_event *event = step->event;
         unsigned index = entry_asked(step);

@@ -14,7 +14,7 @@ void raise_version(struct sessions_one *one)
         one->version = one->version < UINT64_MAX ? one->version + 1 : 1;
 }
 
-void end_shut(const struct step *step, unsigned index)
+void end_shut(const struct sessions_step *step, unsigned index)
 {
         const struct sessions_one *one = &step->node->session[index];
 
@@ -25,7 +25,7 @@ void end_shut(const struct step *step, unsigned index)
                 act(step->ret, SESSIONS_SIGTERM, one);
 }
 
-void end_begin(const struct step *step, unsigned index, enum sessions_note why)
+void end_begin(const struct sessions_step *step, unsigned index, enum sessions_note why)
 {
         struct sessions_one *one = &step->node->session[index];
 
@@ -42,7 +42,7 @@ void end_begin(const struct step *step, unsigned index, enum sessions_note why)
         entry_plan(step->node, index, step->now_ns);
 }
 
-void end_kill(const struct step *step, unsigned index)
+void end_kill(const struct sessions_step *step, unsigned index)
 {
         struct sessions_one *one = &step->node->session[index];
 
@@ -54,7 +54,7 @@ void end_kill(const struct step *step, unsigned index)
         entry_plan(step->node, index, step->now_ns);
 }
 
-void end_bury(const struct step *step, unsigned index)
+void end_bury(const struct sessions_step *step, unsigned index)
 {
         const struct sessions_one *one = &step->node->session[index];
 
@@ -64,7 +64,7 @@ void end_bury(const struct step *step, unsigned index)
         entry_empty(step->node, index);
 }
 
-void end_repeat(const struct step *step, unsigned index)
+void end_repeat(const struct sessions_step *step, unsigned index)
 {
         const struct sessions_one *one = &step->node->session[index];
 

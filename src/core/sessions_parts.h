@@ -22,7 +22,7 @@
 #include "core/sessions.h"
 
 /* One call of sessions_step(). */
-struct step {
+struct sessions_step {
         struct sessions *node;
         const struct sessions_event *event;
         uint64_t now_ns;
@@ -85,22 +85,22 @@ unsigned entry_due(const struct sessions *node, uint64_t now_ns);
 void raise_version(struct sessions_one *one);
 
 /* An open session ends, by its .ending. */
-void end_begin(const struct step *step, unsigned index, enum sessions_note why);
+void end_begin(const struct sessions_step *step, unsigned index, enum sessions_note why);
 /* Whoever still runs in one that is ending gets SIGKILL. */
-void end_kill(const struct step *step, unsigned index);
+void end_kill(const struct sessions_step *step, unsigned index);
 /* Nobody else comes in, and whoever runs gets the signal of its state. */
-void end_shut(const struct step *step, unsigned index);
+void end_shut(const struct sessions_step *step, unsigned index);
 /* Nobody runs in it: nothing of it stays. */
-void end_bury(const struct step *step, unsigned index);
+void end_bury(const struct sessions_step *step, unsigned index);
 /* The actions of its state once more, whatever that is. */
-void end_repeat(const struct step *step, unsigned index);
+void end_repeat(const struct sessions_step *step, unsigned index);
 
 /* -- sessions_ask.c --------------------------------------------------------------------------- */
 
-void ask_create(const struct step *step);
-void ask_change(const struct step *step);
-void ask_renew(const struct step *step);
-void ask_release(const struct step *step);
+void ask_create(const struct sessions_step *step);
+void ask_change(const struct sessions_step *step);
+void ask_renew(const struct sessions_step *step);
+void ask_release(const struct sessions_step *step);
 
 /* -- sessions_room.c -------------------------------------------------------------------------- */
 

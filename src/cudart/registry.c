@@ -13,16 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct image {
+struct registered_image {
         void *handle; /* what the program holds: its address is the handle */
         const void *wrapper;
         CUlibrary library; /* NULL until loaded */
-        struct image *next;
+        struct registered_image *next;
 };
 
 /* A kernel, or a variable. */
 struct symbol {
-        struct image *image;
+        struct registered_image *image;
         const void *host;
         const char *name;
         CUkernel kernel; /* NULL until looked up */
@@ -30,14 +30,14 @@ struct symbol {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct image *images; /* guarded by lock, as all of them */
+static struct registered_image *images; /* guarded by lock, as all of them */
 static struct symbol *kernels;
 static struct symbol *variables;
 
 EXPORT void **__cudaRegisterFatBinary(void *wrapper);
 EXPORT void **__cudaRegisterFatBinary(void *wrapper)
 {
-        struct image *image = calloc(1, sizeof(*image));
+        struct registered_image *image = calloc(1, sizeof(*image));
 
         if (!image)
                 return NULL;
@@ -60,7 +60,7 @@ static void symbol_add(struct symbol **list, void **handle, const void *host, co
 
         if (!symbol)
                 return;
-        symbol->image = (struct image *)handle;
+        symbol->image = (struct registered_image *)handle;
         symbol->host = host;
         symbol->name = name;
         pthread_mutex_lock(&lock);
@@ -103,7 +103,7 @@ EXPORT char __cudaInitModule(void **handle)
         return runtime_enter(ENTER_CONTEXT) == 0;
 }
 
-static void symbols_drop(struct symbol **list, const struct image *image)
+static void symbols_drop(struct symbol **list, const struct registered_image *image)
 {
         while (*list) {
                 struct symbol *symbol = *list;
@@ -122,12 +122,12 @@ static void symbols_drop(struct symbol **list, const struct image *image)
 EXPORT void __cudaUnregisterFatBinary(void **handle);
 EXPORT void __cudaUnregisterFatBinary(void **handle)
 {
-        struct image *image = (struct image *)handle;
+        struct registered_image *image = (struct registered_image *)handle;
 
         if (!image)
                 return;
         pthread_mutex_lock(&lock);
-        for (struct image **at = &images; *at; at = &(*at)->next) {
+        for (struct registered_image **at = &images; *at; at = &(*at)->next) {
                 if (*at == image) {
                         *at = image->next;
                         break;
@@ -143,7 +143,7 @@ EXPORT void __cudaUnregisterFatBinary(void **handle)
  * `lock` held. A program may launch a kernel for the first time while it captures a stream, where
  * loading is forbidden; that is not its own call, so the thread's mode is relaxed for it.
  */
-static int image_load(struct image *image)
+static int image_load(struct registered_image *image)
 {
         const struct driver *d = &drivers[LEGACY];
         CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;

@@ -17,14 +17,14 @@
 
 #define ACCOUNTS_PLACES 1024u
 
-struct account {
+struct owner_account {
         uint32_t uid;
         uint32_t left_out; /* lines of the log (owner_log.h) */
         uint64_t full_ns;  /* when all that was used is paid back */
 };
 
 struct accounts {
-        struct account place[ACCOUNTS_PLACES];
+        struct owner_account place[ACCOUNTS_PLACES];
 };
 
 struct account_terms {
@@ -33,12 +33,12 @@ struct account_terms {
 };
 
 /* Valid until the next one is looked for. */
-struct account *accounts_find(struct accounts *accounts, uint32_t uid, uint64_t now_ns);
+struct owner_account *accounts_find(struct accounts *accounts, uint32_t uid, uint64_t now_ns);
 
 /* 0: more was used than is paid back. */
-uint64_t accounts_room(const struct account *account, const struct account_terms *terms,
+uint64_t accounts_room(const struct owner_account *account, const struct account_terms *terms,
                        uint64_t now_ns);
-void accounts_charge(struct account *account, const struct account_terms *terms, uint64_t now_ns,
-                     uint64_t used_ns);
+void accounts_charge(struct owner_account *account, const struct account_terms *terms,
+                     uint64_t now_ns, uint64_t used_ns);
 
 #endif

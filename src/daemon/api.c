@@ -129,7 +129,7 @@ const struct sessions_one *api_find(struct api_call *call)
 
 /* -- Who asks --------------------------------------------------------------------------------- */
 
-static bool has_token(const struct api *api, const char *said)
+static bool has_token(const struct http_api *api, const char *said)
 {
         const struct token *token = api->options.token;
 
@@ -158,7 +158,7 @@ static void know_local(struct api_call *call)
 /* False after a refusal. A token that is wrong is never as good as none. */
 static bool know_remote(struct api_call *call, bool is_open)
 {
-        const struct api *api = call->api;
+        const struct http_api *api = call->api;
         const char *said = request_header(call->exchange->request, "Authorization");
         const char *host = request_header(call->exchange->request, "Host");
         struct api_caller *caller = &call->caller;
@@ -302,7 +302,7 @@ void api_handle(struct http_exchange *exchange, void *context)
 
 void api_done(struct http_exchange *exchange, void *context)
 {
-        struct api *api = context;
+        struct http_api *api = context;
         unsigned class = API_NONE;
 
         for (unsigned i = 0; i < API_CLASSES; i++) {
@@ -315,9 +315,9 @@ void api_done(struct http_exchange *exchange, void *context)
 
 /* -- Start and stop --------------------------------------------------------------------------- */
 
-int api_start(struct api **ret, const struct api_options *options, struct error *err)
+int api_start(struct http_api **ret, const struct api_options *options, struct error *err)
 {
-        struct api *api = calloc(1, sizeof(*api));
+        struct http_api *api = calloc(1, sizeof(*api));
 
         if (!api)
                 return fail(err, -ENOMEM, "out of memory");
@@ -334,12 +334,12 @@ int api_start(struct api **ret, const struct api_options *options, struct error 
         return 0;
 }
 
-void api_set_http(struct api *api, const struct http *http)
+void api_set_http(struct http_api *api, const struct http *http)
 {
         api->http = http;
 }
 
-void api_stop(struct api *api)
+void api_stop(struct http_api *api)
 {
         if (!api)
                 return;

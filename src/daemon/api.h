@@ -18,7 +18,7 @@
 #include "daemon/tenant.h"
 #include "daemon/token.h"
 
-struct api;
+struct http_api;
 
 struct api_options {
         struct scheduler *scheduler;
@@ -29,13 +29,13 @@ struct api_options {
         const struct token *token;   /* the same; length 0: nobody is an administrator over TCP */
 };
 
-int api_start(struct api **ret, const struct api_options *options, struct error *err);
-void api_stop(struct api *api);
+int api_start(struct http_api **ret, const struct api_options *options, struct error *err);
+void api_stop(struct http_api *api);
 
-http_handler api_handle; /* `context` is the struct api */
+http_handler api_handle; /* `context` is the struct http_api */
 http_handler api_done;
 
 /* Counts connections in the metrics. */
-void api_set_http(struct api *api, const struct http *http);
+void api_set_http(struct http_api *api, const struct http *http);
 
 #endif

@@ -20,19 +20,19 @@
 /* A hundred years: an end that 63 bits of nanoseconds hold. */
 #define TTL_SECONDS_MOST 3153600000.0
 
-bool reading_refuse(struct reading *reading, const char *field, const char *expected)
+bool reading_refuse(struct api_reading *reading, const char *field, const char *expected)
 {
         api_refuse(reading->call, 400, "bad-field", field, "%s: expected %s", field, expected);
         return false;
 }
 
-static bool refuse_unknown(struct reading *reading, const char *field)
+static bool refuse_unknown(struct api_reading *reading, const char *field)
 {
         api_refuse(reading->call, 400, "unknown-field", field, "there is no field %s", field);
         return false;
 }
 
-bool reading_refuse_why(struct reading *reading, const char *field, const struct error *err)
+bool reading_refuse_why(struct api_reading *reading, const char *field, const struct error *err)
 {
         api_refuse(reading->call, 400, "bad-field", field, "%s: %s", field, err->text);
         return false;
@@ -52,7 +52,7 @@ static bool is_plain(const char *text)
 
 /* To a thousandth, in which it is kept: a number is rounded to that, since few decimals are exact
  * in JSON; a text has no more. null is 0. `expected`: what there is to say instead. */
-static bool read_percent(struct reading *reading, const char *field, json_t *value,
+static bool read_percent(struct api_reading *reading, const char *field, json_t *value,
                          const char *expected, uint32_t *ret_milli)
 {
         double percent = json_number_value(value);
@@ -75,7 +75,7 @@ static bool read_percent(struct reading *reading, const char *field, json_t *val
                reading_refuse(reading, field, expected);
 }
 
-static bool read_compute(struct reading *reading, json_t *value)
+static bool read_compute(struct api_reading *reading, json_t *value)
 {
         static const char expected[] = "0.1 to 100 percent, or null: no cap";
         uint32_t milli;
@@ -95,12 +95,12 @@ static bool read_compute(struct reading *reading, json_t *value)
 #define NO_LEASES "the usual: this daemon hands out no leases (compute.leases = no)"
 
 /* Nobody is promised what nobody keeps. */
-static bool can_weigh(const struct reading *reading)
+static bool can_weigh(const struct api_reading *reading)
 {
         return reading->call->api->options.config->has_leases;
 }
 
-static bool read_guarantee(struct reading *reading, json_t *value)
+static bool read_guarantee(struct api_reading *reading, json_t *value)
 {
         uint32_t milli;
 
@@ -115,7 +115,7 @@ static bool read_guarantee(struct reading *reading, json_t *value)
         return true;
 }
 
-static bool read_weight(struct reading *reading, json_t *value)
+static bool read_weight(struct api_reading *reading, json_t *value)
 {
         json_int_t weight = json_integer_value(value);
 
@@ -140,7 +140,7 @@ static int word_of(const json_t *value, const char *const *words)
         return -1;
 }
 
-static bool read_priority(struct reading *reading, json_t *value)
+static bool read_priority(struct api_reading *reading, json_t *value)
 {
         int word = word_of(value, (const char *const[]){ "batch", "normal", "rt", NULL });
 
@@ -154,7 +154,7 @@ static bool read_priority(struct reading *reading, json_t *value)
 }
 
 /* As on the command line, "none" is none. */
-static bool read_gang(struct reading *reading, json_t *value)
+static bool read_gang(struct api_reading *reading, json_t *value)
 {
         const char *gang = json_is_null(value) ? "" : json_string_value(value);
 
@@ -171,7 +171,7 @@ static bool read_gang(struct reading *reading, json_t *value)
         return true;
 }
 
-static bool read_ending(struct reading *reading, json_t *value)
+static bool read_ending(struct api_reading *reading, json_t *value)
 {
         int word = word_of(value, (const char *const[]){ "deny-new", "term", "kill", NULL });
 
@@ -182,7 +182,7 @@ static bool read_ending(struct reading *reading, json_t *value)
         return true;
 }
 
-static bool read_context(struct reading *reading, json_t *value)
+static bool read_context(struct api_reading *reading, json_t *value)
 {
         int word = word_of(value, (const char *const[]){ "charge", "free", NULL });
 
@@ -192,7 +192,7 @@ static bool read_context(struct reading *reading, json_t *value)
         return true;
 }
 
-static bool read_ns(struct reading *reading, json_t *value, uint64_t *ret)
+static bool read_ns(struct api_reading *reading, json_t *value, uint64_t *ret)
 {
         struct error err = { 0 };
         double seconds = json_number_value(value);
@@ -214,7 +214,7 @@ static bool read_ns(struct reading *reading, json_t *value, uint64_t *ret)
                               "most");
 }
 
-static bool read_ttl(struct reading *reading, json_t *value)
+static bool read_ttl(struct api_reading *reading, json_t *value)
 {
         reading->event->change_bits |= SESSIONS_HAS_TTL;
         return read_ns(reading, value, &reading->one->ttl_ns);
@@ -228,7 +228,7 @@ static bool is_label(const char *key, const json_t *value)
                strlen(text) <= LABEL_BYTES && is_plain(text);
 }
 
-static bool read_labels(struct reading *reading, json_t *value)
+static bool read_labels(struct api_reading *reading, json_t *value)
 {
         struct sessions_one *one = reading->one;
         size_t length;
@@ -253,7 +253,7 @@ static bool read_labels(struct reading *reading, json_t *value)
         return true;
 }
 
-static bool read_name(struct reading *reading, json_t *value)
+static bool read_name(struct api_reading *reading, json_t *value)
 {
         struct error err = { 0 };
         const char *name = json_string_value(value);
@@ -272,7 +272,7 @@ static bool read_name(struct reading *reading, json_t *value)
         return text_put(reading->one->name, sizeof(reading->one->name), NULL, "%s", name) == 0;
 }
 
-static bool read_owner(struct reading *reading, json_t *value)
+static bool read_owner(struct api_reading *reading, json_t *value)
 {
         json_int_t owner = json_integer_value(value);
 
@@ -283,14 +283,14 @@ static bool read_owner(struct reading *reading, json_t *value)
 }
 
 /* `gpus` is read before all others, and is here to be known. */
-static bool skip_gpus(struct reading *reading, json_t *value)
+static bool skip_gpus(struct api_reading *reading, json_t *value)
 {
         return true;
 }
 
 static const struct field {
         const char *name;
-        bool (*read)(struct reading *reading, json_t *value);
+        bool (*read)(struct api_reading *reading, json_t *value);
         bool is_changeable;
 } fields[] = {
         { "name", read_name, false },          { "gpus", skip_gpus, false },
@@ -312,7 +312,7 @@ static const struct field *find_field(const char *name)
 }
 
 /* A field that is misspelt is told before the one that is missed for it. */
-static bool check_names(struct reading *reading)
+static bool check_names(struct api_reading *reading)
 {
         const char *name;
         json_t *value;
@@ -327,7 +327,7 @@ static bool check_names(struct reading *reading)
         return true;
 }
 
-static bool read_field(struct reading *reading, const char *name, json_t *value)
+static bool read_field(struct api_reading *reading, const char *name, json_t *value)
 {
         const struct field *field = find_field(name);
 
@@ -337,7 +337,7 @@ static bool read_field(struct reading *reading, const char *name, json_t *value)
         return false;
 }
 
-static bool read_fields(struct reading *reading)
+static bool read_fields(struct api_reading *reading)
 {
         const char *name;
         json_t *value;
@@ -397,7 +397,7 @@ json_t *api_body(struct api_call *call, bool may_lack)
         return NULL;
 }
 
-static bool make_name(struct reading *reading)
+static bool make_name(struct api_reading *reading)
 {
         struct sessions_one *one = reading->one;
         uint64_t number;
@@ -413,7 +413,7 @@ static bool make_name(struct reading *reading)
 bool api_read_creation(struct api_call *call, json_t *body, struct sessions_one *one,
                        struct sessions_event *event)
 {
-        struct reading reading = { .call = call, .one = one, .event = event, .body = body };
+        struct api_reading reading = { .call = call, .one = one, .event = event, .body = body };
 
         *one = (struct sessions_one){ .owner_uid = call->caller.uid,
                                       .weight = USUAL_WEIGHT,
@@ -429,7 +429,7 @@ bool api_read_creation(struct api_call *call, json_t *body, struct sessions_one 
 bool api_read_change(struct api_call *call, json_t *body, struct sessions_one *one,
                      struct sessions_event *event)
 {
-        struct reading reading = {
+        struct api_reading reading = {
                 .call = call, .one = one, .event = event, .body = body, .is_change = true
         };
 
@@ -442,7 +442,7 @@ bool api_read_change(struct api_call *call, json_t *body, struct sessions_one *o
 
 bool api_read_ttl(struct api_call *call, json_t *body, uint64_t *ret_ns, bool *ret_is_said)
 {
-        struct reading reading = { .call = call, .body = body };
+        struct api_reading reading = { .call = call, .body = body };
         const char *name;
         json_t *value;
 

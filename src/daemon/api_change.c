@@ -12,7 +12,7 @@
 
 /* -- Refusals of the core --------------------------------------------------------------------- */
 
-static json_t *view_rooms(const struct api *api)
+static json_t *view_rooms(const struct http_api *api)
 {
         const struct cards *cards = &node_cards(api->options.node)->cards;
         const struct sessions *all = node_sessions(api->options.node);

@@ -39,7 +39,7 @@ struct subscriber {
 };
 
 struct api_subscribers {
-        struct api *api;
+        struct http_api *api;
         struct event *clock;
         unsigned wait_usec; /* that the clock was set to */
         uint64_t beat_ns;   /* the next; monotonic */
@@ -110,12 +110,12 @@ static bool send_event(struct subscriber *subscriber, const struct database_even
 /* -- Turns ------------------------------------------------------------------------------------ */
 
 /* What is left to give in this turn. */
-struct turn {
+struct turn_room {
         unsigned events;
         size_t bytes;
 };
 
-struct batch {
+struct event_batch {
         struct subscriber *subscriber;
         unsigned count;
         size_t bytes;
@@ -124,7 +124,7 @@ struct batch {
 /* Negative ends the walk. */
 static int send_one(const struct database_event *event, void *context)
 {
-        struct batch *batch = context;
+        struct event_batch *batch = context;
         struct subscriber *subscriber = batch->subscriber;
         size_t bytes = 0;
         bool is_here = true;
@@ -140,9 +140,10 @@ static int send_one(const struct database_event *event, void *context)
 
 /* The asking costs as much as an event, also where it finds none. Negative errno: the database
  * cannot be read now. */
-static int send_batch(struct api_subscribers *all, struct subscriber *subscriber, struct turn *turn)
+static int send_batch(struct api_subscribers *all, struct subscriber *subscriber,
+                      struct turn_room *turn)
 {
-        struct batch batch = { .subscriber = subscriber };
+        struct event_batch batch = { .subscriber = subscriber };
         struct error err = { 0 };
         int rc = database_events(node_database(all->api->options.node), subscriber->last, BATCH,
                                  subscriber->session[0] ? subscriber->session : NULL, send_one,
@@ -168,7 +169,7 @@ static void wait_for_reader(struct api_subscribers *all, struct subscriber *subs
  * this one ended. How long it may be until then, in microseconds. */
 static unsigned serve_streams(struct api_subscribers *all)
 {
-        struct turn turn = { .events = TURN_EVENTS, .bytes = TURN_BYTES };
+        struct turn_room turn = { .events = TURN_EVENTS, .bytes = TURN_BYTES };
         unsigned wait_usec = IDLE_USEC;
 
         for (unsigned left = all->count; left; left--) {
@@ -326,7 +327,7 @@ void api_get_events(struct api_call *call)
         http_stream(call->exchange, "text/event-stream", on_gone, subscriber);
 }
 
-struct api_subscribers *api_subscribers_new(struct api *api)
+struct api_subscribers *api_subscribers_new(struct http_api *api)
 {
         struct api_subscribers *all = calloc(1, sizeof(*all));
 

@@ -11,7 +11,7 @@
 
 /* -- GPUs ------------------------------------------------------------------------------------- */
 
-static const struct sample_device *device_of(const struct api *api, const uint8_t uuid[16])
+static const struct sample_device *device_of(const struct http_api *api, const uint8_t uuid[16])
 {
         const struct nvml_look *look = node_gpus(api->options.node);
 
@@ -41,7 +41,7 @@ static void add_watts(json_t *view, const char *name, int64_t milliwatts)
 }
 
 /* Those of no session, of these the ones of which nobody knows yet whose they are, and all. */
-static void add_processes(const struct api *api, const struct nvml_look *look, unsigned device,
+static void add_processes(const struct http_api *api, const struct nvml_look *look, unsigned device,
                           json_t *view)
 {
         const struct node *node = api->options.node;
@@ -68,7 +68,7 @@ void api_add_driver(json_t *view, uint64_t driver_bytes, uint64_t ledger_bytes)
                   driver_bytes > ledger_bytes ? driver_bytes - ledger_bytes : 0);
 }
 
-void api_add_gpu(const struct api *api, json_t *view, const uint8_t uuid[16])
+void api_add_gpu(const struct http_api *api, json_t *view, const uint8_t uuid[16])
 {
         const struct nvml_look *look = node_gpus(api->options.node);
         const struct sample_device *device = device_of(api, uuid);
@@ -96,8 +96,8 @@ void api_add_gpu(const struct api *api, json_t *view, const uint8_t uuid[16])
         api_add_driver(view, device->used_bytes, node_explained_bytes(api->options.node, at));
 }
 
-uint64_t api_driver_bytes(const struct api *api, const struct sessions_one *session, uint32_t pid,
-                          const uint8_t uuid[16])
+uint64_t api_driver_bytes(const struct http_api *api, const struct sessions_one *session,
+                          uint32_t pid, const uint8_t uuid[16])
 {
         const struct nvml_look *look = node_gpus(api->options.node);
         const struct sample_device *device = device_of(api, uuid);
@@ -127,7 +127,7 @@ static json_t *view_kinds(uint8_t kinds)
         return list;
 }
 
-static json_t *view_holding(const struct api *api, const struct nvml_look *look, unsigned at)
+static json_t *view_holding(const struct http_api *api, const struct nvml_look *look, unsigned at)
 {
         const struct sample_process *process = &look->sample.process[at];
         const struct sample_device *device = &look->sample.device[process->device];
@@ -145,7 +145,7 @@ static json_t *view_holding(const struct api *api, const struct nvml_look *look,
         return view;
 }
 
-static json_t *view_process(const struct api *api, const struct nvml_look *look, unsigned from,
+static json_t *view_process(const struct http_api *api, const struct nvml_look *look, unsigned from,
                             unsigned end)
 {
         const struct identity *who = nvml_look_who(look, look->sample.process[from].pid);

@@ -8,7 +8,7 @@
 #include "common/uuid.h"
 #include "daemon/api_reading.h"
 
-static bool read_size(struct reading *reading, const char *field, const json_t *value,
+static bool read_size(struct api_reading *reading, const char *field, const json_t *value,
                       struct size *ret)
 {
         struct error err = { 0 };
@@ -26,7 +26,7 @@ static bool read_size(struct reading *reading, const char *field, const json_t *
 }
 
 /* The card of a share; 0: not chosen yet, and cards differ. */
-static uint64_t card_bytes(const struct reading *reading, const uint8_t uuid[16])
+static uint64_t card_bytes(const struct api_reading *reading, const uint8_t uuid[16])
 {
         static const uint8_t nobody[16];
         bool is_open = memcmp(uuid, nobody, sizeof(nobody)) == 0;
@@ -44,7 +44,8 @@ static uint64_t card_bytes(const struct reading *reading, const uint8_t uuid[16]
         return bytes;
 }
 
-static bool put_size(struct reading *reading, struct sessions_share *share, const struct size *size)
+static bool put_size(struct api_reading *reading, struct sessions_share *share,
+                     const struct size *size)
 {
         struct error err = { 0 };
 
@@ -66,7 +67,7 @@ static struct sessions_share *find_share(struct sessions_one *one, const char *s
         return NULL;
 }
 
-static bool select_gpu(struct reading *reading, const char *field, const char *selector,
+static bool select_gpu(struct api_reading *reading, const char *field, const char *selector,
                        uint8_t ret[16])
 {
         struct settings_selection selection;
@@ -83,7 +84,7 @@ static bool select_gpu(struct reading *reading, const char *field, const char *s
 }
 
 /* A new share of this GPU; each GPU once. */
-static struct sessions_share *add_share(struct reading *reading, const char *field,
+static struct sessions_share *add_share(struct api_reading *reading, const char *field,
                                         const char *selector)
 {
         struct sessions_one *one = reading->one;
@@ -105,7 +106,7 @@ static struct sessions_share *add_share(struct reading *reading, const char *fie
         return &one->share[one->share_count++];
 }
 
-static bool read_memory_of_each(struct reading *reading, json_t *memory)
+static bool read_memory_of_each(struct api_reading *reading, json_t *memory)
 {
         const char *selector;
         struct size size;
@@ -138,7 +139,7 @@ static bool read_memory_of_each(struct reading *reading, json_t *memory)
         return true;
 }
 
-bool reading_memory(struct reading *reading, json_t *memory)
+bool reading_memory(struct api_reading *reading, json_t *memory)
 {
         struct size size;
 
@@ -154,7 +155,7 @@ bool reading_memory(struct reading *reading, json_t *memory)
         return true;
 }
 
-static bool read_choice(struct reading *reading, json_t *gpus)
+static bool read_choice(struct api_reading *reading, json_t *gpus)
 {
         struct sessions_wish *wish = &reading->event->wish;
         const char *key;
@@ -192,7 +193,7 @@ static bool read_choice(struct reading *reading, json_t *gpus)
         return true;
 }
 
-bool reading_gpus(struct reading *reading)
+bool reading_gpus(struct api_reading *reading)
 {
         json_t *gpus = json_object_get(reading->body, "gpus");
         json_t *memory = json_object_get(reading->body, "memory");

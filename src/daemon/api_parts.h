@@ -28,7 +28,7 @@ struct api_subscribers;
 struct api_texts;
 struct api_uses;
 
-struct api {
+struct http_api {
         struct api_options options;
         const struct http *http;
         uint64_t started_ns;
@@ -49,7 +49,7 @@ struct api_caller {
 
 /* What a handler is given. */
 struct api_call {
-        struct api *api;
+        struct http_api *api;
         struct http_exchange *exchange;
         struct api_caller caller;
         const char *name; /* the part of the path that is {name} or {uuid}; decoded */
@@ -87,13 +87,13 @@ bool api_may_see(const struct api_call *call, const struct sessions_one *session
 /* -- api_view.c: how things look -- */
 
 const char *api_time(uint64_t ns, char ret[API_TIME_BYTES]);
-const char *api_uuid(const struct api *api, const uint8_t uuid[16], char ret[UUID_TEXT_BYTES]);
-void api_put_session(struct json_text *out, const struct api *api,
+const char *api_uuid(const struct http_api *api, const uint8_t uuid[16], char ret[UUID_TEXT_BYTES]);
+void api_put_session(struct json_text *out, const struct http_api *api,
                      const struct sessions_one *session);
 json_t *api_bytes(uint64_t value);
-json_t *api_view_device(const struct api *api, const struct card *card);
+json_t *api_view_device(const struct http_api *api, const struct card *card);
 /* NULL also: the daemon may not look now. */
-json_t *api_view_processes(const struct api *api, const struct sessions_one *session);
+json_t *api_view_processes(const struct http_api *api, const struct sessions_one *session);
 
 /* -- api_use.c: what lives in a session -- */
 
@@ -110,7 +110,7 @@ void api_uses_free(struct api_uses *uses);
 
 /* Valid until the next one is asked for. `seen`: the processes, if it is now, and always the
  * ledger. */
-const struct api_use *api_use_of(const struct api *api, const struct sessions_one *session,
+const struct api_use *api_use_of(const struct http_api *api, const struct sessions_one *session,
                                  struct folder_use *seen);
 
 /* -- api_texts.c -- */
@@ -131,14 +131,14 @@ void api_reply_list(struct api_call *call, const char *query,
 
 /* -- api_gpus.c: what the driver says of the GPUs; what it does not say is left out -- */
 
-void api_add_gpu(const struct api *api, json_t *device, const uint8_t uuid[16]);
+void api_add_gpu(const struct http_api *api, json_t *device, const uint8_t uuid[16]);
 
 /* What it says that is held, and how much more that is than the ledger's. */
 void api_add_driver(json_t *view, uint64_t driver_bytes, uint64_t ledger_bytes);
 
 /* Of a process that is of this session by the kernel's word; SAMPLE_NONE. */
-uint64_t api_driver_bytes(const struct api *api, const struct sessions_one *session, uint32_t pid,
-                          const uint8_t uuid[16]);
+uint64_t api_driver_bytes(const struct http_api *api, const struct sessions_one *session,
+                          uint32_t pid, const uint8_t uuid[16]);
 
 /* -- api_body.c: what is asked for -- */
 
@@ -155,7 +155,7 @@ bool api_read_ttl(struct api_call *call, json_t *body, uint64_t *ret_ns, bool *r
 
 /* -- api_events.c -- */
 
-struct api_subscribers *api_subscribers_new(struct api *api);
+struct api_subscribers *api_subscribers_new(struct http_api *api);
 void api_subscribers_free(struct api_subscribers *subscribers);
 
 #endif

@@ -10,7 +10,7 @@
 #include "daemon/api_parts.h"
 #include "settings/resolve.h"
 
-struct reading {
+struct api_reading {
         struct api_call *call;
         struct sessions_one *one;
         struct sessions_event *event;
@@ -19,11 +19,11 @@ struct reading {
         bool is_change;
 };
 
-bool reading_refuse(struct reading *reading, const char *field, const char *expected);
-bool reading_refuse_why(struct reading *reading, const char *field, const struct error *err);
+bool reading_refuse(struct api_reading *reading, const char *field, const char *expected);
+bool reading_refuse_why(struct api_reading *reading, const char *field, const struct error *err);
 
 /* The GPUs of a creation, named or counted; before `memory`, which goes to them. */
-bool reading_gpus(struct reading *reading);
-bool reading_memory(struct reading *reading, json_t *memory);
+bool reading_gpus(struct api_reading *reading);
+bool reading_memory(struct api_reading *reading, json_t *memory);
 
 #endif

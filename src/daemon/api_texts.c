@@ -21,7 +21,7 @@
 #define AGE_NS UINT64_C(100000000)
 #define LISTS 4u
 
-struct kept {
+struct kept_text {
         struct sessions_one one; /* as it was written */
         uint64_t at_ns;          /* 0: it was not */
         struct json_text text;
@@ -36,7 +36,7 @@ struct kept_list {
 };
 
 struct api_texts {
-        struct kept *kept[SESSIONS_MOST]; /* by the session's place; NULL: never asked for */
+        struct kept_text *kept[SESSIONS_MOST]; /* by the session's place; NULL: never asked for */
         struct kept_list list[LISTS];
 };
 
@@ -71,17 +71,18 @@ static void refuse(struct api_call *call)
 /* -- Sessions --------------------------------------------------------------------------------- */
 
 /* NULL: out of memory. */
-static struct kept *place_of(const struct api *api, const struct sessions_one *session)
+static struct kept_text *place_of(const struct http_api *api, const struct sessions_one *session)
 {
         const struct sessions *all = node_sessions(api->options.node);
-        struct kept **place = &api->texts->kept[session - all->session];
+        struct kept_text **place = &api->texts->kept[session - all->session];
 
         if (!*place)
                 *place = calloc(1, sizeof(**place));
         return *place;
 }
 
-static void write_anew(const struct api *api, struct kept *kept, const struct sessions_one *session)
+static void write_anew(const struct http_api *api, struct kept_text *kept,
+                       const struct sessions_one *session)
 {
         json_text_clear(&kept->text);
         api_put_session(&kept->text, api, session);
@@ -89,7 +90,8 @@ static void write_anew(const struct api *api, struct kept *kept, const struct se
         memcpy(&kept->one, session, sizeof(*session));
 }
 
-static bool is_good(const struct kept *kept, const struct sessions_one *session, uint64_t now_ns)
+static bool is_good(const struct kept_text *kept, const struct sessions_one *session,
+                    uint64_t now_ns)
 {
         const unsigned char *was = (const unsigned char *)&kept->one;
 
@@ -99,7 +101,7 @@ static bool is_good(const struct kept *kept, const struct sessions_one *session,
 
 void api_reply_session(struct api_call *call, unsigned status, const struct sessions_one *session)
 {
-        struct kept *kept = place_of(call->api, session);
+        struct kept_text *kept = place_of(call->api, session);
 
         if (kept)
                 write_anew(call->api, kept, session);
@@ -146,10 +148,10 @@ static struct kept_list *oldest_list(struct api_texts *texts)
 }
 
 /* When it was written. */
-static uint64_t put_session(struct json_text *out, const struct api *api,
+static uint64_t put_session(struct json_text *out, const struct http_api *api,
                             const struct sessions_one *session)
 {
-        struct kept *kept = place_of(api, session);
+        struct kept_text *kept = place_of(api, session);
 
         if (kept && !is_good(kept, session, node_now_ns()))
                 write_anew(api, kept, session);
@@ -162,8 +164,9 @@ static uint64_t put_session(struct json_text *out, const struct api *api,
 }
 
 /* As old as the oldest of its texts. NULL: out of memory. */
-static struct http_shared *write_list(const struct api *api, const struct sessions_one *const *list,
-                                      unsigned count, bool is_last, uint64_t *ret_at_ns)
+static struct http_shared *write_list(const struct http_api *api,
+                                      const struct sessions_one *const *list, unsigned count,
+                                      bool is_last, uint64_t *ret_at_ns)
 {
         struct json_text out = { 0 };
         uint64_t at_ns = node_now_ns();

@@ -25,7 +25,7 @@ void api_uses_free(struct api_uses *uses)
 }
 
 /* Where memory is out, one that is not kept. */
-static struct api_use *place_of(const struct api *api, const struct sessions_one *session)
+static struct api_use *place_of(const struct http_api *api, const struct sessions_one *session)
 {
         static struct api_use passing;
         const struct sessions *all = node_sessions(api->options.node);
@@ -43,7 +43,7 @@ static struct api_use *place_of(const struct api *api, const struct sessions_one
 }
 
 /* What fails for another reason is as far as it can be told: nobody, who holds nothing. */
-const struct api_use *api_use_of(const struct api *api, const struct sessions_one *session,
+const struct api_use *api_use_of(const struct http_api *api, const struct sessions_one *session,
                                  struct folder_use *seen)
 {
         struct api_use *use = place_of(api, session);

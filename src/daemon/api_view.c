@@ -35,7 +35,7 @@ const char *api_time(uint64_t ns, char ret[API_TIME_BYTES])
         return ret;
 }
 
-static const struct card *card_of(const struct api *api, const uint8_t uuid[16])
+static const struct card *card_of(const struct http_api *api, const uint8_t uuid[16])
 {
         const struct cards *cards = &node_cards(api->options.node)->cards;
 
@@ -46,7 +46,7 @@ static const struct card *card_of(const struct api *api, const uint8_t uuid[16])
         return NULL;
 }
 
-const char *api_uuid(const struct api *api, const uint8_t uuid[16], char ret[UUID_TEXT_BYTES])
+const char *api_uuid(const struct http_api *api, const uint8_t uuid[16], char ret[UUID_TEXT_BYTES])
 {
         const struct card *card = card_of(api, uuid);
 
@@ -76,7 +76,7 @@ static void put_seconds(struct json_text *out, const char *key, uint64_t ns)
 }
 
 /* Only where it has launched since the daemon began. */
-static void put_gpu_time(struct json_text *out, const struct api *api,
+static void put_gpu_time(struct json_text *out, const struct http_api *api,
                          const struct sessions_one *session, unsigned share)
 {
         struct scheduler_view seen;
@@ -95,7 +95,7 @@ static void put_gpu_time(struct json_text *out, const struct api *api,
 }
 
 /* Only while it is. */
-static void put_report(struct json_text *out, const struct api *api,
+static void put_report(struct json_text *out, const struct http_api *api,
                        const struct sessions_one *session, unsigned share)
 {
         struct node_compute_report report;
@@ -130,7 +130,7 @@ static void put_driver(struct json_text *out, uint64_t driver_bytes, uint64_t le
                         driver_bytes > ledger_bytes ? driver_bytes - ledger_bytes : 0);
 }
 
-static void put_share(struct json_text *out, const struct api *api,
+static void put_share(struct json_text *out, const struct http_api *api,
                       const struct sessions_one *session, const struct api_use *use, unsigned at)
 {
         const struct sessions_share *share = &session->share[at];
@@ -180,7 +180,7 @@ static void put_labels(struct json_text *out, const struct sessions_one *session
         json_decref(labels);
 }
 
-void api_put_session(struct json_text *out, const struct api *api,
+void api_put_session(struct json_text *out, const struct http_api *api,
                      const struct sessions_one *session)
 {
         static struct folder_use seen;
@@ -220,7 +220,7 @@ void api_put_session(struct json_text *out, const struct api *api,
         json_text_close(out, '}');
 }
 
-static json_t *view_process(const struct api *api, const struct sessions_one *session,
+static json_t *view_process(const struct http_api *api, const struct sessions_one *session,
                             const struct folder_use *use, const struct usage_process *process)
 {
         uint32_t pid = process->local_pid;
@@ -263,7 +263,7 @@ static void name_processes(const struct sessions_one *session, struct usage_proc
                 budget_end(&names, &work, clock_machine_ns(), clock_machine_ns() - began_ns);
 }
 
-json_t *api_view_processes(const struct api *api, const struct sessions_one *session)
+json_t *api_view_processes(const struct http_api *api, const struct sessions_one *session)
 {
         static struct folder_use seen;
         const struct api_use *use = api_use_of(api, session, &seen);
@@ -292,7 +292,7 @@ static unsigned sessions_on(const struct sessions *all, const uint8_t uuid[16])
         return count;
 }
 
-json_t *api_view_device(const struct api *api, const struct card *card)
+json_t *api_view_device(const struct http_api *api, const struct card *card)
 {
         const struct sessions *all = node_sessions(api->options.node);
         char uuid[UUID_TEXT_BYTES];

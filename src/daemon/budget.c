@@ -45,7 +45,7 @@ uint64_t budget_begin(struct budget *budget, const struct budget_work *work, uin
 void budget_end(struct budget *budget, const struct budget_work *work, uint64_t now_ns,
                 uint64_t used_ns)
 {
-        struct account *account = accounts_find(&budget->accounts, work->owner, now_ns);
+        struct owner_account *account = accounts_find(&budget->accounts, work->owner, now_ns);
         const uint64_t room_ns = accounts_room(account, &own, now_ns);
         const uint64_t own_ns = used_ns < room_ns ? used_ns : room_ns;
 

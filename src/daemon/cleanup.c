@@ -20,16 +20,16 @@
 #include "daemon/aside.h"
 #include "daemon/identity.h"
 
-struct told {
+struct cleanup_told {
         _Atomic uint32_t is_told; /* by the child; until the daemon has taken it */
         struct cleanup_cut cut;
 };
 
 /* What children tell. */
 struct board {
-        _Atomic uint32_t steps[CLEANUPS_MOST]; /* by cleanup */
-        _Atomic uint32_t at[CLEANUPS_MOST];    /* the place that is being cut, and 1; 0: none */
-        struct told told[SESSIONS_MOST];       /* by place */
+        _Atomic uint32_t steps[CLEANUPS_MOST];   /* by cleanup */
+        _Atomic uint32_t at[CLEANUPS_MOST];      /* the place that is being cut, and 1; 0: none */
+        struct cleanup_told told[SESSIONS_MOST]; /* by place */
 };
 
 /* A user's, while it has work or a child. */
@@ -152,7 +152,8 @@ static void end_who_runs(const struct stat *file)
         }
 }
 
-static void tell(struct told *told, const struct sessions_one *session, uint64_t bytes, int rc)
+static void tell(struct cleanup_told *told, const struct sessions_one *session, uint64_t bytes,
+                 int rc)
 {
         memcpy(told->cut.id, session->id, sizeof(told->cut.id));
         told->cut.bytes = bytes;
@@ -355,7 +356,7 @@ unsigned cleanups_held(const struct cleanups *cleanups)
 bool cleanups_take(struct cleanups *cleanups, unsigned *ret_place, struct cleanup_cut *ret)
 {
         for (; cleanups->taken < SESSIONS_MOST; cleanups->taken++) {
-                struct told *told = &cleanups->board->told[cleanups->taken];
+                struct cleanup_told *told = &cleanups->board->told[cleanups->taken];
 
                 if (!load_acquire(&told->is_told))
                         continue;

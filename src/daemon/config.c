@@ -21,7 +21,7 @@
 #define EXPECTED_BYTES 256u
 
 /* A file that is being read. */
-struct reading {
+struct config_reading {
         struct config *config;
         struct config_report *report;
         const char *name;
@@ -155,7 +155,7 @@ static void list_known(const char *section, char *ret, size_t bytes)
 
 static int take_value(void *context, const char *section, const char *name, const char *value)
 {
-        struct reading *reading = context;
+        struct config_reading *reading = context;
         const struct config_key *key = config_key_find(section, name);
         char origin[CONFIG_PATH_BYTES + 16], known[512];
         uint64_t bit;
@@ -186,7 +186,7 @@ static int take_value(void *context, const char *section, const char *name, cons
 /* The next line as fgets() would give it; one that does not fit is a mistake, and comes empty. */
 static char *take_line(char *ret, int room, void *context)
 {
-        struct reading *reading = context;
+        struct config_reading *reading = context;
         const char *newline = memchr(reading->at, '\n', (size_t)(reading->end - reading->at));
         const char *next = newline ? newline + 1 : reading->end;
         size_t length = (size_t)(next - reading->at);
@@ -209,7 +209,7 @@ static char *take_line(char *ret, int room, void *context)
 int config_read_text(struct config *config, const char *name, const char *text, size_t length,
                      struct config_report *report)
 {
-        struct reading reading = { .config = config, .report = report, .name = name };
+        struct config_reading reading = { .config = config, .report = report, .name = name };
         int line;
 
         if (memchr(text, '\0', length))

@@ -14,7 +14,7 @@
 
 enum order_state { ORDER_NONE, ORDER_WAITS, ORDER_BEGUN };
 
-struct order {
+struct hunt_order {
         enum order_state state;
         uint8_t id[16]; /* of the session: its place may be another's by now */
         uint32_t uid;
@@ -43,7 +43,7 @@ struct hunts {
         struct hunt hunt[HUNTS_MOST];
         struct owner_log log;
         struct progress *progress;
-        struct order order[SESSIONS_MOST];
+        struct hunt_order order[SESSIONS_MOST];
 };
 
 struct hunts *hunts_new(const struct sessions *sessions, const struct store *store)
@@ -83,7 +83,8 @@ bool hunts_are_on(const struct hunts *hunts)
 
 /* -- Orders ----------------------------------------------------------------------------------- */
 
-static const struct sessions_one *session_of(const struct hunts *hunts, const struct order *order)
+static const struct sessions_one *session_of(const struct hunts *hunts,
+                                             const struct hunt_order *order)
 {
         const struct sessions_one *session = &hunts->sessions->session[order - hunts->order];
 
@@ -96,7 +97,7 @@ static const struct sessions_one *session_of(const struct hunts *hunts, const st
 void hunts_order(struct hunts *hunts, const struct sessions_one *session,
                  const struct folder_signal *signal)
 {
-        struct order *order = &hunts->order[session - hunts->sessions->session];
+        struct hunt_order *order = &hunts->order[session - hunts->sessions->session];
         int number = signal->number;
 
         /* What was to kill is not softened by what comes later. */
@@ -104,9 +105,9 @@ void hunts_order(struct hunts *hunts, const struct sessions_one *session,
             order->signal.number == SIGKILL)
                 number = SIGKILL;
         hunts->waiting += order->state != ORDER_WAITS;
-        *order = (struct order){ .state = ORDER_WAITS,
-                                 .uid = session->owner_uid,
-                                 .signal = { number, signal->is_repeated } };
+        *order = (struct hunt_order){ .state = ORDER_WAITS,
+                                      .uid = session->owner_uid,
+                                      .signal = { number, signal->is_repeated } };
         memcpy(order->id, session->id, sizeof(order->id));
 }
 
@@ -117,7 +118,7 @@ static void carry_out(const struct hunts *hunts, const struct hunt *hunt)
         struct progress *progress = hunt->progress;
 
         for (unsigned i = 0; i < hunts->sessions->entries; i++) {
-                const struct order *order = &hunts->order[i];
+                const struct hunt_order *order = &hunts->order[i];
                 const struct sessions_one *session = session_of(hunts, order);
 
                 if (order->state != ORDER_BEGUN || order->uid != hunt->uid)
@@ -131,7 +132,7 @@ static void carry_out(const struct hunts *hunts, const struct hunt *hunt)
 static void take_orders(struct hunts *hunts, const struct hunt *hunt)
 {
         for (unsigned i = 0; i < SESSIONS_MOST; i++) {
-                struct order *order = &hunts->order[i];
+                struct hunt_order *order = &hunts->order[i];
 
                 if (order->state != ORDER_WAITS || order->uid != hunt->uid)
                         continue;
@@ -145,7 +146,7 @@ static void take_orders(struct hunts *hunts, const struct hunt *hunt)
 static void drop_orders(struct hunts *hunts, const struct hunt *hunt, bool is_again)
 {
         for (unsigned i = 0; i < SESSIONS_MOST; i++) {
-                struct order *order = &hunts->order[i];
+                struct hunt_order *order = &hunts->order[i];
 
                 if (order->state != ORDER_BEGUN || order->uid != hunt->uid)
                         continue;
@@ -251,7 +252,7 @@ unsigned hunts_tend(struct hunts *hunts, uint64_t now_ns)
                 busy += hunt->aside.child && aside_gets_on(&hunt->aside, now_ns);
         }
         for (unsigned i = 0; i < SESSIONS_MOST && hunts->waiting && busy < HUNTS_AT_ONCE; i++) {
-                struct order *order = &hunts->order[hunts->from];
+                struct hunt_order *order = &hunts->order[hunts->from];
                 struct hunt *hunt = order->state == ORDER_WAITS ? find(hunts, order->uid) : NULL;
 
                 hunts->from = (hunts->from + 1) % SESSIONS_MOST;

@@ -54,7 +54,7 @@ static struct {
         struct node *node;
         struct tenants *tenants;
         struct scheduler *scheduler;
-        struct api *api;
+        struct http_api *api;
         struct http *http;
         struct runtime_place runtime;
         struct event *events[EVENTS];

@@ -154,7 +154,7 @@ static void put_seconds(FILE *out, const char *name, const char *help, uint64_t 
         fprintf(out, "%s %.6f\n", name, (double)ns / 1e9);
 }
 
-static void put_time(FILE *out, const struct api *api)
+static void put_time(FILE *out, const struct http_api *api)
 {
         uint64_t totals[SEAT_COUNTERS];
 
@@ -169,7 +169,7 @@ static void put_time(FILE *out, const struct api *api)
 
 /* -- HTTP and the process --------------------------------------------------------------------- */
 
-static void put_http(FILE *out, const struct api *api)
+static void put_http(FILE *out, const struct http_api *api)
 {
         static const char *const classes[] = {
                 [API_META] = "meta",     [API_DEVICES] = "devices", [API_SESSIONS] = "sessions",
@@ -212,7 +212,7 @@ static void read_pages(number *ret_whole, number *ret_resident)
                 fclose(statm);
 }
 
-static void put_process(FILE *out, const struct api *api)
+static void put_process(FILE *out, const struct http_api *api)
 {
         number whole, resident, page = (number)sysconf(_SC_PAGESIZE);
         struct rlimit files = { 0 };
@@ -238,7 +238,7 @@ static void put_process(FILE *out, const struct api *api)
         fprintf(out, "process_start_time_seconds %.3f\n", (double)api->started_ns / 1e9);
 }
 
-static void put_all(FILE *out, const struct api *api)
+static void put_all(FILE *out, const struct http_api *api)
 {
         metrics_head(out, "aliquot_build_info", "gauge", "The version that runs; always 1.");
         fprintf(out, "aliquot_build_info{version=\"%s\"} 1\n", ALIQUOT_VERSION);

@@ -56,7 +56,7 @@ static void put_histogram(FILE *out, unsigned part, const char *gpu,
         fprintf(out, "%s_count{gpu=\"%s\"%s} %llu\n", name, gpu, labels, (number)count);
 }
 
-void metrics_put_compute(FILE *out, const struct api *api)
+void metrics_put_compute(FILE *out, const struct http_api *api)
 {
         const struct cards *cards = &node_cards(api->options.node)->cards;
         struct sched_times times;

@@ -9,7 +9,7 @@
 #include "daemon/metrics_parts.h"
 
 /* A GPU; `device` is NULL where the driver does not answer. */
-struct gpu {
+struct gpu_metrics {
         const struct sessions *sessions;
         const struct node *node;
         const struct card *card;
@@ -28,32 +28,32 @@ static double of_whole(int64_t value, double scale)
         return value < 0 ? NAN : (double)value * scale;
 }
 
-static double total(const struct gpu *gpu)
+static double total(const struct gpu_metrics *gpu)
 {
         return (double)gpu->card->total_bytes;
 }
 
-static double used(const struct gpu *gpu)
+static double used(const struct gpu_metrics *gpu)
 {
         return (double)gpu->card->used_bytes;
 }
 
-static double promised(const struct gpu *gpu)
+static double promised(const struct gpu_metrics *gpu)
 {
         return (double)sessions_promised(gpu->sessions, gpu->card->uuid);
 }
 
-static double room(const struct gpu *gpu)
+static double room(const struct gpu_metrics *gpu)
 {
         return (double)sessions_room(gpu->sessions, gpu->card->uuid);
 }
 
-static double free_memory(const struct gpu *gpu)
+static double free_memory(const struct gpu_metrics *gpu)
 {
         return gpu->device ? of_bytes(gpu->device->free_bytes) : NAN;
 }
 
-static double unexplained(const struct gpu *gpu)
+static double unexplained(const struct gpu_metrics *gpu)
 {
         uint64_t explained;
 
@@ -65,57 +65,57 @@ static double unexplained(const struct gpu *gpu)
                                                    : 0;
 }
 
-static double busy(const struct gpu *gpu)
+static double busy(const struct gpu_metrics *gpu)
 {
         return gpu->device ? of_whole(gpu->device->busy_percent, 0.01) : NAN;
 }
 
-static double memory_busy(const struct gpu *gpu)
+static double memory_busy(const struct gpu_metrics *gpu)
 {
         return gpu->device ? of_whole(gpu->device->memory_percent, 0.01) : NAN;
 }
 
-static double temperature(const struct gpu *gpu)
+static double temperature(const struct gpu_metrics *gpu)
 {
         return gpu->device ? of_whole(gpu->device->celsius, 1) : NAN;
 }
 
-static double power(const struct gpu *gpu)
+static double power(const struct gpu_metrics *gpu)
 {
         return gpu->device ? of_whole(gpu->device->power_mw, 0.001) : NAN;
 }
 
-static double power_limit(const struct gpu *gpu)
+static double power_limit(const struct gpu_metrics *gpu)
 {
         return gpu->device ? of_whole(gpu->device->power_limit_mw, 0.001) : NAN;
 }
 
-static double sm_clock(const struct gpu *gpu)
+static double sm_clock(const struct gpu_metrics *gpu)
 {
         return gpu->device ? of_whole(gpu->device->sm_mhz, 1e6) : NAN;
 }
 
-static double memory_clock(const struct gpu *gpu)
+static double memory_clock(const struct gpu_metrics *gpu)
 {
         return gpu->device ? of_whole(gpu->device->memory_mhz, 1e6) : NAN;
 }
 
-static double ecc_corrected(const struct gpu *gpu)
+static double ecc_corrected(const struct gpu_metrics *gpu)
 {
         return gpu->device ? of_bytes(gpu->device->ecc_corrected) : NAN;
 }
 
-static double ecc_uncorrected(const struct gpu *gpu)
+static double ecc_uncorrected(const struct gpu_metrics *gpu)
 {
         return gpu->device ? of_bytes(gpu->device->ecc_uncorrected) : NAN;
 }
 
-static double critical(const struct gpu *gpu)
+static double critical(const struct gpu_metrics *gpu)
 {
         return gpu->device ? (double)gpu->device->xids : NAN;
 }
 
-static double count(const struct gpu *gpu, bool is_of_session)
+static double count(const struct gpu_metrics *gpu, bool is_of_session)
 {
         unsigned at, found = 0;
 
@@ -128,17 +128,17 @@ static double count(const struct gpu *gpu, bool is_of_session)
         return found;
 }
 
-static double tenants(const struct gpu *gpu)
+static double tenants(const struct gpu_metrics *gpu)
 {
         return count(gpu, true);
 }
 
-static double strangers(const struct gpu *gpu)
+static double strangers(const struct gpu_metrics *gpu)
 {
         return count(gpu, false);
 }
 
-static double unidentified(const struct gpu *gpu)
+static double unidentified(const struct gpu_metrics *gpu)
 {
         unsigned at, found = 0;
 
@@ -153,7 +153,7 @@ static double unidentified(const struct gpu *gpu)
 
 static const struct {
         const char *name, *type, *help;
-        double (*value)(const struct gpu *gpu);
+        double (*value)(const struct gpu_metrics *gpu);
 } metrics[] = {
         { "aliquot_gpu_memory_bytes", "gauge", "Memory of a GPU.", total },
         { "aliquot_gpu_memory_used_bytes", "gauge", "Memory in use on a GPU, by its driver.",
@@ -195,12 +195,12 @@ static const struct sample_device *device_of(const struct nvml_look *look, const
         return NULL;
 }
 
-void metrics_put_gpus(FILE *out, const struct api *api)
+void metrics_put_gpus(FILE *out, const struct http_api *api)
 {
         const struct cards *cards = &node_cards(api->options.node)->cards;
-        struct gpu gpu = { .sessions = node_sessions(api->options.node),
-                           .node = api->options.node,
-                           .look = node_gpus(api->options.node) };
+        struct gpu_metrics gpu = { .sessions = node_sessions(api->options.node),
+                                   .node = api->options.node,
+                                   .look = node_gpus(api->options.node) };
         char uuid[UUID_TEXT_BYTES];
 
         for (unsigned i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {

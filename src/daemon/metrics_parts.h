@@ -11,8 +11,8 @@
 
 void metrics_head(FILE *out, const char *name, const char *type, const char *help);
 
-void metrics_put_compute(FILE *out, const struct api *api);
-void metrics_put_gpus(FILE *out, const struct api *api);
-void metrics_put_sessions(FILE *out, const struct api *api);
+void metrics_put_compute(FILE *out, const struct http_api *api);
+void metrics_put_gpus(FILE *out, const struct http_api *api);
+void metrics_put_sessions(FILE *out, const struct http_api *api);
 
 #endif

@@ -74,7 +74,7 @@ static const struct {
 };
 
 /* What it had is told once it has launched there. */
-static void note_time(double values[PROCESSES], const struct api *api,
+static void note_time(double values[PROCESSES], const struct http_api *api,
                       const struct sessions_one *session, unsigned share)
 {
         const struct sessions_share *terms = &session->share[share];
@@ -96,14 +96,15 @@ static void note_time(double values[PROCESSES], const struct api *api,
 }
 
 /* What is told of one session's files. */
-struct seen {
+struct session_metrics {
         const struct api_use *use;
         const struct page_ledger *ledger;
 };
 
 /* A session's own name needs no escapes: settings_check_name(). */
-static void put_share(FILE *const out[METRICS], const struct api *api,
-                      const struct sessions_one *session, const struct seen *seen, unsigned share)
+static void put_share(FILE *const out[METRICS], const struct http_api *api,
+                      const struct sessions_one *session, const struct session_metrics *seen,
+                      unsigned share)
 {
         const uint8_t *uuid = session->share[share].uuid;
         const struct page_ledger *ledger = &seen->ledger[share];
@@ -137,11 +138,11 @@ static void put_share(FILE *const out[METRICS], const struct api *api,
         }
 }
 
-static void put_session(FILE *const out[METRICS], const struct api *api,
+static void put_session(FILE *const out[METRICS], const struct http_api *api,
                         const struct sessions_one *session)
 {
         static struct folder_use use;
-        const struct seen seen = { api_use_of(api, session, &use), use.ledger };
+        const struct session_metrics seen = { api_use_of(api, session, &use), use.ledger };
 
         for (unsigned i = 0; i < session->share_count; i++)
                 put_share(out, api, session, &seen, i);
@@ -151,7 +152,7 @@ static void put_session(FILE *const out[METRICS], const struct api *api,
 }
 
 /* Series of one metric stand together, so each is written apart and then all after each other. */
-void metrics_put_sessions(FILE *out, const struct api *api)
+void metrics_put_sessions(FILE *out, const struct http_api *api)
 {
         const struct sessions *all = node_sessions(api->options.node);
         FILE *part[METRICS] = { NULL };

@@ -11,7 +11,7 @@ static bool may_write(struct owner_log *log, uint32_t uid)
 {
         const struct account_terms terms = { 1, log->burst * log->every_ns };
         const uint64_t now_ns = clock_machine_ns();
-        struct account *account;
+        struct owner_account *account;
 
         if (uid == 0 || uid == geteuid())
                 return true;

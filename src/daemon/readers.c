@@ -37,7 +37,7 @@ struct desk {
 };
 
 /* A user's, as long as there are tickets or a child. */
-struct reader {
+struct user_reader {
         uint32_t uid;
         unsigned tickets;
         unsigned round;     /* rises when its tickets are lost */
@@ -49,7 +49,7 @@ struct reader {
 };
 
 struct readers {
-        struct reader reader[READERS_USERS];
+        struct user_reader reader[READERS_USERS];
         struct desk *desks;
         struct owner_log log;
 };
@@ -174,7 +174,7 @@ static void read_all(struct desk *desk)
 
 /* -- Children --------------------------------------------------------------------------------- */
 
-static bool is_waiting(struct reader *reader, unsigned at, uint64_t now_ns)
+static bool is_waiting(struct user_reader *reader, unsigned at, uint64_t now_ns)
 {
         struct ticket *ticket = &reader->desk->ticket[at];
 
@@ -184,7 +184,7 @@ static bool is_waiting(struct reader *reader, unsigned at, uint64_t now_ns)
                !load_relaxed(&ticket->is_left_alone);
 }
 
-static bool has_waiting(struct reader *reader, uint64_t now_ns)
+static bool has_waiting(struct user_reader *reader, uint64_t now_ns)
 {
         bool is_any = false;
 
@@ -193,7 +193,7 @@ static bool has_waiting(struct reader *reader, uint64_t now_ns)
         return is_any;
 }
 
-static void begin(struct readers *readers, struct reader *reader, uint64_t now_ns)
+static void begin(struct readers *readers, struct user_reader *reader, uint64_t now_ns)
 {
         switch (aside_fork(&reader->aside, "aliquot-read", now_ns)) {
         case 0:
@@ -207,7 +207,7 @@ static void begin(struct readers *readers, struct reader *reader, uint64_t now_n
 }
 
 /* What it did not get to is the next one's. */
-static void end(struct readers *readers, struct reader *reader, uint64_t now_ns, bool is_cut)
+static void end(struct readers *readers, struct user_reader *reader, uint64_t now_ns, bool is_cut)
 {
         const uint32_t at = load_relaxed(&reader->desk->at);
 
@@ -228,7 +228,7 @@ static void end(struct readers *readers, struct reader *reader, uint64_t now_ns,
 }
 
 /* Its tickets are lost. There is no child. */
-static void leave(struct reader *reader)
+static void leave(struct user_reader *reader)
 {
         for (unsigned i = 0; i < READERS_EACH; i++)
                 store_relaxed(&reader->desk->ticket[i].state, TICKET_FREE);
@@ -238,7 +238,7 @@ static void leave(struct reader *reader)
 }
 
 /* Returns whether somebody is still waited for. */
-static bool tend(struct readers *readers, struct reader *reader, uint64_t now_ns)
+static bool tend(struct readers *readers, struct user_reader *reader, uint64_t now_ns)
 {
         enum aside_state state = ASIDE_DONE;
 
@@ -281,7 +281,7 @@ void readers_tend(struct readers *readers, uint64_t most_ns)
 /* -- Tickets ---------------------------------------------------------------------------------- */
 
 /* All who are asked for are left alone. */
-static bool is_at_rest(struct reader *reader)
+static bool is_at_rest(struct user_reader *reader)
 {
         for (unsigned i = 0; i < READERS_EACH; i++) {
                 struct ticket *ticket = &reader->desk->ticket[i];
@@ -294,12 +294,12 @@ static bool is_at_rest(struct reader *reader)
 }
 
 /* One that is free from now on; NULL: not yet. Then one more is on the way out. */
-static struct reader *free_place(struct readers *readers, uint64_t now_ns)
+static struct user_reader *free_place(struct readers *readers, uint64_t now_ns)
 {
-        struct reader *first = NULL;
+        struct user_reader *first = NULL;
 
         for (unsigned i = 0; i < READERS_USERS; i++) {
-                struct reader *reader = &readers->reader[i];
+                struct user_reader *reader = &readers->reader[i];
 
                 if (is_at_rest(reader)) {
                         leave(reader);
@@ -314,13 +314,13 @@ static struct reader *free_place(struct readers *readers, uint64_t now_ns)
 }
 
 /* NULL: there is no place yet. */
-static struct reader *reader_of(struct readers *readers, uint32_t uid)
+static struct user_reader *reader_of(struct readers *readers, uint32_t uid)
 {
         const uint64_t now_ns = clock_machine_ns();
-        struct reader *idle = NULL;
+        struct user_reader *idle = NULL;
 
         for (unsigned i = 0; i < READERS_USERS; i++) {
-                struct reader *reader = &readers->reader[i];
+                struct user_reader *reader = &readers->reader[i];
                 bool is_used = reader->tickets || reader->aside.child;
 
                 if (is_used && reader->uid == uid)
@@ -338,7 +338,7 @@ static struct reader *reader_of(struct readers *readers, uint32_t uid)
         return idle;
 }
 
-static int number_of(const struct readers *readers, const struct reader *reader, unsigned at)
+static int number_of(const struct readers *readers, const struct user_reader *reader, unsigned at)
 {
         return (int)(reader->round * TICKETS + (unsigned)(reader - readers->reader) * READERS_EACH +
                      at);
@@ -348,7 +348,7 @@ static int number_of(const struct readers *readers, const struct reader *reader,
 static struct ticket *ticket_of(const struct readers *readers, int number)
 {
         const unsigned at = (unsigned)number % TICKETS;
-        const struct reader *reader = &readers->reader[at / READERS_EACH];
+        const struct user_reader *reader = &readers->reader[at / READERS_EACH];
 
         return (unsigned)number / TICKETS == reader->round
                        ? &reader->desk->ticket[at % READERS_EACH]
@@ -357,7 +357,7 @@ static struct ticket *ticket_of(const struct readers *readers, int number)
 
 int readers_ask(struct readers *readers, uint32_t pid)
 {
-        struct reader *reader;
+        struct user_reader *reader;
         uint32_t uid;
 
         if (!identity_user(pid, &uid))
@@ -397,7 +397,7 @@ enum readers_word readers_answer(const struct readers *readers, int at, struct i
 
 void readers_drop(struct readers *readers, int at)
 {
-        struct reader *reader;
+        struct user_reader *reader;
         struct ticket *ticket;
         uint32_t asked = TICKET_ASKED;
 

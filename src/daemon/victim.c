@@ -120,24 +120,24 @@ unsigned victim_signal_told(struct usage_process *list, unsigned count,
 }
 
 /* A look for who holds a file, and the processor time of this thread at which it has to end. */
-struct look {
+struct victim_look {
         struct identity_file file;
         uint64_t until_ns;
 };
 
 /* Descriptors of one thread: threads can have tables of their own. */
-struct table {
+struct thread_table {
         pid_t pid, tid;
 };
 
-static bool is_over(const struct look *look)
+static bool is_over(const struct victim_look *look)
 {
         return clock_thread_ns() >= look->until_ns;
 }
 
 /* Told from the inode that the kernel has, so that no file system makes us wait. To read fdinfo of
  * just any descriptor can take seconds: an epoll lists all that it watches. */
-static bool is_of_file(const struct table *table, const char *number,
+static bool is_of_file(const struct thread_table *table, const char *number,
                        const struct identity_file *file)
 {
         struct statx st;
@@ -150,7 +150,7 @@ static bool is_of_file(const struct table *table, const char *number,
 }
 
 /* Of a descriptor all locks are on one file. */
-static bool is_locking(const struct table *table, const char *number)
+static bool is_locking(const struct thread_table *table, const char *number)
 {
         scoped_file FILE *info = NULL;
         char path[96], line[256];
@@ -165,7 +165,7 @@ static bool is_locking(const struct table *table, const char *number)
         return false;
 }
 
-static bool has_locked_by(const struct table *table, const struct look *look)
+static bool has_locked_by(const struct thread_table *table, const struct victim_look *look)
 {
         scoped_dir DIR *descriptors = NULL;
         struct dirent *entry;
@@ -187,7 +187,7 @@ static bool is_same_table(pid_t a, pid_t b)
         return syscall(SYS_kcmp, a, b, KCMP_FILES, 0, 0) == 0;
 }
 
-static bool has_locked(pid_t pid, const struct look *look)
+static bool has_locked(pid_t pid, const struct victim_look *look)
 {
         scoped_dir DIR *tasks = NULL;
         struct dirent *entry;
@@ -197,7 +197,7 @@ static bool has_locked(pid_t pid, const struct look *look)
         snprintf(path, sizeof(path), "/proc/%d/task", pid);
         tasks = opendir(path);
         while (tasks && !is_over(look) && (entry = readdir(tasks))) {
-                const struct table table = { pid, (pid_t)strtol(entry->d_name, NULL, 10) };
+                const struct thread_table table = { pid, (pid_t)strtol(entry->d_name, NULL, 10) };
 
                 if (table.tid < 1 || (last && is_same_table(last, table.tid)))
                         continue;
@@ -225,7 +225,8 @@ static struct dirent *next_around(DIR *proc, long from, bool *is_round)
 /* A process whose look was cut off is looked at again, first, with all the time there is. */
 unsigned victim_signal_all(const struct victim_order *order)
 {
-        const struct look look = { file_of(order->slots), clock_thread_ns() + order->most_ns };
+        const struct victim_look look = { file_of(order->slots),
+                                          clock_thread_ns() + order->most_ns };
         const long begin = load_relaxed(&order->walk->from);
         scoped_dir DIR *proc = opendir("/proc");
         bool is_round = false, is_first = true;

@@ -259,19 +259,19 @@ bool elf_find_loaded(const char *soname, struct elf *ret)
 }
 
 /* A file in memory, of which nothing is believed. */
-struct image {
+struct object_file {
         const uint8_t *bytes;
         uint64_t size;
 };
 
-static const void *image_at(struct image image, uint64_t offset, uint64_t bytes)
+static const void *image_at(struct object_file image, uint64_t offset, uint64_t bytes)
 {
         if (offset > image.size || bytes > image.size - offset)
                 return NULL;
         return image.bytes + offset;
 }
 
-static bool is_library_for_this_machine(struct image image)
+static bool is_library_for_this_machine(struct object_file image)
 {
         const ElfW(Ehdr) *own = us_header();
         const ElfW(Ehdr) *e = image_at(image, 0, sizeof(*e));
@@ -281,7 +281,7 @@ static bool is_library_for_this_machine(struct image image)
                e->e_type == ET_DYN;
 }
 
-static bool section_defines(struct image image, const ElfW(Shdr) * dynsym,
+static bool section_defines(struct object_file image, const ElfW(Shdr) * dynsym,
                             const ElfW(Shdr) * strtab, const char *symbol)
 {
         size_t length = strlen(symbol) + 1;
@@ -299,7 +299,7 @@ static bool section_defines(struct image image, const ElfW(Shdr) * dynsym,
         return false;
 }
 
-static bool image_defines(struct image image, const char *symbol)
+static bool image_defines(struct object_file image, const char *symbol)
 {
         const ElfW(Ehdr) *e = image_at(image, 0, sizeof(*e));
         const ElfW(Shdr) *s = image_at(image, e->e_shoff, (uint64_t)e->e_shnum * sizeof(*s));
@@ -313,8 +313,8 @@ static bool image_defines(struct image image, const char *symbol)
         return false;
 }
 
-static bool section_names(struct image image, const ElfW(Shdr) * dynamic, const ElfW(Shdr) * strtab,
-                          const char *soname)
+static bool section_names(struct object_file image, const ElfW(Shdr) * dynamic,
+                          const ElfW(Shdr) * strtab, const char *soname)
 {
         size_t length = strlen(soname) + 1;
         uint64_t count = dynamic->sh_size / sizeof(ElfW(Dyn));
@@ -327,7 +327,7 @@ static bool section_names(struct image image, const ElfW(Shdr) * dynamic, const 
         return name && memcmp(name, soname, length) == 0;
 }
 
-static bool image_is_named(struct image image, const char *soname)
+static bool image_is_named(struct object_file image, const char *soname)
 {
         const ElfW(Ehdr) *e = image_at(image, 0, sizeof(*e));
         const ElfW(Shdr) *s = image_at(image, e->e_shoff, (uint64_t)e->e_shnum * sizeof(*s));
@@ -341,10 +341,10 @@ static bool image_is_named(struct image image, const char *soname)
         return false;
 }
 
-static bool image_open(const char *path, struct image *ret)
+static bool image_open(const char *path, struct object_file *ret)
 {
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        struct image image;
+        struct object_file image;
         struct stat st;
 
         if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
@@ -357,14 +357,14 @@ static bool image_open(const char *path, struct image *ret)
         return true;
 }
 
-static void image_close(struct image image)
+static void image_close(struct object_file image)
 {
         munmap((void *)(uintptr_t)image.bytes, image.size);
 }
 
 enum elf_file elf_file_kind(const char *path, const char *symbol)
 {
-        struct image image;
+        struct object_file image;
         enum elf_file kind = ELF_FILE_ABSENT;
 
         if (!image_open(path, &image))
@@ -377,7 +377,7 @@ enum elf_file elf_file_kind(const char *path, const char *symbol)
 
 bool elf_file_is_named(const char *path, const char *soname)
 {
-        struct image image;
+        struct object_file image;
         bool is_named;
 
         if (!image_open(path, &image))

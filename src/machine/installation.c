@@ -12,13 +12,13 @@
 
 #include "common/text.h"
 
-struct layout {
+struct installation_layout {
         const char *library;                       /* from the command's folder */
         const char *sim[INSTALLATION_SIM_FOLDERS]; /* the drivers' first */
         const char *daemon, *load, *plot;
 };
 
-static const struct layout layouts[] = {
+static const struct installation_layout layouts[] = {
         { PLACE_LIBDIR "/aliquot/libaliquot.so",
           { PLACE_LIBDIR "/aliquot/sim" },
           "aliquotd",

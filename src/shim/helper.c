@@ -62,14 +62,14 @@ void helper_watch(const _Atomic uint32_t *word)
 }
 
 /* What it watches was so before its task ran. */
-struct watch {
+struct helper_watch {
         const _Atomic uint32_t *word[2]; /* the bell first */
         uint32_t seen[2];
 };
 
-static struct watch watch(void)
+static struct helper_watch watch(void)
 {
-        struct watch watch = { .word = { &helper.bell, load_acquire(&helper.watched) } };
+        struct helper_watch watch = { .word = { &helper.bell, load_acquire(&helper.watched) } };
 
         for (unsigned i = 0; i < 2 && watch.word[i]; i++)
                 watch.seen[i] = load_acquire(watch.word[i]);
@@ -77,7 +77,7 @@ static struct watch watch(void)
 }
 
 /* A kernel that cannot wait for two words has the second one looked at. */
-static void rest(const struct watch *watch, uint64_t until_ns)
+static void rest(const struct helper_watch *watch, uint64_t until_ns)
 {
         unsigned count = watch->word[1] ? 2 : 1;
         uint64_t look_ns;
@@ -97,7 +97,7 @@ static void *helper_main(void *expected)
         prctl(PR_SET_TIMERSLACK, 1UL);
         clock_begin((uint32_t)(uintptr_t)expected, TIME_BACKGROUND);
         for (;;) {
-                struct watch seen = watch();
+                struct helper_watch seen = watch();
                 uint64_t next_ns;
 
                 lock_take(&helper.working);

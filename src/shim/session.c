@@ -113,7 +113,7 @@ static void pause_ns(long nanoseconds)
 }
 
 /* What is common to making a session and to comparing with one. */
-struct wish {
+struct session_wish {
         struct store store;
         struct store_request request;
         char name[PAGE_NAME_BYTES];
@@ -121,7 +121,7 @@ struct wish {
         struct settings_limits limits;
 };
 
-static int resolve(struct wish *wish, session_gpu_lister *lister, struct error *err)
+static int resolve(struct session_wish *wish, session_gpu_lister *lister, struct error *err)
 {
         const struct settings *settings = &self.settings;
         const struct settings_gpus *gpus = list_gpus(lister);
@@ -136,7 +136,7 @@ static int resolve(struct wish *wish, session_gpu_lister *lister, struct error *
         return rc;
 }
 
-static int create(struct wish *wish, session_gpu_lister *lister, struct error *err)
+static int create(struct session_wish *wish, session_gpu_lister *lister, struct error *err)
 {
         int rc;
 
@@ -149,7 +149,7 @@ static int create(struct wish *wish, session_gpu_lister *lister, struct error *e
         return rc < 0 ? rc : store_create(&wish->store, &wish->request, &self.session, err);
 }
 
-static int check_joined(struct wish *wish, session_gpu_lister *lister, struct error *err)
+static int check_joined(struct session_wish *wish, session_gpu_lister *lister, struct error *err)
 {
         const char *made = self.session.limits->created_as;
 
@@ -163,7 +163,7 @@ static int check_joined(struct wish *wish, session_gpu_lister *lister, struct er
 
 /* A daemon's session may be there, though its folder is closed to us or lacks its files: another
  * user's daemon, or a container that was given the socket alone. `rc` if there is no socket. */
-static int join_found_socket(struct wish *wish, int rc, struct error *err)
+static int join_found_socket(struct session_wish *wish, int rc, struct error *err)
 {
         char path[STORE_PATH_BYTES + PAGE_NAME_BYTES + 32];
         struct stat st;
@@ -175,7 +175,7 @@ static int join_found_socket(struct wish *wish, int rc, struct error *err)
         return socket_join(path, true, &self.settings, &self.session, err);
 }
 
-static int join(struct wish *wish, struct error *err)
+static int join(struct session_wish *wish, struct error *err)
 {
         int rc = store_join(&wish->store, wish->name, false, &self.session, err);
 
@@ -188,7 +188,7 @@ static int join(struct wish *wish, struct error *err)
         return rc;
 }
 
-static int join_or_create(struct wish *wish, session_gpu_lister *lister, struct error *err)
+static int join_or_create(struct session_wish *wish, session_gpu_lister *lister, struct error *err)
 {
         for (unsigned attempt = 0;; attempt++) {
                 bool is_last = attempt == JOIN_ATTEMPTS;
@@ -215,7 +215,7 @@ static int join_or_create(struct wish *wish, session_gpu_lister *lister, struct 
         }
 }
 
-static int enter_folder(struct wish *wish, session_gpu_lister *lister, struct error *err)
+static int enter_folder(struct session_wish *wish, session_gpu_lister *lister, struct error *err)
 {
         const struct settings *settings = &self.settings;
         int rc = settings_name(settings, geteuid(), wish->name, err);
@@ -228,7 +228,7 @@ static int enter_folder(struct wish *wish, session_gpu_lister *lister, struct er
 }
 
 /* Whoever started the program named the socket: it is that session or none. */
-static int enter_socket(struct wish *wish, session_gpu_lister *lister, struct error *err)
+static int enter_socket(struct session_wish *wish, session_gpu_lister *lister, struct error *err)
 {
         const struct settings *settings = &self.settings;
         int rc = socket_join(settings->socket, false, settings, &self.session, err);
@@ -247,7 +247,7 @@ static int enter_socket(struct wish *wish, session_gpu_lister *lister, struct er
 static int enter(session_gpu_lister *lister, struct error *err)
 {
         const struct settings *settings = &self.settings;
-        static struct wish wish;
+        static struct session_wish wish;
         int rc = settings_canonical(settings, wish.canonical, err);
 
         if (rc < 0)

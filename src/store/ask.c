@@ -25,7 +25,7 @@
 #define AWAY_NS 20000000    /* nobody listens: it may be starting */
 #define DESCRIPTORS_MOST 8u /* that an answer may bring; what is wrong with it is said */
 
-struct attempt {
+struct ask_attempt {
         const struct ask *ask;
         uint64_t deadline_ns;
         uint64_t pause_ns; /* before the next one */
@@ -42,7 +42,7 @@ static int fail_as(struct error *err, int code)
         return fail(err, code, "%m");
 }
 
-static int again(struct attempt *attempt, uint64_t pause_ns, struct error *err, const char *why)
+static int again(struct ask_attempt *attempt, uint64_t pause_ns, struct error *err, const char *why)
 {
         attempt->pause_ns = pause_ns;
         return fail(err, -EAGAIN, "%s", why);
@@ -71,7 +71,7 @@ static int address_of(const char *path, struct sockaddr_un *ret, int *ret_folder
                         *ret_folder, name);
 }
 
-static int connect_to(struct attempt *attempt)
+static int connect_to(struct ask_attempt *attempt)
 {
         struct sockaddr_un address;
         int folder = -1;
@@ -85,7 +85,7 @@ static int connect_to(struct attempt *attempt)
 }
 
 /* By the kernel's word: who listens. */
-static int check_listener(const struct attempt *attempt, struct error *err)
+static int check_listener(const struct ask_attempt *attempt, struct error *err)
 {
         struct ucred peer;
         socklen_t bytes = sizeof(peer);
@@ -103,7 +103,7 @@ static int check_listener(const struct attempt *attempt, struct error *err)
                     geteuid());
 }
 
-static int open_connection(struct attempt *attempt, struct error *err)
+static int open_connection(struct ask_attempt *attempt, struct error *err)
 {
         int fd = (int)raw_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC,
                                0, 0, 0);
@@ -130,7 +130,7 @@ static int open_connection(struct attempt *attempt, struct error *err)
 
 /* -- What is said ----------------------------------------------------------------------------- */
 
-static int say_hello(struct attempt *attempt, struct error *err)
+static int say_hello(struct ask_attempt *attempt, struct error *err)
 {
         char message[MESSAGE_MOST], command[MESSAGE_COMMAND_BYTES] = "";
         struct message_wish wish = { .session_id = attempt->ask->session_id,
@@ -149,7 +149,7 @@ static int say_hello(struct attempt *attempt, struct error *err)
 }
 
 /* A signal of the program's does not end the wait, nor prolong it. */
-static int await(struct attempt *attempt, struct error *err)
+static int await(struct ask_attempt *attempt, struct error *err)
 {
         struct pollfd look = { .fd = attempt->fd, .events = POLLIN };
 
@@ -168,7 +168,7 @@ static int await(struct attempt *attempt, struct error *err)
         }
 }
 
-static void take_descriptors(struct attempt *attempt, struct msghdr *header)
+static void take_descriptors(struct ask_attempt *attempt, struct msghdr *header)
 {
         const struct cmsghdr *head = CMSG_FIRSTHDR(header);
         size_t bytes;
@@ -184,7 +184,7 @@ static void take_descriptors(struct attempt *attempt, struct msghdr *header)
                 attempt->descriptor[i] = liveness_raise(attempt->descriptor[i]);
 }
 
-static int hear(struct attempt *attempt, struct error *err)
+static int hear(struct ask_attempt *attempt, struct error *err)
 {
         char message[MESSAGE_MOST];
         union {
@@ -205,7 +205,7 @@ static int hear(struct attempt *attempt, struct error *err)
         return message_read_answer(message, (size_t)got, &attempt->answer, err);
 }
 
-static int heed_refusal(struct attempt *attempt, struct error *err)
+static int heed_refusal(struct ask_attempt *attempt, struct error *err)
 {
         const struct message_refused *refused = &attempt->answer.refused;
 
@@ -214,7 +214,7 @@ static int heed_refusal(struct attempt *attempt, struct error *err)
         return fail(err, -EPERM, "refused: %s", refused->reason);
 }
 
-static int check_welcome(const struct attempt *attempt, struct error *err)
+static int check_welcome(const struct ask_attempt *attempt, struct error *err)
 {
         const struct message_welcome *welcome = &attempt->answer.welcome;
 
@@ -231,7 +231,7 @@ static int check_welcome(const struct attempt *attempt, struct error *err)
 
 /* -- All of it -------------------------------------------------------------------------------- */
 
-static void drop_descriptors(struct attempt *attempt)
+static void drop_descriptors(struct ask_attempt *attempt)
 {
         for (unsigned i = 0; i < attempt->descriptors; i++) {
                 if (attempt->descriptor[i] >= 0)
@@ -240,7 +240,7 @@ static void drop_descriptors(struct attempt *attempt)
         attempt->descriptors = 0;
 }
 
-static int ask_once(struct attempt *attempt, struct error *err)
+static int ask_once(struct ask_attempt *attempt, struct error *err)
 {
         int rc;
 
@@ -264,7 +264,7 @@ static int ask_once(struct attempt *attempt, struct error *err)
 }
 
 /* 0: the descriptors are there. */
-static int ask_until(struct attempt *attempt, struct error *err)
+static int ask_until(struct ask_attempt *attempt, struct error *err)
 {
         int saved = errno;
         int rc;
@@ -291,7 +291,7 @@ static int ask_until(struct attempt *attempt, struct error *err)
 
 int ask_join(const struct ask *ask, struct store_session *ret, int *ret_slots, struct error *err)
 {
-        struct attempt attempt = { .ask = ask };
+        struct ask_attempt attempt = { .ask = ask };
         struct store_session session = { 0 };
         int rc = text_put(session.path, sizeof(session.path), err, "%s", ask->path);
 
@@ -314,7 +314,7 @@ int ask_join(const struct ask *ask, struct store_session *ret, int *ret_slots, s
 
 int ask_slots(const struct ask *ask)
 {
-        struct attempt attempt = { .ask = ask };
+        struct ask_attempt attempt = { .ask = ask };
         int rc = ask_until(&attempt, NULL);
         int fd;
 

@@ -31,7 +31,7 @@ struct list_entry {
         uint32_t id;
 };
 
-struct list {
+struct access_list {
         uint32_t version;
         struct list_entry entry[5];
 };
@@ -45,7 +45,7 @@ static struct list_entry entry(enum list_tag tag, unsigned permissions, uint32_t
 static int let(int fd, const char *what, uint32_t uid, unsigned owner, unsigned tenant,
                struct error *err)
 {
-        const struct list list = {
+        const struct access_list list = {
                 htole32(LIST_VERSION),
                 { entry(LIST_OWNER, owner, LIST_NO_ID), entry(LIST_USER, tenant, uid),
                   entry(LIST_GROUP, 0, LIST_NO_ID), entry(LIST_MASK, tenant, LIST_NO_ID),

@@ -240,13 +240,13 @@ int folder_map_session(const struct store *store, const char *name, bool writabl
 }
 
 /* What of a session is mapped, and for what. */
-struct opening {
+struct session_opening {
         session_mapper *map;
         bool is_writable;
 };
 
-static int open_as(const struct opening *opening, const struct store *store, const char *name,
-                   struct store_session *ret, struct error *err)
+static int open_as(const struct session_opening *opening, const struct store *store,
+                   const char *name, struct store_session *ret, struct error *err)
 {
         struct store_session session = { .is_writable = opening->is_writable };
         int rc = open_session(store, name, opening->map, &session, err);
@@ -259,19 +259,21 @@ static int open_as(const struct opening *opening, const struct store *store, con
 int store_join_limits(const struct store *store, const char *name, struct store_session *ret,
                       struct error *err)
 {
-        return open_as(&(struct opening){ map_checked_limits, false }, store, name, ret, err);
+        return open_as(&(struct session_opening){ map_checked_limits, false }, store, name, ret,
+                       err);
 }
 
 int folder_map_limits(const struct store *store, const char *name, struct store_session *ret,
                       struct error *err)
 {
-        return open_as(&(struct opening){ map_checked_limits, true }, store, name, ret, err);
+        return open_as(&(struct session_opening){ map_checked_limits, true }, store, name, ret,
+                       err);
 }
 
 int store_join_owned(const struct store *store, const char *name, struct store_session *ret,
                      struct error *err)
 {
-        return open_as(&(struct opening){ map_owned, true }, store, name, ret, err);
+        return open_as(&(struct session_opening){ map_owned, true }, store, name, ret, err);
 }
 
 int store_join(const struct store *store, const char *name, bool writable,

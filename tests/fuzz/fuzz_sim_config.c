@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        static struct node node;
+        static struct sim_node node;
         struct sim_config config;
         struct device_list list;
         char why[64] = "";

@@ -60,6 +60,18 @@ def test_arrows_that_point_down_are_fine(tool, tree):
     assert tool("check-layers", root)[0] == 0
 
 
+def test_a_struct_name_that_another_one_has_is_refused(tool, tree):
+    root = tree(core__one_c="struct rank {\n};\n", cli__two_c="struct rank {\n};\nstruct rank_text {\n};\n")
+    status, output = tool("check-words", root)
+    assert status == 1 and output == "struct rank is there 2 times: give each a longer name\n"
+
+
+@pytest.mark.parametrize("text", ["struct lane {\n};\n", "static int lane_begin(void)\n{\n}\n"])
+def test_a_retired_word_in_a_name_is_refused(tool, tree, text):
+    status, output = tool("check-words", tree(core__one_c=text))
+    assert status == 1 and "'lane' is a retired word" in output
+
+
 @pytest.fixture
 def log(tmp_path):
     """A Meson test log of (name, result, what the test printed)."""

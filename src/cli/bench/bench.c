@@ -292,7 +292,7 @@ int command_bench(int argc, char **argv)
         struct error err = { 0 };
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_bench, 0, &bench);
+        options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_bench, 0, &bench);
         rc = check_outputs(&bench, &err);
         if (rc == 0)
                 rc = bench.from ? record_read(bench.from, &bench.record, &err)

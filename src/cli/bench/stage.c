@@ -107,7 +107,7 @@ static bool is_simulated(const struct stage *stage)
 
 static int choose_gpu(struct stage *stage, unsigned programs, struct error *err)
 {
-        struct request *request = &stage->request;
+        struct cli_request *request = &stage->request;
         const struct settings_gpu *gpu;
         int rc = request_open_driver(&stage->flags, request, err);
 

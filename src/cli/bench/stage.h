@@ -24,7 +24,7 @@ struct stage {
         struct request_flags flags; /* --sim, --gpu */
         bool is_daemon_theirs;      /* the one that serves the usual runtime folder */
 
-        struct request request;
+        struct cli_request request;
         struct store store;
         char folder[STORE_PATH_BYTES]; /* ours; "": none */
         char spec[1024];               /* of the simulated node */

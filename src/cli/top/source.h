@@ -19,7 +19,7 @@
 struct source_entry;
 
 struct source {
-        struct request request; /* its driver and cards */
+        struct cli_request request; /* its driver and cards */
         bool has_driver;
         char driver_note[200];
         struct store store;         /* path "" as long as there is none */

@@ -21,7 +21,7 @@ static void follow_time(void *nvml)
 
 int source_devices_open(struct source *source, const struct request_flags *flags, struct error *err)
 {
-        struct request *request = &source->request;
+        struct cli_request *request = &source->request;
         struct doctor_api api;
         struct error why = { 0 };
         int rc = request_open_driver(flags, request, err);

@@ -290,7 +290,7 @@ int command_top(int argc, char **argv)
         struct error err = { 0 };
         int rc;
 
-        options_parse(&(struct options){ argc, argv, STATUS_WRONG }, &argp_top, 0, &top);
+        options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_top, 0, &top);
         top.grid.is_utf8 = terminal_is_utf8() && !top.is_ascii;
         top.source.terms.waits_long = top.is_once;
         rc = source_open(&top.source, &top.flags, &err);

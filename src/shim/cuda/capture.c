@@ -198,7 +198,7 @@ static void open_one(void)
 }
 
 /* A stream in whose capture something begins, ends or joins; as it is metered, its lock held. */
-struct capture {
+struct capture_stream {
         CUstream handle;
         CUcontext context;
         uint64_t key;
@@ -206,9 +206,9 @@ struct capture {
         bool is_there;
 };
 
-static struct capture lock_stream(CUstream handle)
+static struct capture_stream lock_stream(CUstream handle)
 {
-        struct capture capture = { .handle = handle };
+        struct capture_stream capture = { .handle = handle };
 
         if (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD)
                 real.cuCtxGetCurrent(&capture.context);
@@ -220,7 +220,7 @@ static struct capture lock_stream(CUstream handle)
 }
 
 /* Whatever credit there is for it ends. */
-static void unlock_stream(const struct capture *capture, bool is_captured)
+static void unlock_stream(const struct capture_stream *capture, bool is_captured)
 {
         struct time_stream *stream = capture->stream;
 
@@ -231,10 +231,10 @@ static void unlock_stream(const struct capture *capture, bool is_captured)
         lock_drop(&stream->lock);
 }
 
-static struct capture capture_begin(CUstream handle)
+static struct capture_stream capture_begin(CUstream handle)
 {
         CUcontext context = context_of_stream(handle);
-        struct capture capture;
+        struct capture_stream capture;
 
         gate_return_credit();
         open_one();
@@ -243,7 +243,7 @@ static struct capture capture_begin(CUstream handle)
         return capture;
 }
 
-static CUresult capture_began(const struct capture *capture, CUresult rc)
+static CUresult capture_began(const struct capture_stream *capture, CUresult rc)
 {
         bool was_captured = capture->stream && load_relaxed(&capture->stream->is_captured);
 
@@ -272,16 +272,16 @@ void capture_ask_again(struct time_stream *stream)
         ask_again(stream, NULL);
 }
 
-static struct capture capture_ending(CUstream handle)
+static struct capture_stream capture_ending(CUstream handle)
 {
-        struct capture capture = lock_stream(handle);
+        struct capture_stream capture = lock_stream(handle);
 
         capture.is_there = may_be_capturing(handle);
         return capture;
 }
 
 /* A capture that failed has ended, too. Others may have joined it. */
-static CUresult capture_ended(const struct capture *capture, CUresult rc)
+static CUresult capture_ended(const struct capture_stream *capture, CUresult rc)
 {
         bool is_there = may_be_capturing(capture->handle);
 
@@ -295,7 +295,7 @@ static CUresult capture_ended(const struct capture *capture, CUresult rc)
 #define BEGINS(symbol, in, parameters, arguments)                      \
         CUresult hook_##symbol parameters                              \
         {                                                              \
-                struct capture capture = capture_begin(in);            \
+                struct capture_stream capture = capture_begin(in);     \
                                                                        \
                 return capture_began(&capture, real.symbol arguments); \
         }
@@ -325,14 +325,14 @@ BEGINS(cuStreamBeginRecaptureToGraph_ptsz, per_thread(stream),
 
 CUresult hook_cuStreamEndCapture(CUstream stream, CUgraph *ret)
 {
-        struct capture capture = capture_ending(legacy(stream));
+        struct capture_stream capture = capture_ending(legacy(stream));
 
         return capture_ended(&capture, ends_captures(real.cuStreamEndCapture(stream, ret)));
 }
 
 CUresult hook_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *ret)
 {
-        struct capture capture = capture_ending(per_thread(stream));
+        struct capture_stream capture = capture_ending(per_thread(stream));
 
         return capture_ended(&capture, ends_captures(real.cuStreamEndCapture_ptsz(stream, ret)));
 }
@@ -343,7 +343,7 @@ CUresult hook_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *ret)
  * waits for somebody makes this one wait, too. */
 struct joining {
         struct time_stream *waits;
-        struct capture capture;
+        struct capture_stream capture;
         bool is_open;
 };
 

@@ -134,7 +134,7 @@ struct place place_of_device(CUdevice device)
         return place.row == CHARGE_NO_DEVICE ? place_nowhere : place;
 }
 
-static struct seat *seat_find(CUcontext context)
+static struct state_seat *seat_find(CUcontext context)
 {
         uint32_t high = load_acquire(&state.seats_high);
 
@@ -145,7 +145,7 @@ static struct seat *seat_find(CUcontext context)
         return NULL;
 }
 
-static struct place seat_read(struct seat *seat)
+static struct place seat_read(struct state_seat *seat)
 {
         return (struct place){ .row = load_relaxed(&seat->row),
                                .owner = load_relaxed(&seat->owner),
@@ -155,7 +155,7 @@ static struct place seat_read(struct seat *seat)
 /* `place.owner` 0 takes a new number. Without a free seat the context stays without one. */
 static struct place seat_take(CUcontext context, struct place place)
 {
-        struct seat *seat;
+        struct state_seat *seat;
 
         lock_take(&state.seats_lock);
         seat = seat_find(context);
@@ -200,7 +200,7 @@ static struct place place_ask(CUcontext context)
 struct place place_here(void)
 {
         CUcontext context = NULL;
-        struct seat *seat;
+        struct state_seat *seat;
         CUresult rc;
 
         if (session_state() == SESSION_NONE)
@@ -216,7 +216,7 @@ struct place place_here(void)
 
 struct place place_of_context(CUcontext context)
 {
-        struct seat *seat = seat_find(context);
+        struct state_seat *seat = seat_find(context);
         struct place place;
         CUcontext popped;
         CUresult rc;
@@ -296,7 +296,7 @@ struct place place_seated(CUcontext context, struct place place)
 struct place place_forget(CUcontext context)
 {
         struct place place = place_nowhere;
-        struct seat *seat;
+        struct state_seat *seat;
 
         if (session_state() == SESSION_NONE || !context)
                 return place_nowhere;

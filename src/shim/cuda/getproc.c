@@ -18,7 +18,7 @@
          (cuuint64_t)CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 
 /* One call of a program. */
-struct request {
+struct proc_request {
         const char *name;
         void **address;
         int version;
@@ -51,7 +51,7 @@ static void *ask_again(const struct proc_query *query, int version)
         return address;
 }
 
-static struct proc_query query_of(const struct request *r)
+static struct proc_query query_of(const struct proc_request *r)
 {
         return (struct proc_query){
                 .api = &cuda_api,
@@ -64,7 +64,7 @@ static struct proc_query query_of(const struct request *r)
 }
 
 /* True if the request was answered without the driver. */
-static bool is_answered(const struct request *r, const struct proc_query *query,
+static bool is_answered(const struct proc_request *r, const struct proc_query *query,
                         const struct proc_row *row)
 {
         void *known = proc_known(query, row);
@@ -87,7 +87,7 @@ static bool is_there(const char *symbol)
  * alone has not (the newer one comes with CUDA 12, the older with 11.3): then it is answered by
  * what there is. Sources: the exports of drivers 418, 470 and 535.
  */
-static void *find_without(const struct request *r, const struct proc_query *query,
+static void *find_without(const struct proc_request *r, const struct proc_query *query,
                           const struct proc_row *row)
 {
         void *address = NULL;
@@ -103,7 +103,7 @@ static void *find_without(const struct request *r, const struct proc_query *quer
 }
 
 /* As the newer form answers, which tells why there is none. */
-static CUresult answer_without(const struct request *r, const struct proc_query *query,
+static CUresult answer_without(const struct proc_request *r, const struct proc_query *query,
                                const struct proc_row *row)
 {
         CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
@@ -125,7 +125,7 @@ static bool lacks(const char *form)
 
 CUresult hook_cuGetProcAddress(const char *name, void **address, int version, cuuint64_t flags)
 {
-        struct request r = { name, address, version, flags, NULL };
+        struct proc_request r = { name, address, version, flags, NULL };
 
         if (!name || !address)
                 return real.cuGetProcAddress(name, address, version, flags);
@@ -151,7 +151,7 @@ CUresult hook_cuGetProcAddress(const char *name, void **address, int version, cu
 CUresult hook_cuGetProcAddress_v2(const char *name, void **address, int version, cuuint64_t flags,
                                   CUdriverProcAddressQueryResult *status)
 {
-        struct request r = { name, address, version, flags, status };
+        struct proc_request r = { name, address, version, flags, status };
 
         if (!name || !address)
                 return real.cuGetProcAddress_v2(name, address, version, flags, status);

@@ -24,7 +24,7 @@
  * generation and value = era in which it was last launched, row and id = place, pin = its mark. */
 static CUresult note(CUgraphExec exec, uint64_t need, struct place place, uint32_t mark)
 {
-        struct node *node;
+        struct table_node *node;
 
         if (place.row < 0)
                 return refusal(place);
@@ -122,7 +122,7 @@ CUresult hook_cuGraphInstantiateWithFlags(CUgraphExec *ret, CUgraph graph, unsig
  */
 struct upload {
         unsigned count;
-        struct promise part[GRAPH_DEVICES];
+        struct graph_promise part[GRAPH_DEVICES];
 };
 
 static void upload_drop(struct upload *upload)
@@ -142,7 +142,7 @@ static void upload_undo(struct upload *upload)
 static CUresult upload_add(struct upload *upload, CUdevice device, uint64_t need)
 {
         struct place place = place_of_device(device);
-        struct promise *part = &upload->part[upload->count];
+        struct graph_promise *part = &upload->part[upload->count];
         CUresult rc;
 
         if (place.row < 0 || upload->count == GRAPH_DEVICES)
@@ -295,8 +295,8 @@ CUresult hook_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 /* Under graphs_lock: the parts and their mark get another key. Returns how many parts there are. */
 static uint32_t rename_parts(uint64_t key, uint64_t new_key)
 {
-        struct node *list = NULL;
-        struct node *node;
+        struct table_node *list = NULL;
+        struct table_node *node;
         uint32_t count = 0;
 
         while ((node = table_find(&state.graphs, key))) {
@@ -304,7 +304,7 @@ static uint32_t rename_parts(uint64_t key, uint64_t new_key)
                 node->next = list;
                 list = node;
         }
-        for (struct node *next; list; list = next, count++) {
+        for (struct table_node *next; list; list = next, count++) {
                 next = list->next;
                 list->key = new_key;
                 table_put(&state.graphs, list);
@@ -318,7 +318,7 @@ static uint32_t rename_parts(uint64_t key, uint64_t new_key)
  * over. */
 static void end_parts(uint64_t key, uint32_t count)
 {
-        struct node *node = table_find(&state.graphs, key);
+        struct table_node *node = table_find(&state.graphs, key);
 
         add_relaxed(&state.graphs_with_memory, -count);
         if (node && node->pin)

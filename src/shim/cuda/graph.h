@@ -45,6 +45,6 @@ struct graph_use {
 struct graph_use graph_use_read(struct meter *meter);
 
 /* Under graphs_lock: the part of an executable graph on a device; NULL if it has none. */
-struct node *graph_part(uint64_t key, CUdevice device);
+struct table_node *graph_part(uint64_t key, CUdevice device);
 
 #endif

@@ -103,9 +103,9 @@ struct graph_use graph_use_read(struct meter *meter)
         return use;
 }
 
-struct node *graph_part(uint64_t key, CUdevice device)
+struct table_node *graph_part(uint64_t key, CUdevice device)
 {
-        struct node *node = table_find(&state.graphs, key);
+        struct table_node *node = table_find(&state.graphs, key);
 
         while (node && node->id != (uint64_t)device)
                 node = table_next(node);
@@ -120,7 +120,7 @@ static uint64_t promised_to_ended(struct meter *meter, bool is_end)
 
         for (uint32_t i = 0; i < state.marks_high; i++) {
                 struct mark *mark = &state.marks[i];
-                struct node *part = NULL;
+                struct table_node *part = NULL;
 
                 if (mark->key && mark_is_over(mark))
                         part = graph_part(mark->key, load_relaxed(&meter->device));

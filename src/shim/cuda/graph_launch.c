@@ -9,9 +9,9 @@
 
 /* Under the meter's lock: what a launch would add to both sums. Each counts a graph once: its
  * blocks have their addresses for good, so it cannot hold them twice. */
-static void find_need(struct promise *part, CUgraphExec exec)
+static void find_need(struct graph_promise *part, CUgraphExec exec)
 {
-        struct node *node;
+        struct table_node *node;
 
         lock_take(&state.graphs_lock);
         node = graph_part(key_of(exec), part->place.device);
@@ -22,7 +22,7 @@ static void find_need(struct promise *part, CUgraphExec exec)
 
 static void mark_launch(CUgraphExec exec, CUdevice device, uint64_t generation, uint64_t era)
 {
-        struct node *node;
+        struct table_node *node;
 
         lock_take(&state.graphs_lock);
         node = graph_part(key_of(exec), device);
@@ -35,7 +35,7 @@ static void mark_launch(CUgraphExec exec, CUdevice device, uint64_t generation, 
 
 void launch_find_parts(struct launch *launch)
 {
-        struct node *node;
+        struct table_node *node;
 
         lock_take(&state.graphs_lock);
         node = table_find(&state.graphs, key_of(launch->exec));
@@ -60,7 +60,8 @@ static void note_launch(struct meter *meter, CUstream stream, uint32_t owner)
 
 /* Under the meter's lock: what must be granted beside the part's charge to cover what may be in use
  * once the graph runs. */
-static uint64_t find_missing(struct promise *part, CUgraphExec exec, const struct graph_use *use)
+static uint64_t find_missing(struct graph_promise *part, CUgraphExec exec,
+                             const struct graph_use *use)
 {
         struct meter *meter = part->meter;
         uint64_t covered =
@@ -87,7 +88,7 @@ static uint64_t find_missing(struct promise *part, CUgraphExec exec, const struc
 }
 
 /* Under the meter's lock. */
-static void promise(struct promise *part, CUgraphExec exec, CUstream stream, uint32_t owner)
+static void promise(struct graph_promise *part, CUgraphExec exec, CUstream stream, uint32_t owner)
 {
         struct meter *meter = part->meter;
 
@@ -113,7 +114,8 @@ static uint64_t endings_of(struct meter *meter)
 /* Only what was granted is promised, so that nobody rests on a grant that is refused. A refusal
  * counts only if what was promised to others is the same after it: reserve_at() asked which of
  * their graphs are over. */
-static CUresult part_begin(struct promise *part, CUgraphExec exec, CUstream stream, uint32_t owner)
+static CUresult part_begin(struct graph_promise *part, CUgraphExec exec, CUstream stream,
+                           uint32_t owner)
 {
         CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
         uint64_t missing, endings;
@@ -142,7 +144,7 @@ out:
         return rc;
 }
 
-static void part_keep(struct promise *part)
+static void part_keep(struct graph_promise *part)
 {
         uint64_t key = load_relaxed(&part->meter->key);
         struct charge kept;
@@ -158,7 +160,7 @@ static void part_keep(struct promise *part)
 }
 
 /* The launch was not made. Another one meanwhile may rest on what was promised: then it stays. */
-static void part_break(struct promise *part, CUgraphExec exec)
+static void part_break(struct graph_promise *part, CUgraphExec exec)
 {
         struct meter *meter = part->meter;
         bool is_last;
@@ -250,7 +252,7 @@ CUresult launch_end(struct launch *launch, CUresult rc)
         if (launch->count && rc == CUDA_SUCCESS)
                 mark_end(&launch->run, rc);
         for (unsigned i = 0; i < launch->count; i++) {
-                struct promise *part = &launch->part[i];
+                struct graph_promise *part = &launch->part[i];
 
                 if (rc == CUDA_SUCCESS)
                         part_keep(part);

@@ -39,7 +39,7 @@
 #include "shim/cuda/meter.h"
 
 /* What a launch that is being made was granted on one card, and promised of it. */
-struct promise {
+struct graph_promise {
         struct charge charge;
         struct meter *meter;
         struct place place;
@@ -53,7 +53,7 @@ struct launch {
         struct run run;
         unsigned count;   /* 0: the graph has no memory */
         uint64_t capture; /* held until launch_end(): nothing is charged; 0: none */
-        struct promise part[GRAPH_DEVICES];
+        struct graph_promise part[GRAPH_DEVICES];
 };
 
 /* `stream` with the default stream spelt out. */

@@ -207,7 +207,7 @@ void marks_ask(void)
 /* Under graphs_lock. */
 static bool is_promised(uint64_t key)
 {
-        struct node *part = table_find(&state.graphs, key);
+        struct table_node *part = table_find(&state.graphs, key);
 
         while (part && !part->count)
                 part = table_next(part);
@@ -217,7 +217,7 @@ static bool is_promised(uint64_t key)
 /* Under graphs_lock. */
 static void mark_end_parts(struct mark *mark)
 {
-        struct node *part;
+        struct table_node *part;
 
         while ((part = table_find(&state.graphs, mark->key))) {
                 table_remove(&state.graphs, part);

@@ -81,7 +81,7 @@ uint64_t import_bytes_known(uint64_t name)
         if (!name || !load_relaxed(&state.exports_live))
                 return 0;
         lock_take(&state.imports_lock);
-        for (struct node *own = table_each(&state.exports, NULL); own && !bytes;
+        for (struct table_node *own = table_each(&state.exports, NULL); own && !bytes;
              own = table_each(&state.exports, own)) {
                 if (own->extent == name)
                         bytes = charge_held((enum charge_space)own->id, own->key);
@@ -102,7 +102,7 @@ static void unlock(uint64_t pin)
                 liveness_unlock((void *)(uintptr_t)pin);
 }
 
-static void set_value(struct node *import, uint64_t value)
+static void set_value(struct table_node *import, uint64_t value)
 {
         if (import->value == WAITING)
                 add_relaxed(&state.imports_uncharged, -1u);
@@ -112,9 +112,9 @@ static void set_value(struct node *import, uint64_t value)
 }
 
 /* Finds or makes the import; a new one has one reference and is nowhere yet. */
-static struct node *hold(uint64_t name)
+static struct table_node *hold(uint64_t name)
 {
-        struct node *node = NULL;
+        struct table_node *node = NULL;
         bool is_new;
 
         lock_take(&state.imports_lock);
@@ -137,14 +137,15 @@ static struct node *hold(uint64_t name)
 }
 
 /* The driver tells the size: what was charged first is all of it. */
-static bool is_told(const struct node *import)
+static bool is_told(const struct table_node *import)
 {
         return import->key && !(import->key & STATED);
 }
 
 /* True: the caller is to charge it. Waits while another thread does: if that one is refused, the
  * next tries. `ret` and `place` are what the import was charged with until now, and where. */
-static bool is_mine_to_charge(struct node *import, struct import_growth *ret, struct place *place)
+static bool is_mine_to_charge(struct table_node *import, struct import_growth *ret,
+                              struct place *place)
 {
         for (;;) {
                 bool is_charged, is_busy;
@@ -166,7 +167,7 @@ static bool is_mine_to_charge(struct node *import, struct import_growth *ret, st
         }
 }
 
-CUresult import_grow(struct import_growth *ret, struct node *import, struct place place,
+CUresult import_grow(struct import_growth *ret, struct table_node *import, struct place place,
                      uint64_t bytes)
 {
         bool is_free = true;
@@ -192,7 +193,7 @@ CUresult import_grow(struct import_growth *ret, struct node *import, struct plac
 
 CUresult import_settle(struct import_growth *growth, CUresult rc)
 {
-        struct node *import = growth->import;
+        struct table_node *import = growth->import;
         uint64_t pin = 0;
         struct charge charge = { .device = CHARGE_NO_DEVICE };
 
@@ -222,10 +223,10 @@ CUresult import_settle(struct import_growth *growth, CUresult rc)
         return rc;
 }
 
-CUresult import_begin(struct node **ret, uint64_t name, struct place place, uint64_t bytes)
+CUresult import_begin(struct table_node **ret, uint64_t name, struct place place, uint64_t bytes)
 {
         struct import_growth growth;
-        struct node *import = place.row >= 0 ? hold(name) : NULL;
+        struct table_node *import = place.row >= 0 ? hold(name) : NULL;
         CUresult rc = import_grow(&growth, import, place, bytes);
 
         rc = import_settle(&growth, rc);
@@ -235,7 +236,7 @@ CUresult import_begin(struct node **ret, uint64_t name, struct place place, uint
         return rc;
 }
 
-struct node *import_announce(uint64_t name)
+struct table_node *import_announce(uint64_t name)
 {
         return session_state() == SESSION_ACTIVE ? hold(name) : NULL;
 }
@@ -250,7 +251,7 @@ static void give_up(uint64_t name, uint64_t *take_pin, struct charge *take_charg
         *take_pin = 0;
 }
 
-void import_end(struct node *import)
+void import_end(struct table_node *import)
 {
         struct charge charge;
         uint64_t pin = 0;
@@ -273,9 +274,9 @@ void import_end(struct node *import)
         unlock(pin); /* after the charge: the next to be charged finds the room */
 }
 
-void import_keep(struct node *import, enum charge_space space, uint64_t key)
+void import_keep(struct table_node *import, enum charge_space space, uint64_t key)
 {
-        struct node *node;
+        struct table_node *node;
 
         if (!import)
                 return;
@@ -290,24 +291,25 @@ void import_keep(struct node *import, enum charge_space space, uint64_t key)
         lock_drop(&state.imports_lock);
 }
 
-static struct node *find_kind(const struct table *table, uint64_t key, enum charge_space space)
+static struct table_node *find_kind(const struct handle_table *table, uint64_t key,
+                                    enum charge_space space)
 {
-        struct node *node = table_find(table, key);
+        struct table_node *node = table_find(table, key);
 
         while (node && node->id != space)
                 node = table_next(node);
         return node;
 }
 
-struct node *import_take(enum charge_space space, uint64_t key)
+struct table_node *import_take(enum charge_space space, uint64_t key)
 {
-        struct node *import = NULL;
-        struct node *node;
+        struct table_node *import = NULL;
+        struct table_node *node;
 
         lock_take(&state.imports_lock);
         node = find_kind(&state.import_keys, key, space);
         if (node) {
-                import = (struct node *)(uintptr_t)node->value;
+                import = (struct table_node *)(uintptr_t)node->value;
                 table_remove(&state.import_keys, node);
                 table_node_free(&state.import_keys, node);
         }
@@ -315,20 +317,20 @@ struct node *import_take(enum charge_space space, uint64_t key)
         return import;
 }
 
-struct node *import_find(enum charge_space space, uint64_t key)
+struct table_node *import_find(enum charge_space space, uint64_t key)
 {
-        struct node *node;
+        struct table_node *node;
 
         lock_take(&state.imports_lock);
         node = find_kind(&state.import_keys, key, space);
         lock_drop(&state.imports_lock);
-        return node ? (struct node *)(uintptr_t)node->value : NULL;
+        return node ? (struct table_node *)(uintptr_t)node->value : NULL;
 }
 
 void import_export(uint64_t name, enum charge_space space, uint64_t key)
 {
         bool is_free, is_known;
-        struct node *node;
+        struct table_node *node;
         void *pin;
 
         if (!name || session_state() != SESSION_ACTIVE)
@@ -360,9 +362,9 @@ void import_export(uint64_t name, enum charge_space space, uint64_t key)
 }
 
 /* Under imports_lock: an import of the same memory, held by this process without a charge. */
-static struct node *heir(uint64_t name, uint64_t bytes)
+static struct table_node *heir(uint64_t name, uint64_t bytes)
 {
-        struct node *import = table_find(&state.imports, name);
+        struct table_node *import = table_find(&state.imports, name);
         bool is_heir = import && import->value == WAITING;
 
         return is_heir && (!(name & STATED) || import->extent == bytes) ? import : NULL;
@@ -370,8 +372,8 @@ static struct node *heir(uint64_t name, uint64_t bytes)
 
 void import_unexport(enum charge_space space, uint64_t key, struct charge *charge)
 {
-        struct node *export = NULL;
-        struct node *import = NULL;
+        struct table_node *export = NULL;
+        struct table_node *import = NULL;
         uint64_t name = 0;
         uint64_t pin = 0;
 
@@ -406,7 +408,7 @@ static uint64_t take_owned(uint32_t owner, enum charge_space *ret_space, struct 
         uint64_t key = 0;
 
         lock_take(&state.imports_lock);
-        for (struct node *export = table_each(&state.exports, NULL); export && !key;
+        for (struct table_node *export = table_each(&state.exports, NULL); export && !key;
              export = table_each(&state.exports, export)) {
                 *ret_space = (enum charge_space) export->id;
                 if (!charge_take(ret, *ret_space, export->key))
@@ -435,7 +437,7 @@ void import_owner_gone(uint32_t owner)
 }
 
 /* Under imports_lock. */
-static void claim(struct node *import)
+static void claim(struct table_node *import)
 {
         struct charge charge;
         bool is_free;
@@ -457,7 +459,7 @@ void import_claim(int row)
         if (!load_relaxed(&state.imports_uncharged))
                 return;
         lock_take(&state.imports_lock);
-        for (struct node *import = table_each(&state.imports, NULL); import;
+        for (struct table_node *import = table_each(&state.imports, NULL); import;
              import = table_each(&state.imports, import)) {
                 if (import->value == WAITING && (row < 0 || import->row == row))
                         claim(import);

@@ -10,7 +10,7 @@
 
 #define EM_CUDA_MACHINE 190
 
-struct elf {
+struct measured_elf {
         const char *base;
         uint64_t bytes;
         Elf64_Ehdr header;
@@ -26,7 +26,7 @@ uint64_t measure_elf_file(const void *image)
         return sum_of(header.e_shoff, (uint64_t)header.e_shnum * header.e_shentsize);
 }
 
-static bool read_at(const struct elf *elf, uint64_t offset, void *ret, uint64_t bytes)
+static bool read_at(const struct measured_elf *elf, uint64_t offset, void *ret, uint64_t bytes)
 {
         if (offset > elf->bytes || bytes > elf->bytes - offset)
                 return false;
@@ -34,7 +34,7 @@ static bool read_at(const struct elf *elf, uint64_t offset, void *ret, uint64_t 
         return true;
 }
 
-static uint64_t segment_zeros(const struct elf *elf)
+static uint64_t segment_zeros(const struct measured_elf *elf)
 {
         uint64_t zeros = 0;
         Elf64_Phdr segment;
@@ -51,14 +51,14 @@ static uint64_t segment_zeros(const struct elf *elf)
         return zeros;
 }
 
-static bool section_at(const struct elf *elf, uint64_t index, Elf64_Shdr *ret)
+static bool section_at(const struct measured_elf *elf, uint64_t index, Elf64_Shdr *ret)
 {
         return elf->header.e_shentsize == sizeof(*ret) && index < elf->header.e_shnum &&
                read_at(elf, sum_of(elf->header.e_shoff, index * sizeof(*ret)), ret, sizeof(*ret));
 }
 
 /* What has no name that can be read counts as device memory. */
-static bool is_shared(const struct elf *elf, const Elf64_Shdr *section)
+static bool is_shared(const struct measured_elf *elf, const Elf64_Shdr *section)
 {
         static const char mark[] = ".nv.shared";
         char name[sizeof(mark) - 1];
@@ -69,7 +69,7 @@ static bool is_shared(const struct elf *elf, const Elf64_Shdr *section)
                memcmp(name, mark, sizeof(name)) == 0;
 }
 
-static uint64_t section_zeros(const struct elf *elf)
+static uint64_t section_zeros(const struct measured_elf *elf)
 {
         uint64_t zeros = 0;
         Elf64_Shdr section;
@@ -84,7 +84,7 @@ static uint64_t section_zeros(const struct elf *elf)
 
 uint64_t measure_elf_zeros(const void *image, uint64_t bytes)
 {
-        struct elf elf = { .base = image, .bytes = bytes };
+        struct measured_elf elf = { .base = image, .bytes = bytes };
         uint64_t segments, sections;
 
         if (!read_at(&elf, 0, &elf.header, sizeof(elf.header)) || !measure_elf_file(image))

@@ -28,7 +28,7 @@ enum { PART_PTX = 1, PART_ELF = 2 };
 /* What says that it is larger is not walked through. */
 #define WALKED_MOST_BYTES (UINT64_C(4) << 30)
 
-struct part {
+struct measured_part {
         uint16_t kind;
         uint16_t version;
         uint32_t header_bytes;
@@ -42,10 +42,10 @@ struct part {
         uint64_t zero;
         uint64_t uncompressed_bytes;
 };
-_Static_assert(sizeof(struct part) == 64, "as nvcc writes it");
+_Static_assert(sizeof(struct measured_part) == 64, "as nvcc writes it");
 
 /* Higher is better; 0: it does not run on the device. Machine code is for one major version. */
-static unsigned rank(const struct part *part, unsigned capability)
+static unsigned rank(const struct measured_part *part, unsigned capability)
 {
         if (part->architecture > capability)
                 return 0;
@@ -54,7 +54,7 @@ static unsigned rank(const struct part *part, unsigned capability)
         return part->kind == PART_PTX ? part->architecture : 0;
 }
 
-static uint64_t part_bytes(const struct part *part, const char *payload)
+static uint64_t part_bytes(const struct measured_part *part, const char *payload)
 {
         uint64_t most = part->flags & PART_ZSTANDARD ? ZSTANDARD_MOST : LZ4_MOST, zeros = 0;
 
@@ -71,7 +71,7 @@ static uint64_t part_bytes(const struct part *part, const char *payload)
 static bool find_best(const char *body, uint64_t bytes, unsigned capability, uint64_t *ret)
 {
         unsigned best = 0;
-        struct part part;
+        struct measured_part part;
         uint64_t at = 0;
 
         while (bytes - at >= sizeof(part)) {

@@ -58,7 +58,7 @@ bool name_is_held(uint64_t name)
 /* A node of state.orphans: key = name, value = the pin or 0, id = number of its charge, row. */
 void orphan_make(uint64_t name, uint64_t pin, struct charge *take_charge)
 {
-        struct node *node = table_node(&state.orphans);
+        struct table_node *node = table_node(&state.orphans);
         uint64_t id = ++state.imports_last_id;
 
         if (node) { /* without it the charge stays until the process ends */
@@ -73,7 +73,7 @@ void orphan_make(uint64_t name, uint64_t pin, struct charge *take_charge)
         charge_keep(take_charge, SPACE_IMPORT, id);
 }
 
-static void orphan_end(struct node *orphan)
+static void orphan_end(struct table_node *orphan)
 {
         struct charge charge;
 
@@ -87,9 +87,9 @@ static void orphan_end(struct node *orphan)
 }
 
 /* The first that is over; the table changes when it is ended. */
-static struct node *orphan_over(int row)
+static struct table_node *orphan_over(int row)
 {
-        struct node *orphan = table_each(&state.orphans, NULL);
+        struct table_node *orphan = table_each(&state.orphans, NULL);
 
         while (orphan && ((row >= 0 && orphan->row != row) || name_is_held(orphan->key)))
                 orphan = table_each(&state.orphans, orphan);
@@ -98,7 +98,7 @@ static struct node *orphan_over(int row)
 
 void orphans_sweep(int row)
 {
-        struct node *orphan;
+        struct table_node *orphan;
 
         if (!load_relaxed(&state.orphans_live))
                 return;

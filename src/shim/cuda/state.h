@@ -39,7 +39,7 @@
  * reader that still sees the old one holds a context that is being destroyed under it, which no
  * program may do.
  */
-struct seat {
+struct state_seat {
         _Atomic uint64_t context; /* 0 = free */
         _Atomic uint32_t owner;
         _Atomic int row;
@@ -152,7 +152,7 @@ struct state {
         struct lock seats_lock;
         _Atomic uint32_t seats_high;
         uint32_t last_owner;
-        struct seat seats[STATE_SEATS];
+        struct state_seat seats[STATE_SEATS];
 
         /* Row of each ordinal plus ROW_KNOWN; 0 = not asked yet. Racing writers agree. */
         _Atomic int rows[STATE_DEVICES];
@@ -163,12 +163,12 @@ struct state {
         struct meter meters[STATE_METERS];
 
         struct lock vmm_lock;
-        struct table vmm_handles;  /* handle -> allocation */
-        struct table vmm_mappings; /* address -> allocation */
+        struct handle_table vmm_handles;  /* handle -> allocation */
+        struct handle_table vmm_mappings; /* address -> allocation */
         uint64_t vmm_last_id;
 
         struct lock graphs_lock;
-        struct table graphs;                 /* executable graph -> its memory */
+        struct handle_table graphs;          /* executable graph -> its memory */
         _Atomic uint32_t graphs_with_memory; /* nodes in there: most programs have none */
         uint64_t graphs_last_gone;           /* the last odd key */
 
@@ -199,12 +199,12 @@ struct state {
         uint64_t primary[STATE_DEVICES]; /* the primary context, while it was seen active */
 
         struct lock imports_lock;
-        struct table imports;     /* name -> what we hold of others */
-        struct table import_keys; /* the driver's handle for it -> the import */
-        struct table exports;     /* our own memory that others may hold -> its name */
+        struct handle_table imports;     /* name -> what we hold of others */
+        struct handle_table import_keys; /* the driver's handle for it -> the import */
+        struct handle_table exports;     /* our own memory that others may hold -> its name */
         _Atomic uint32_t exports_live;
         _Atomic uint32_t imports_uncharged;
-        struct table orphans; /* given back by us, held by others: orphan.h */
+        struct handle_table orphans; /* given back by us, held by others: orphan.h */
         _Atomic uint32_t orphans_live;
         uint64_t imports_last_id;
 };

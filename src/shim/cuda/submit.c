@@ -60,17 +60,17 @@ void submission_mark(void)
                 stream_mark_end(credit_here.of);
 }
 
-struct target {
+struct submit_target {
         CUcontext context;          /* of a default stream */
         struct time_device *device; /* NULL: of no session */
         struct time_stream *stream; /* NULL: not known yet */
         uint64_t key;
 };
 
-static struct target find_target(CUstream stream)
+static struct submit_target find_target(CUstream stream)
 {
         bool is_default = stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-        struct target target = { .context = is_default ? context_here() : NULL };
+        struct submit_target target = { .context = is_default ? context_here() : NULL };
 
         target.key = time_key(stream, target.context);
         target.stream = stream_find(target.key);
@@ -91,7 +91,7 @@ static bool may_capture(CUstream stream)
         return captures_are_open() && may_be_capturing(stream);
 }
 
-static struct time_stream *stream_of(const struct target *target, CUstream stream)
+static struct time_stream *stream_of(const struct submit_target *target, CUstream stream)
 {
         CUcontext context;
 
@@ -105,7 +105,7 @@ static struct time_stream *stream_of(const struct target *target, CUstream strea
 
 struct time_stream *submission_stream(CUstream stream)
 {
-        struct target target;
+        struct submit_target target;
 
         front_start();
         if (session_state() != SESSION_ACTIVE)
@@ -119,7 +119,7 @@ struct time_stream *submission_stream(CUstream stream)
 /* True: credit was given. */
 static bool prepare(const struct submission *submission)
 {
-        struct target target = find_target(submission->stream);
+        struct submit_target target = find_target(submission->stream);
 
         if (!target.device)
                 return false;

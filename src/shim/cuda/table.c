@@ -13,19 +13,19 @@ static void *pages(uint64_t bytes)
         return at == MAP_FAILED ? NULL : at;
 }
 
-static uint64_t bucket_of(const struct table *table, uint64_t key)
+static uint64_t bucket_of(const struct handle_table *table, uint64_t key)
 {
         return (key * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (table->bucket_count - 1);
 }
 
 /* A new chunk doubles the nodes; the buckets follow, so that a chain stays about one long. */
-static void grow(struct table *table)
+static void grow(struct handle_table *table)
 {
         uint64_t count = (uint64_t)FIRST_CHUNK << table->chunks;
         uint64_t old_count = table->bucket_count;
-        struct node **old = table->buckets;
-        struct node **buckets;
-        struct node *nodes;
+        struct table_node **old = table->buckets;
+        struct table_node **buckets;
+        struct table_node *nodes;
 
         if (table->chunks == TABLE_CHUNKS)
                 return;
@@ -37,16 +37,16 @@ static void grow(struct table *table)
                 table->free = &nodes[i];
         }
         table->chunks++;
-        buckets = pages(2 * count * sizeof(struct node *));
+        buckets = pages(2 * count * sizeof(struct table_node *));
         if (!buckets)
                 return;
         table->buckets = buckets;
         table->bucket_count = 2 * count;
         for (uint64_t i = 0; i < old_count; i++) {
-                for (struct node *node = old[i], *next; node; node = next) {
+                for (struct table_node *node = old[i], *next; node; node = next) {
                         next = node->next;
                         node->next = NULL;
-                        struct node **end = &buckets[bucket_of(table, node->key)];
+                        struct table_node **end = &buckets[bucket_of(table, node->key)];
 
                         while (*end) /* the newest of a key stays first */
                                 end = &(*end)->next;
@@ -54,12 +54,12 @@ static void grow(struct table *table)
                 }
         }
         if (old)
-                munmap(old, old_count * sizeof(struct node *));
+                munmap(old, old_count * sizeof(struct table_node *));
 }
 
-struct node *table_node(struct table *table)
+struct table_node *table_node(struct handle_table *table)
 {
-        struct node *node;
+        struct table_node *node;
 
         if (!table->free)
                 grow(table);
@@ -71,24 +71,24 @@ struct node *table_node(struct table *table)
         return node;
 }
 
-void table_node_free(struct table *table, struct node *node)
+void table_node_free(struct handle_table *table, struct table_node *node)
 {
         node->next = table->free;
         table->free = node;
 }
 
-void table_put(struct table *table, struct node *node)
+void table_put(struct handle_table *table, struct table_node *node)
 {
-        struct node **head = &table->buckets[bucket_of(table, node->key)];
+        struct table_node **head = &table->buckets[bucket_of(table, node->key)];
 
         node->next = *head;
         *head = node;
         table->used++;
 }
 
-struct node *table_find(const struct table *table, uint64_t key)
+struct table_node *table_find(const struct handle_table *table, uint64_t key)
 {
-        struct node *node;
+        struct table_node *node;
 
         if (!table->bucket_count)
                 return NULL;
@@ -98,18 +98,18 @@ struct node *table_find(const struct table *table, uint64_t key)
         return node;
 }
 
-struct node *table_next(const struct node *node)
+struct table_node *table_next(const struct table_node *node)
 {
-        struct node *next = node->next;
+        struct table_node *next = node->next;
 
         while (next && next->key != node->key)
                 next = next->next;
         return next;
 }
 
-void table_remove(struct table *table, struct node *node)
+void table_remove(struct handle_table *table, struct table_node *node)
 {
-        struct node **link = &table->buckets[bucket_of(table, node->key)];
+        struct table_node **link = &table->buckets[bucket_of(table, node->key)];
 
         while (*link != node)
                 link = &(*link)->next;
@@ -118,7 +118,7 @@ void table_remove(struct table *table, struct node *node)
         table->used--;
 }
 
-struct node *table_each(const struct table *table, const struct node *last)
+struct table_node *table_each(const struct handle_table *table, const struct table_node *last)
 {
         uint64_t bucket = 0;
 

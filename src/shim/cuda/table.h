@@ -14,8 +14,8 @@
 
 #define TABLE_CHUNKS 20u
 
-struct node {
-        struct node *next; /* of the bucket, or of the caller's own list */
+struct table_node {
+        struct table_node *next; /* of the bucket, or of the caller's own list */
         uint64_t key;
         uint64_t value; /* the caller's */
         uint64_t extent;
@@ -25,28 +25,28 @@ struct node {
         uint64_t pin; /* a second lock that goes with it, or 0 */
 };
 
-struct table {
-        struct node **buckets;
+struct handle_table {
+        struct table_node **buckets;
         uint64_t bucket_count; /* a power of two; 0 before the first node */
         uint64_t used;
-        struct node *free;
+        struct table_node *free;
         unsigned chunks;
 };
 
 /* A node outside the table, all zero; NULL when the kernel has no memory. */
-struct node *table_node(struct table *table);
-void table_node_free(struct table *table, struct node *node);
+struct table_node *table_node(struct handle_table *table);
+void table_node_free(struct handle_table *table, struct table_node *node);
 
-void table_put(struct table *table, struct node *node);
+void table_put(struct handle_table *table, struct table_node *node);
 
 /* NULL when there is none. */
-struct node *table_find(const struct table *table, uint64_t key);
-struct node *table_next(const struct node *node);
+struct table_node *table_find(const struct handle_table *table, uint64_t key);
+struct table_node *table_next(const struct table_node *node);
 
 /* Takes a node out that is in. */
-void table_remove(struct table *table, struct node *node);
+void table_remove(struct handle_table *table, struct table_node *node);
 
 /* Every node, in no order: begin with NULL. The table must not change meanwhile. */
-struct node *table_each(const struct table *table, const struct node *last);
+struct table_node *table_each(const struct handle_table *table, const struct table_node *last);
 
 #endif

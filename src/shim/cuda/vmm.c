@@ -32,16 +32,16 @@
  */
 #define IMPORTED 1
 
-static struct node *allocation_of(const struct node *mapping)
+static struct table_node *allocation_of(const struct table_node *mapping)
 {
-        return (struct node *)(uintptr_t)mapping->value;
+        return (struct table_node *)(uintptr_t)mapping->value;
 }
 
 /* Under vmm_lock. */
-static void end_if_unused(struct node *allocation)
+static void end_if_unused(struct table_node *allocation)
 {
         struct charge charge;
-        struct node *import;
+        struct table_node *import;
 
         if (!allocation || allocation->count || allocation->value || allocation->extent)
                 return;
@@ -55,9 +55,9 @@ static void end_if_unused(struct node *allocation)
 }
 
 /* A new allocation's node outside the table, or NULL: no memory for it. */
-static struct node *allocation_make(void)
+static struct table_node *allocation_make(void)
 {
-        struct node *allocation;
+        struct table_node *allocation;
 
         lock_take(&state.vmm_lock);
         allocation = table_node(&state.vmm_handles);
@@ -69,7 +69,7 @@ static struct node *allocation_make(void)
         return allocation;
 }
 
-static void allocation_put(struct node *allocation, CUmemGenericAllocationHandle handle)
+static void allocation_put(struct table_node *allocation, CUmemGenericAllocationHandle handle)
 {
         lock_take(&state.vmm_lock);
         allocation->key = handle;
@@ -77,7 +77,7 @@ static void allocation_put(struct node *allocation, CUmemGenericAllocationHandle
         lock_drop(&state.vmm_lock);
 }
 
-static void allocation_unmake(struct node *allocation)
+static void allocation_unmake(struct table_node *allocation)
 {
         lock_take(&state.vmm_lock);
         table_node_free(&state.vmm_handles, allocation);
@@ -104,7 +104,7 @@ CUresult hook_cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
                           const CUmemAllocationProp *prop, unsigned long long flags)
 {
         ACCESS;
-        struct node *allocation;
+        struct table_node *allocation;
         struct charge charge;
         CUresult rc;
 
@@ -127,9 +127,9 @@ CUresult hook_cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
 }
 
 /* The allocation of a handle, held until let_go(); NULL when it is not ours. */
-static struct node *hold(CUmemGenericAllocationHandle handle)
+static struct table_node *hold(CUmemGenericAllocationHandle handle)
 {
-        struct node *allocation;
+        struct table_node *allocation;
 
         lock_take(&state.vmm_lock);
         allocation = table_find(&state.vmm_handles, handle);
@@ -139,7 +139,7 @@ static struct node *hold(CUmemGenericAllocationHandle handle)
         return allocation;
 }
 
-static void let_go(struct node *allocation, int more_handles)
+static void let_go(struct table_node *allocation, int more_handles)
 {
         if (!allocation)
                 return;
@@ -154,7 +154,7 @@ static void let_go(struct node *allocation, int more_handles)
 CUresult hook_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
         ACCESS;
-        struct node *allocation;
+        struct table_node *allocation;
         CUresult rc;
 
         lock_take(&state.vmm_lock);
@@ -176,7 +176,7 @@ CUresult hook_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, voi
 {
         ACCESS;
         CUresult rc = real.cuMemRetainAllocationHandle(ret, address);
-        struct node *mapping, *allocation;
+        struct table_node *mapping, *allocation;
 
         if (rc != CUDA_SUCCESS || !front_is_on())
                 return rc;
@@ -196,9 +196,9 @@ CUresult hook_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, voi
         return rc;
 }
 
-static struct node *mapping_make(void)
+static struct table_node *mapping_make(void)
 {
-        struct node *mapping;
+        struct table_node *mapping;
 
         lock_take(&state.vmm_lock);
         mapping = table_node(&state.vmm_mappings);
@@ -208,7 +208,7 @@ static struct node *mapping_make(void)
 
 /* What is mapped without being ours (a multicast object) is noted too, so that an unmapping of
  * several mappings finds its way from one to the next. */
-static void mapping_settle(struct node *mapping, struct node *allocation, CUresult rc)
+static void mapping_settle(struct table_node *mapping, struct table_node *allocation, CUresult rc)
 {
         lock_take(&state.vmm_lock);
         if (rc == CUDA_SUCCESS) {
@@ -234,7 +234,7 @@ static struct place place_of_handle(CUmemGenericAllocationHandle handle)
 
 /* An imported handle does not tell the size of what it stands for: its mappings do, each as far as
  * it reaches. */
-static CUresult grow_import(struct import_growth *ret, const struct node *allocation,
+static CUresult grow_import(struct import_growth *ret, const struct table_node *allocation,
                             CUmemGenericAllocationHandle handle, uint64_t bytes)
 {
         *ret = (struct import_growth){ .import = NULL };
@@ -254,7 +254,7 @@ CUresult hook_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
                        CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
         ACCESS;
-        struct node *mapping, *allocation;
+        struct table_node *mapping, *allocation;
         struct import_growth growth;
         CUresult rc;
 
@@ -274,10 +274,10 @@ CUresult hook_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
 }
 
 /* Takes the mappings out that fill the range, as a list. */
-static struct node *mappings_take(uint64_t address, uint64_t bytes)
+static struct table_node *mappings_take(uint64_t address, uint64_t bytes)
 {
-        struct node *list = NULL;
-        struct node *mapping;
+        struct table_node *list = NULL;
+        struct table_node *mapping;
 
         for (uint64_t at = address; at - address < bytes;) {
                 mapping = table_find(&state.vmm_mappings, at);
@@ -291,10 +291,10 @@ static struct node *mappings_take(uint64_t address, uint64_t bytes)
         return list;
 }
 
-static void mappings_settle(struct node *list, CUresult rc)
+static void mappings_settle(struct table_node *list, CUresult rc)
 {
-        for (struct node *next; list; list = next) {
-                struct node *allocation = allocation_of(list);
+        for (struct table_node *next; list; list = next) {
+                struct table_node *allocation = allocation_of(list);
 
                 next = list->next;
                 if (rc != CUDA_SUCCESS) {
@@ -311,7 +311,7 @@ static void mappings_settle(struct node *list, CUresult rc)
 CUresult hook_cuMemUnmap(CUdeviceptr address, size_t bytes)
 {
         ACCESS;
-        struct node *list;
+        struct table_node *list;
         CUresult rc;
 
         lock_take(&state.vmm_lock);
@@ -330,7 +330,7 @@ static void pin_tiles(const CUarrayMapInfo *maps, unsigned count)
 {
         for (unsigned i = 0; i < count; i++) {
                 const CUarrayMapInfo *map = &maps[i];
-                struct node *mapping;
+                struct table_node *mapping;
 
                 if (map->memOperationType != CU_MEM_OPERATION_TYPE_MAP)
                         continue;
@@ -366,7 +366,7 @@ CUresult hook_cuMemMapArrayAsync_ptsz(CUarrayMapInfo *maps, unsigned int count, 
 
 void vmm_array_gone(uint64_t array)
 {
-        struct node *mapping;
+        struct table_node *mapping;
 
         lock_take(&state.vmm_lock);
         while ((mapping = table_find(&state.vmm_mappings, array)) && !mapping->extent) {
@@ -390,7 +390,7 @@ static uint64_t share_name(const void *shareable, CUmemAllocationHandleType type
 CUresult hook_cuMemExportToShareableHandle(void *ret, CUmemGenericAllocationHandle handle,
                                            CUmemAllocationHandleType type, unsigned long long flags)
 {
-        struct node *allocation = front_is_on() ? hold(handle) : NULL;
+        struct table_node *allocation = front_is_on() ? hold(handle) : NULL;
         CUresult rc = real.cuMemExportToShareableHandle(ret, handle, type, flags);
 
         if (rc == CUDA_SUCCESS && allocation)
@@ -412,7 +412,7 @@ static uint64_t imported_name(void *shareable, CUmemAllocationHandleType type)
 /* A handle we know came again: nothing more is to be charged. */
 static bool is_again(CUmemGenericAllocationHandle handle)
 {
-        struct node *allocation;
+        struct table_node *allocation;
 
         lock_take(&state.vmm_lock);
         allocation = table_find(&state.vmm_handles, handle);
@@ -424,11 +424,11 @@ static bool is_again(CUmemGenericAllocationHandle handle)
 
 /* `import` stays with the allocation, or is ended. */
 static CUresult settle_import(CUmemGenericAllocationHandle handle, uint64_t name,
-                              struct node *import)
+                              struct table_node *import)
 {
         uint64_t bytes = import_bytes_known(name);
         struct import_growth growth;
-        struct node *allocation;
+        struct table_node *allocation;
         CUresult rc = CUDA_SUCCESS;
 
         if (is_again(handle)) {
@@ -458,7 +458,7 @@ CUresult hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, 
 {
         ACCESS;
         CUmemGenericAllocationHandle handle = 0;
-        struct node *announced;
+        struct table_node *announced;
         uint64_t name;
         CUresult rc;
 

@@ -25,14 +25,14 @@
 
 #define NO_INSTANCE 0xffffffffu
 
-struct member {
+struct session_process {
         uint32_t pid;
         uint64_t bytes; /* on the row asked for; 0 also when it has none there */
 };
 
 /* The session's processes, in scratch memory of their own: there may be thousands. */
-struct members {
-        struct member *member;
+struct session_processes {
+        struct session_process *member;
         unsigned count;
         size_t mapped_bytes;
 };
@@ -58,21 +58,21 @@ static int list_usage(struct usage_process *ret, size_t max)
         return count;
 }
 
-static void members_finish(struct members *members)
+static void members_finish(struct session_processes *members)
 {
         if (members->member)
                 munmap(members->member, members->mapped_bytes);
 }
 
 /* Processes may come between counting and listing: a few more are provided for. */
-static bool members_init(struct members *ret, int row)
+static bool members_init(struct session_processes *ret, int row)
 {
         int room = list_usage(NULL, 0) + 16;
         struct usage_process *used;
         size_t bytes;
         int count;
 
-        *ret = (struct members){ 0 };
+        *ret = (struct session_processes){ 0 };
         if (room < 16)
                 return false;
         bytes = (size_t)room * sizeof(*used);
@@ -85,8 +85,9 @@ static bool members_init(struct members *ret, int row)
                 usage_name(used, (size_t)count, USAGE_NO_BOUND);
         for (int i = 0; i < count; i++) {
                 if (used[i].local_pid)
-                        ret->member[ret->count++] = (struct member){ .pid = used[i].local_pid,
-                                                                     .bytes = used[i].bytes[row] };
+                        ret->member[ret->count++] =
+                                (struct session_process){ .pid = used[i].local_pid,
+                                                          .bytes = used[i].bytes[row] };
         }
         if (used)
                 munmap(used, bytes);
@@ -95,7 +96,8 @@ static bool members_init(struct members *ret, int row)
         return count >= 0;
 }
 
-static const struct member *find_member(const struct members *members, unsigned pid)
+static const struct session_process *find_member(const struct session_processes *members,
+                                                 unsigned pid)
 {
         for (unsigned i = 0; i < members->count; i++) {
                 if (members->member[i].pid == pid)
@@ -121,7 +123,8 @@ static struct shape shape_of(nvmlDevice_t device, bool has_instances)
         return shape;
 }
 
-static void put(void *infos, unsigned at, const struct member *member, const struct shape *shape)
+static void put(void *infos, unsigned at, const struct session_process *member,
+                const struct shape *shape)
 {
         nvmlProcessInfo_v1_t *old = infos;
         nvmlProcessInfo_v2_t *new = infos;
@@ -138,7 +141,7 @@ static void put(void *infos, unsigned at, const struct member *member, const str
 
 /* The vendor's protocol: room in, number out; too little room is INSUFFICIENT_SIZE, nothing written
  * but the number that would do. */
-static nvmlReturn_t list_charged(const struct members *members, const struct shape *shape,
+static nvmlReturn_t list_charged(const struct session_processes *members, const struct shape *shape,
                                  unsigned *count, void *infos)
 {
         unsigned room = *count;
@@ -168,7 +171,7 @@ static nvmlReturn_t compute_list(nvmlDevice_t device, nvmlReturn_t rc, unsigned 
 {
         struct shape shape = shape_of(device, has_instances);
         int row = nvml_row(device);
-        struct members members;
+        struct session_processes members;
 
         if (!is_answered(rc))
                 return rc;
@@ -234,7 +237,7 @@ static unsigned pid_at(const void *infos, unsigned at, bool is_wide)
 }
 
 /* The driver's entries of our members, moved together at the front of `infos`. */
-static unsigned keep_members(const struct members *members, void *infos, unsigned count,
+static unsigned keep_members(const struct session_processes *members, void *infos, unsigned count,
                              bool is_wide)
 {
         nvmlProcessInfo_v1_t *narrow = infos;
@@ -279,7 +282,7 @@ static nvmlReturn_t driver_list(list_reader *read, nvmlDevice_t device, unsigned
 {
         size_t entry = is_wide ? sizeof(nvmlProcessInfo_v2_t) : sizeof(nvmlProcessInfo_v1_t);
         unsigned room, found;
-        struct members members;
+        struct session_processes members;
         size_t bytes;
         nvmlReturn_t rc;
         void *all;
@@ -330,7 +333,7 @@ nvmlReturn_t hook_nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
                                                   unsigned int *count, unsigned long long since)
 {
         nvmlReturn_t rc = real.nvmlDeviceGetProcessUtilization(device, samples, count, since);
-        struct members members;
+        struct session_processes members;
         unsigned kept = 0;
 
         if (rc != NVML_SUCCESS || !samples || !is_ours() || !members_init(&members, 0))
@@ -348,7 +351,7 @@ nvmlReturn_t hook_nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
                                                         nvmlProcessesUtilizationInfo_t *info)
 {
         nvmlReturn_t rc = real.nvmlDeviceGetProcessesUtilizationInfo(device, info);
-        struct members members;
+        struct session_processes members;
         unsigned kept = 0;
 
         if (rc != NVML_SUCCESS || !info->procUtilArray || !is_ours() || !members_init(&members, 0))
@@ -367,13 +370,14 @@ nvmlReturn_t hook_nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 {
         nvmlReturn_t rc = real.nvmlDeviceGetRunningProcessDetailList(device, list);
         int row = rc == NVML_SUCCESS && is_ours() ? nvml_row(device) : CHARGE_NO_DEVICE;
-        struct members members;
+        struct session_processes members;
         unsigned kept = 0;
 
         if (row < 0 || !list->procArray || !members_init(&members, row))
                 return rc;
         for (unsigned i = 0; i < list->numProcArrayEntries; i++) {
-                const struct member *member = find_member(&members, list->procArray[i].pid);
+                const struct session_process *member =
+                        find_member(&members, list->procArray[i].pid);
 
                 if (!member)
                         continue;

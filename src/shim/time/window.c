@@ -144,13 +144,13 @@ uint32_t window_close(struct window *window)
 /* -- The end of rounds ------------------------------------------------------------------------ */
 
 /* So many units took so many in truth. */
-struct change {
+struct weight_change {
         uint64_t units;
         uint64_t took;
 };
 
 /* By what it weighed then: rounds that are in flight together tell the same change. */
-static void weigh(const struct window_sample *sample, const struct change *change)
+static void weigh(const struct window_sample *sample, const struct weight_change *change)
 {
         uint64_t weight = sample->weight * change->took / max_u64(change->units, 1);
 
@@ -185,7 +185,7 @@ static uint64_t ended_ns(const struct window *window, uint32_t passed,
 void window_pass(struct window *window, uint32_t passed, const struct window_looks *looks)
 {
         const struct window_round *oldest = &window->round[window->first];
-        struct change change = { 0 };
+        struct weight_change change = { 0 };
         uint64_t end_ns, took_ns, bound;
         bool is_own, is_told;
 

@@ -20,16 +20,16 @@
  * library, by `aliquot doctor` for one. */
 static char library_mark[] = "aliquot_is_us.";
 
-struct extent {
+struct mapped_extent {
         const void *within; /* an address in the object */
         uintptr_t start, end;
 };
 
-static struct extent library, driver = { .within = &driver };
+static struct mapped_extent library, driver = { .within = &driver };
 
 static int extent_find(struct dl_phdr_info *info, size_t size, void *argument)
 {
-        struct extent *extent = argument;
+        struct mapped_extent *extent = argument;
         uintptr_t within = (uintptr_t)extent->within, start = UINTPTR_MAX, end = 0;
 
         (void)size;
@@ -59,13 +59,13 @@ static void extents_find(void)
         dl_iterate_phdr(extent_find, &driver);
 }
 
-static bool contains(const struct extent *extent, const void *address)
+static bool contains(const struct mapped_extent *extent, const void *address)
 {
         return (uintptr_t)address >= extent->start && (uintptr_t)address < extent->end;
 }
 
 /* The number of a name; 0 where there are too many, or it is too long. */
-static uint32_t number_of(struct node *node, const char *function)
+static uint32_t number_of(struct sim_node *node, const char *function)
 {
         uint32_t number = 1;
 
@@ -86,7 +86,7 @@ static uint32_t number_of(struct node *node, const char *function)
 void calls_count(struct api_site *site, const void *caller)
 {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
-        struct node *node = node_get();
+        struct sim_node *node = node_get();
         const struct node_row *row = node_self();
         uint32_t number = load_relaxed(&site->call);
 

@@ -93,7 +93,7 @@ CUresult cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
 
 static void devices_leave(void)
 {
-        struct node *node = node_get();
+        struct sim_node *node = node_get();
         unsigned row = (unsigned)(node_self() - node->row);
 
         for (unsigned unit = 0; unit < node->device_count; unit++) {

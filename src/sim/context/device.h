@@ -57,7 +57,7 @@ struct device_list {
         unsigned count;
         unsigned unit[SIM_DEVICES];
 };
-void device_list_parse(const char *text, const struct node *node, struct device_list *ret);
+void device_list_parse(const char *text, const struct sim_node *node, struct device_list *ret);
 
 void device_init(void);
 

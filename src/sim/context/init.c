@@ -82,7 +82,7 @@ CUresult api_fault(const char *function)
 
 void loss_check(void)
 {
-        struct node *node = node_get();
+        struct sim_node *node = node_get();
 
         if (lost_at_ns == 0 || load_relaxed(&is_lost) || sim_now_ns() < lost_at_ns)
                 return;
@@ -187,7 +187,7 @@ static CUresult refuse(const struct sim_config *config, int error)
 static CUresult attach(void)
 {
         const struct sim_config *config = config_get();
-        struct node *node;
+        struct sim_node *node;
         int rc;
 
         if (!config)

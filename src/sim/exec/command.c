@@ -54,7 +54,7 @@ static void run_work(struct op_run *run, const struct command_work *work)
         run->mark->end_ns = end_ns;
 }
 
-void command_run(CUstream stream, struct op_run *run, struct command *command)
+void command_run(CUstream stream, struct op_run *run, struct stream_command *command)
 {
         void *payload = command + 1;
 
@@ -101,7 +101,7 @@ void command_run(CUstream stream, struct op_run *run, struct command *command)
         }
 }
 
-void command_drop(struct command *command)
+void command_drop(struct stream_command *command)
 {
         void *payload = command + 1;
 

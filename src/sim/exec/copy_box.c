@@ -206,14 +206,14 @@ static bool may_batch(bool is_per_thread, CUstream stream)
         return stream != CU_STREAM_LEGACY && (stream || is_per_thread);
 }
 
-struct batch {
+struct copy_batch {
         CUdeviceptr *to, *from;
         size_t *sizes, count;
         CUmemcpyAttributes *attributes;
         size_t *attribute_index, attribute_count;
 };
 
-static CUresult batch_check(const struct batch *batch)
+static CUresult batch_check(const struct copy_batch *batch)
 {
         if (!batch->count || !batch->to || !batch->from || !batch->sizes || !batch->attributes ||
             !batch->attribute_index || !batch->attribute_count ||
@@ -230,7 +230,7 @@ static CUresult batch_check(const struct batch *batch)
         return CUDA_SUCCESS;
 }
 
-static CUresult batch_issue(bool is_per_thread, CUstream stream, const struct batch *batch,
+static CUresult batch_issue(bool is_per_thread, CUstream stream, const struct copy_batch *batch,
                             size_t *ret_failed)
 {
         CUresult rc =
@@ -259,7 +259,7 @@ static CUresult batch_v1(bool is_per_thread, CUdeviceptr *to, CUdeviceptr *from,
                          size_t count, CUmemcpyAttributes *attributes, size_t *index,
                          size_t attribute_count, size_t *ret_failed, CUstream stream)
 {
-        struct batch batch = { to, from, sizes, count, attributes, index, attribute_count };
+        struct copy_batch batch = { to, from, sizes, count, attributes, index, attribute_count };
         size_t ignored;
 
         return batch_issue(is_per_thread, stream, &batch, ret_failed ? ret_failed : &ignored);

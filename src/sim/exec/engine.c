@@ -24,7 +24,7 @@
 #define STOPPED_NS 1000000ULL
 
 /* A change of the engine's record. */
-struct change {
+struct engine_change {
         struct exec_device *device;
         struct exec_state *state;
         struct cell_draft draft;
@@ -69,7 +69,7 @@ static void hold(struct exec_state *state, int seat, uint64_t at_ns)
 }
 
 /* Ends the hold at `end_ns` and gives the engine to the next seat that wants it. */
-static void hand_over(struct change *change, uint64_t end_ns)
+static void hand_over(struct engine_change *change, uint64_t end_ns)
 {
         struct exec_state *state = change->state;
         int old = state->holder;
@@ -94,13 +94,13 @@ static void hand_over(struct change *change, uint64_t end_ns)
         change->is_turned = true;
 }
 
-static void leave_turn(struct change *change, unsigned seat)
+static void leave_turn(struct engine_change *change, unsigned seat)
 {
         change->state->active[seat / 64] &= ~(1ULL << (seat % 64));
         change->is_changed = true;
 }
 
-static void take_turn(struct change *change, int seat, uint64_t ready_ns)
+static void take_turn(struct engine_change *change, int seat, uint64_t ready_ns)
 {
         struct exec_state *state = change->state;
 
@@ -113,10 +113,10 @@ static void take_turn(struct change *change, int seat, uint64_t ready_ns)
 }
 
 /* A seat whose process is gone must not be given slices. */
-static void drop_dead(struct change *change, int seat)
+static void drop_dead(struct engine_change *change, int seat)
 {
         struct exec_seat *at = &change->state->seat[seat];
-        struct node *node = node_get();
+        struct sim_node *node = node_get();
 
         /* A row serves one process after the other. */
         if (!node ||
@@ -152,7 +152,7 @@ static uint64_t clock_time(const struct exec_state *state, int seat, uint64_t cl
 
 /* A holder that has done all that was queued, and whose process is stopped, so that nobody says so,
  * is passed over from there on. */
-static bool pass_over(struct change *change, uint64_t now_ns)
+static bool pass_over(struct engine_change *change, uint64_t now_ns)
 {
         struct exec_state *state = change->state;
         int holder = state->holder;
@@ -169,7 +169,7 @@ static bool pass_over(struct change *change, uint64_t now_ns)
 }
 
 /* Turns every slice that is over by `now_ns`, one after the other, as if each had been watched. */
-static void turn_slices(struct change *change, uint64_t now_ns)
+static void turn_slices(struct engine_change *change, uint64_t now_ns)
 {
         struct exec_state *state = change->state;
 
@@ -193,14 +193,14 @@ static void turn_slices(struct change *change, uint64_t now_ns)
         }
 }
 
-static void change_begin(struct change *change, struct exec_device *device)
+static void change_begin(struct engine_change *change, struct exec_device *device)
 {
-        *change = (struct change){ .device = device };
+        *change = (struct engine_change){ .device = device };
         change->state = cell_begin(&device->cell, device->state, &change->draft);
 }
 
 /* False: somebody else was first, and nothing has happened. */
-static bool change_end(struct change *change)
+static bool change_end(struct engine_change *change)
 {
         struct exec_device *device = change->device;
 
@@ -233,7 +233,7 @@ static void engine_open(struct exec_device *device)
 }
 
 /* A free one, or EXEC_NO_SEAT. */
-static int find_seat(struct change *change)
+static int find_seat(struct engine_change *change)
 {
         struct exec_state *state = change->state;
 
@@ -251,10 +251,10 @@ static int find_seat(struct change *change)
 
 int exec_place_open(struct exec_place *place, unsigned unit)
 {
-        struct node *node = node_get();
+        struct sim_node *node = node_get();
         struct exec_device *device = (struct exec_device *)node->device[unit].exec;
         const struct node_row *self = node_self();
-        struct change change;
+        struct engine_change change;
         int seat;
 
         node_device_lock(node, unit);
@@ -286,7 +286,7 @@ int exec_place_open(struct exec_place *place, unsigned unit)
 
 void exec_place_close(struct exec_place *place)
 {
-        struct change change;
+        struct engine_change change;
 
         do {
                 change_begin(&change, place->device);
@@ -352,7 +352,7 @@ static void promise_ahead(struct exec_place *place, const struct exec_mark *mark
 
 void place_on(struct exec_place *place, struct exec_mark *mark, uint64_t ready_ns)
 {
-        struct change change;
+        struct engine_change change;
         uint64_t clock;
 
         do {
@@ -391,7 +391,7 @@ static uint64_t worked_clock(const struct exec_place *place, uint64_t clock, uin
 
 static void look(struct exec_place *place, uint64_t end_clock, struct standing *ret)
 {
-        struct change change;
+        struct engine_change change;
         const struct exec_state *state;
         uint64_t now_ns, clock;
 
@@ -446,7 +446,7 @@ void place_run(struct exec_place *place, struct exec_mark *mark, uint64_t ns)
 
 void place_off(struct exec_place *place, struct exec_mark *mark)
 {
-        struct change change;
+        struct engine_change change;
         uint64_t now_ns, clock;
         bool is_last;
 

@@ -205,14 +205,14 @@ bool event_is_complete(CUevent event, uint64_t version)
         return load_acquire(&event->state->completed) >= version && !is_late(event, version);
 }
 
-struct awaited {
+struct event_awaited {
         CUevent event;
         uint64_t version;
 };
 
 static bool is_complete(void *argument)
 {
-        const struct awaited *awaited = argument;
+        const struct event_awaited *awaited = argument;
 
         return event_is_complete(awaited->event, awaited->version) ||
                context_check_life(awaited->event->context, awaited->event->life) != CUDA_SUCCESS;
@@ -220,7 +220,7 @@ static bool is_complete(void *argument)
 
 void event_await(CUevent event, uint64_t version)
 {
-        struct awaited awaited = { event, version };
+        struct event_awaited awaited = { event, version };
 
         if (event->state == &event->own) {
                 progress_wait(is_complete, &awaited);

@@ -68,7 +68,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *ret_blocks, C
         return active_blocks(ret_blocks, function, threads, shared_bytes, flags);
 }
 
-struct question {
+struct block_question {
         CUoccupancyB2DSize shared_of;
         size_t shared_bytes;
         int limit;
@@ -76,7 +76,7 @@ struct question {
 
 /* The block that keeps the most threads resident; among equals the largest. */
 static CUresult best_block(int *ret_grid, int *ret_block, CUfunction handle,
-                           const struct question *question)
+                           const struct block_question *question)
 {
         int limit = question->limit > 0 && question->limit < BLOCK_THREADS_MAX ? question->limit
                                                                                : BLOCK_THREADS_MAX;
@@ -110,7 +110,7 @@ CUresult cuOccupancyMaxPotentialBlockSize(int *ret_grid, int *ret_block, CUfunct
 {
         API_ENTER(cuOccupancyMaxPotentialBlockSize);
         return best_block(ret_grid, ret_block, function,
-                          &(struct question){ shared_of, shared_bytes, limit });
+                          &(struct block_question){ shared_of, shared_bytes, limit });
 }
 
 CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *ret_grid, int *ret_block,
@@ -123,7 +123,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *ret_grid, int *ret_block
         if (flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
                 return CUDA_ERROR_INVALID_VALUE;
         return best_block(ret_grid, ret_block, function,
-                          &(struct question){ shared_of, shared_bytes, limit });
+                          &(struct block_question){ shared_of, shared_bytes, limit });
 }
 
 CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *ret_bytes, CUfunction handle, int blocks,

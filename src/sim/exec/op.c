@@ -75,22 +75,22 @@ bool op_copy_is_within(const struct op_copy *copy)
         return from != CU_DEVICE_CPU && from == home(&copy->to);
 }
 
-struct route {
+struct copy_route {
         enum exec_link link;
         uint64_t rate;
 };
 
-static struct route route_of(const struct op_copy *copy)
+static struct copy_route route_of(const struct op_copy *copy)
 {
         const struct sim_config *config = config_get();
         CUdevice from = home(&copy->from), to = home(&copy->to);
         const struct op_side *host = from == CU_DEVICE_CPU ? &copy->from : &copy->to;
-        struct route route = { LINK_PEER, config->peer_rate };
+        struct copy_route route = { LINK_PEER, config->peer_rate };
 
         if (from != CU_DEVICE_CPU && to != CU_DEVICE_CPU)
                 return route;
         if (from == CU_DEVICE_CPU && to == CU_DEVICE_CPU)
-                return (struct route){ LINK_PEER, 0 };
+                return (struct copy_route){ LINK_PEER, 0 };
         route.link = from == CU_DEVICE_CPU ? LINK_TO_DEVICE : LINK_TO_HOST;
         route.rate = memory_is_pinned((const void *)host->address, extent(host, copy))
                              ? config->host_rate
@@ -142,7 +142,7 @@ static void engine_end(struct op_run *run, uint64_t began_ns, uint64_t bytes)
 static void copy_over_link(struct op_run *run, const struct op_copy *copy, uint64_t bytes)
 {
         struct exec_place *place = exec_place_of(run->exec);
-        struct route route = route_of(copy);
+        struct copy_route route = route_of(copy);
         uint64_t end_ns = run->ready_ns, began_ns = sim_now_ns(), moved_ns;
 
         move_bytes(copy);

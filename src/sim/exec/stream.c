@@ -146,7 +146,7 @@ static bool start_worker(CUstream stream)
         return false;
 }
 
-struct room {
+struct ring_room {
         CUstream stream;
         size_t bytes;
         uint64_t pending_max;
@@ -154,7 +154,7 @@ struct room {
 
 static bool has_room(void *argument)
 {
-        const struct room *room = argument;
+        const struct ring_room *room = argument;
         CUstream stream = room->stream;
         size_t offset = stream->tail % STREAM_RING_BYTES;
         size_t bytes = room->bytes;
@@ -167,7 +167,7 @@ static bool has_room(void *argument)
 }
 
 /* Its places in the order of the context's streams, and in its channel: the two must not differ. */
-static void number(CUstream stream, struct command *command)
+static void number(CUstream stream, struct stream_command *command)
 {
         struct exec_context *exec = stream->exec;
 
@@ -198,10 +198,11 @@ static void lock_stream(CUstream stream)
 
 void *stream_begin(CUstream stream, enum command_kind kind, size_t bytes)
 {
-        struct room room = { .stream = stream,
-                             .bytes = (sizeof(struct command) + bytes + 63) & ~(size_t)63,
-                             .pending_max = STREAM_PENDING_MAX };
-        struct command *command;
+        struct ring_room room = { .stream = stream,
+                                  .bytes = (sizeof(struct stream_command) + bytes + 63) &
+                                           ~(size_t)63,
+                                  .pending_max = STREAM_PENDING_MAX };
+        struct stream_command *command;
         size_t offset;
 
         lock_stream(stream);
@@ -216,13 +217,13 @@ void *stream_begin(CUstream stream, enum command_kind kind, size_t bytes)
         }
         offset = stream->tail % STREAM_RING_BYTES;
         if (offset + room.bytes > STREAM_RING_BYTES) {
-                command = (struct command *)(stream->ring + offset);
+                command = (struct stream_command *)(stream->ring + offset);
                 command->kind = COMMAND_PAD;
                 command->bytes = (uint32_t)(STREAM_RING_BYTES - offset);
                 stream->tail += command->bytes;
                 offset = 0;
         }
-        command = (struct command *)(stream->ring + offset);
+        command = (struct stream_command *)(stream->ring + offset);
         command->bytes = (uint32_t)room.bytes;
         command->kind = (uint16_t)kind;
         number(stream, command);
@@ -238,7 +239,7 @@ void stream_estimate(CUstream stream, void *payload, uint64_t ns)
 {
         struct exec_context *exec = stream->exec;
 
-        ((struct command *)payload)[-1].estimate_ns = ns;
+        ((struct stream_command *)payload)[-1].estimate_ns = ns;
         if (load_acquire(&exec->has_place))
                 place_promise(&exec->place, &stream->queue, ns);
         else
@@ -316,14 +317,14 @@ bool stream_is_idle(CUstream stream)
                stream_is_clear(stream, UINT64_MAX - 1, &ready_ns);
 }
 
-struct target {
+struct wait_target {
         CUstream stream;
         uint64_t commands;
 };
 
 static bool is_reached(void *argument)
 {
-        const struct target *target = argument;
+        const struct wait_target *target = argument;
 
         return load_acquire(&target->stream->completed) >= target->commands ||
                load_acquire(&target->stream->context->error);
@@ -344,7 +345,7 @@ CUresult stream_drain(CUstream stream)
 
 CUresult stream_wait(CUstream stream)
 {
-        struct target target = { stream, load_acquire(&stream->enqueued) };
+        struct wait_target target = { stream, load_acquire(&stream->enqueued) };
 
         progress_wait(is_reached, &target);
         return (CUresult)load_acquire(&stream->context->error);

@@ -47,7 +47,7 @@ enum command_kind {
 };
 
 /* Payload follows, 16-aligned. */
-struct command {
+struct stream_command {
         uint32_t bytes; /* in the ring, this header included */
         uint16_t kind;
         bool is_in_flight; /* flights_submit() was told of it */
@@ -58,7 +58,7 @@ struct command {
         uint64_t reserved;
 };
 
-_Static_assert(sizeof(struct command) % 16 == 0, "payloads are aligned");
+_Static_assert(sizeof(struct stream_command) % 16 == 0, "payloads are aligned");
 
 struct command_callback {
         CUstreamCallback function;
@@ -101,14 +101,14 @@ struct CUstream_st {
         struct exec_context *exec;
         struct CUstream_st *next; /* of the context's streams; guarded by exec->lock */
 
-        pthread_mutex_t lock;       /* producers: tail */
-        unsigned char *ring;        /* NULL until the first command */
-        uint64_t tail;              /* guarded by lock */
-        struct command *begun;      /* by stream_begin(); likewise */
-        _Atomic uint64_t published; /* producer, release: bytes before it are commands */
-        _Atomic uint64_t head;      /* worker, release: bytes before it are free */
-        _Atomic uint64_t enqueued;  /* commands; producer */
-        _Atomic uint64_t completed; /* commands; worker, release */
+        pthread_mutex_t lock;         /* producers: tail */
+        unsigned char *ring;          /* NULL until the first command */
+        uint64_t tail;                /* guarded by lock */
+        struct stream_command *begun; /* by stream_begin(); likewise */
+        _Atomic uint64_t published;   /* producer, release: bytes before it are commands */
+        _Atomic uint64_t head;        /* worker, release: bytes before it are free */
+        _Atomic uint64_t enqueued;    /* commands; producer */
+        _Atomic uint64_t completed;   /* commands; worker, release */
         _Atomic uint64_t oldest; /* ticket of the command being run, or last run; worker, release */
         _Atomic uint64_t end_ns; /* when the latest complete command ended */
         struct exec_queue queue;
@@ -213,13 +213,13 @@ struct exec_place *exec_place_of(struct exec_context *exec);
 void *stream_worker(void *stream);
 
 /* Carries the command out (command.c); `mark` and ready_ns as for ops. */
-void command_run(CUstream stream, struct op_run *run, struct command *command);
+void command_run(CUstream stream, struct op_run *run, struct stream_command *command);
 
 /* It gives the compute engine work: a kernel, a graph, a fill, a copy within the device. */
-bool command_is_work(const struct command *command);
+bool command_is_work(const struct stream_command *command);
 
 /* What a command that is dropped must still give back. */
-void command_drop(struct command *command);
+void command_drop(struct stream_command *command);
 
 /* Work anywhere in the process went on: wakes those in progress_wait(). */
 void progress_announce(void);

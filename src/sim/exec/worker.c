@@ -120,7 +120,7 @@ static void retire(CUstream stream, uint64_t head)
         progress_announce();
 }
 
-bool command_is_work(const struct command *command)
+bool command_is_work(const struct stream_command *command)
 {
         const struct op_copy *copy = (const void *)(command + 1);
 
@@ -129,27 +129,27 @@ bool command_is_work(const struct command *command)
                (command->kind == COMMAND_COPY && op_copy_is_within(copy));
 }
 
-static bool uses_engine(const struct command *command)
+static bool uses_engine(const struct stream_command *command)
 {
         const struct command_event *record = (const void *)(command + 1);
 
         return command_is_work(command) || (command->kind == COMMAND_RECORD && !record->cost_ns);
 }
 
-struct turn {
+struct channel_turn {
         const struct exec_channel *channel;
         uint64_t number;
 };
 
 static bool is_turn(void *argument)
 {
-        const struct turn *turn = argument;
+        const struct channel_turn *turn = argument;
 
         return channel_is_turn(turn->channel, turn->number);
 }
 
 /* It stands in the channel until it is over. */
-static bool holds_channel(const struct command *command)
+static bool holds_channel(const struct stream_command *command)
 {
         return command->kind == COMMAND_WAIT || command->kind == COMMAND_MEMORY ||
                command->kind == COMMAND_HOST || command->kind == COMMAND_CALLBACK;
@@ -162,9 +162,9 @@ static void leave_engine(CUstream stream, struct exec_mark *mark)
 }
 
 /* What is before it in the channel has begun. */
-static void await_channel(CUstream stream, const struct command *command, struct op_run *run)
+static void await_channel(CUstream stream, const struct stream_command *command, struct op_run *run)
 {
-        struct turn turn = { stream->channel, command->number };
+        struct channel_turn turn = { stream->channel, command->number };
 
         if (!stream->channel)
                 return;
@@ -184,7 +184,7 @@ static void pass_channel(CUstream stream, uint64_t begun_ns)
         progress_announce();
 }
 
-static void serve(CUstream stream, struct command *command, struct exec_mark *mark)
+static void serve(CUstream stream, struct stream_command *command, struct exec_mark *mark)
 {
         struct op_run run = { stream->exec, mark, command->enqueued_ns };
         struct barrier barrier = { stream, command->ticket, &run.ready_ns };
@@ -256,14 +256,14 @@ void *stream_worker(void *argument)
         prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
         sim_thread_begin(stream->party);
         for (;;) {
-                struct command *command;
+                struct stream_command *command;
 
                 if (load_acquire(&stream->published) == head) {
                         leave_engine(stream, &mark);
                         if (!await_command(stream, head))
                                 break;
                 }
-                command = (struct command *)(stream->ring + head % STREAM_RING_BYTES);
+                command = (struct stream_command *)(stream->ring + head % STREAM_RING_BYTES);
                 head += command->bytes;
                 if (command->kind == COMMAND_PAD)
                         continue;

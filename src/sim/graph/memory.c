@@ -28,7 +28,7 @@ static struct reserve *reserve_of(unsigned unit)
 
 static unsigned unit_of(CUdeviceptr address)
 {
-        struct block block;
+        struct arena_block block;
         CUdeviceptr base;
         unsigned unit = 0;
 
@@ -38,7 +38,7 @@ static unsigned unit_of(CUdeviceptr address)
 
 CUresult memory_graph_reserve(CUdevice device, uint64_t bytes, CUdeviceptr *ret_address)
 {
-        struct block about = { .bytes = bytes, .id = block_next_id(), .kind = MEMORY_GRAPH };
+        struct arena_block about = { .bytes = bytes, .id = block_next_id(), .kind = MEMORY_GRAPH };
 
         if (bytes == 0)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -51,7 +51,7 @@ CUresult memory_graph_reserve(CUdevice device, uint64_t bytes, CUdeviceptr *ret_
 
 CUresult memory_graph_commit(CUdeviceptr address)
 {
-        struct block before;
+        struct arena_block before;
         CUresult result = CUDA_SUCCESS;
 
         pthread_mutex_lock(&graph_lock);
@@ -73,7 +73,7 @@ CUresult memory_graph_commit(CUdeviceptr address)
 
 CUresult memory_graph_decommit(CUdeviceptr address)
 {
-        struct block before;
+        struct arena_block before;
         CUresult result = CUDA_ERROR_INVALID_VALUE;
 
         pthread_mutex_lock(&graph_lock);
@@ -88,7 +88,7 @@ CUresult memory_graph_decommit(CUdeviceptr address)
 
 bool memory_graph_is_committed(CUdeviceptr address)
 {
-        struct block block;
+        struct arena_block block;
         CUdeviceptr base;
         unsigned unit;
 
@@ -98,7 +98,7 @@ bool memory_graph_is_committed(CUdeviceptr address)
 
 void memory_graph_unreserve(CUdeviceptr address)
 {
-        struct block block;
+        struct arena_block block;
 
         memory_graph_decommit(address);
         if (arena_take(address, MEMORY_GRAPH, &block))

@@ -110,14 +110,14 @@ CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *ret_type)
 }
 
 /* Collects edges (or nodes, as edges without a far end) into the program's arrays. */
-struct list {
+struct edge_list {
         CUgraphNode *from, *to;
         CUgraphEdgeData *data;
         size_t room, count;
         bool is_lossy;
 };
 
-static void list_put(struct list *list, CUgraphNode from, CUgraphNode to,
+static void list_put(struct edge_list *list, CUgraphNode from, CUgraphNode to,
                      const CUgraphEdgeData *data)
 {
         if (list->count < list->room) {
@@ -133,7 +133,7 @@ static void list_put(struct list *list, CUgraphNode from, CUgraphNode to,
         list->count++;
 }
 
-static CUresult list_end(struct list *list, size_t *count)
+static CUresult list_end(struct edge_list *list, size_t *count)
 {
         for (size_t i = list->count; i < list->room; i++) {
                 if (list->from)
@@ -147,7 +147,7 @@ static CUresult list_end(struct list *list, size_t *count)
 
 static CUresult list_nodes(CUgraph graph, bool is_roots_only, CUgraphNode *nodes, size_t *count)
 {
-        struct list list = { .from = nodes };
+        struct edge_list list = { .from = nodes };
         CUresult rc;
 
         if (!count)
@@ -180,7 +180,7 @@ CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
 static CUresult list_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data,
                            size_t *count)
 {
-        struct list list = { .from = from, .to = to, .data = data };
+        struct edge_list list = { .from = from, .to = to, .data = data };
         CUresult rc;
 
         if (!count || !from != !to || (data && !from))
@@ -214,7 +214,7 @@ CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
 static CUresult list_before(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data,
                             size_t *count)
 {
-        struct list list = { .from = nodes, .data = data };
+        struct edge_list list = { .from = nodes, .data = data };
         CUresult rc;
 
         if (!count || (data && !nodes))
@@ -247,7 +247,7 @@ CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes, CUg
 static CUresult list_after(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data,
                            size_t *count)
 {
-        struct list list = { .from = nodes, .data = data };
+        struct edge_list list = { .from = nodes, .data = data };
         CUresult rc;
 
         if (!count || (data && !nodes))

@@ -64,7 +64,7 @@ static CUdeviceptr address_of(const struct arena *arena, uint32_t index, uint64_
         return (CUdeviceptr)(uintptr_t)arena_base(arena) + index * CHUNK_BYTES + offset;
 }
 
-static CUdeviceptr large_alloc(struct arena *arena, const struct block *about)
+static CUdeviceptr large_alloc(struct arena *arena, const struct arena_block *about)
 {
         uint64_t run = (about->bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;
         uint32_t first = run_alloc(arena, run);
@@ -83,14 +83,14 @@ static CUdeviceptr large_alloc(struct arena *arena, const struct block *about)
 
 static size_t table_bytes(unsigned class)
 {
-        return CHUNK_BYTES / class_bytes(class) * sizeof(struct block);
+        return CHUNK_BYTES / class_bytes(class) * sizeof(struct arena_block);
 }
 
 static uint32_t small_chunk(struct arena *arena, unsigned class)
 {
         uint32_t places = (uint32_t)(CHUNK_BYTES / class_bytes(class));
-        struct block *blocks = mmap(NULL, table_bytes(class), PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        struct arena_block *blocks = mmap(NULL, table_bytes(class), PROT_READ | PROT_WRITE,
+                                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
         if (blocks == MAP_FAILED)
                 return NO_CHUNK;
@@ -110,7 +110,7 @@ static uint32_t small_chunk(struct arena *arena, unsigned class)
         return index;
 }
 
-static CUdeviceptr small_alloc(struct arena *arena, const struct block *about)
+static CUdeviceptr small_alloc(struct arena *arena, const struct arena_block *about)
 {
         unsigned class = class_of(about->bytes);
         uint32_t index = arena->partial[class];
@@ -129,7 +129,7 @@ static CUdeviceptr small_alloc(struct arena *arena, const struct block *about)
         return address_of(arena, index, place * class_bytes(class));
 }
 
-CUdeviceptr arena_alloc(unsigned unit, const struct block *about)
+CUdeviceptr arena_alloc(unsigned unit, const struct arena_block *about)
 {
         struct arena *arena = &arenas[unit];
         CUdeviceptr address = 0;
@@ -163,7 +163,7 @@ bool arena_covers(CUdeviceptr address)
 }
 
 /* The lock is held. The block around an address, live or not; NULL when there is none. */
-static struct block *block_at(struct arena *arena, CUdeviceptr address, CUdeviceptr *ret_base)
+static struct arena_block *block_at(struct arena *arena, CUdeviceptr address, CUdeviceptr *ret_base)
 {
         uint64_t offset = address - (uintptr_t)arena_base(arena);
         uint32_t index = (uint32_t)(offset / CHUNK_BYTES);
@@ -189,7 +189,7 @@ static struct block *block_at(struct arena *arena, CUdeviceptr address, CUdevice
         return &chunk->blocks[place];
 }
 
-bool arena_take(CUdeviceptr address, enum memory_kind kind, struct block *ret)
+bool arena_take(CUdeviceptr address, enum memory_kind kind, struct arena_block *ret)
 {
         struct arena *arena = arena_of(address);
         CUdeviceptr base = 0;
@@ -198,7 +198,7 @@ bool arena_take(CUdeviceptr address, enum memory_kind kind, struct block *ret)
         if (!arena)
                 return false;
         pthread_mutex_lock(&arena->lock);
-        struct block *block = block_at(arena, address, &base);
+        struct arena_block *block = block_at(arena, address, &base);
         if (block && base == address && block->bytes > 0 && block->kind == kind) {
                 *ret = *block;
                 block->bytes = 0;
@@ -209,7 +209,7 @@ bool arena_take(CUdeviceptr address, enum memory_kind kind, struct block *ret)
 }
 
 bool arena_set_flags(CUdeviceptr address, enum memory_kind kind, uint32_t set, uint32_t clear,
-                     struct block *ret_before)
+                     struct arena_block *ret_before)
 {
         struct arena *arena = arena_of(address);
         CUdeviceptr base = 0;
@@ -218,7 +218,7 @@ bool arena_set_flags(CUdeviceptr address, enum memory_kind kind, uint32_t set, u
         if (!arena)
                 return false;
         pthread_mutex_lock(&arena->lock);
-        struct block *block = block_at(arena, address, &base);
+        struct arena_block *block = block_at(arena, address, &base);
         if (block && base == address && block->bytes > 0 && block->kind == kind) {
                 *ret_before = *block;
                 block->flags = (block->flags & ~clear) | set;
@@ -262,7 +262,8 @@ void arena_free(CUdeviceptr address)
         pthread_mutex_unlock(&arena->lock);
 }
 
-bool arena_find(CUdeviceptr address, struct block *ret, CUdeviceptr *ret_base, unsigned *ret_unit)
+bool arena_find(CUdeviceptr address, struct arena_block *ret, CUdeviceptr *ret_base,
+                unsigned *ret_unit)
 {
         struct arena *arena = arena_of(address);
         bool is_found = false;
@@ -270,7 +271,7 @@ bool arena_find(CUdeviceptr address, struct block *ret, CUdeviceptr *ret_base, u
         if (!arena)
                 return false;
         pthread_mutex_lock(&arena->lock);
-        struct block *block = block_at(arena, address, ret_base);
+        struct arena_block *block = block_at(arena, address, ret_base);
         if (block && block->bytes > 0 && address - *ret_base < block->bytes) {
                 *ret = *block;
                 *ret_unit = (unsigned)(arena - arenas);
@@ -281,8 +282,8 @@ bool arena_find(CUdeviceptr address, struct block *ret, CUdeviceptr *ret_base, u
 }
 
 CUdeviceptr arena_take_next(unsigned unit, uint64_t *cursor,
-                            bool (*test)(const struct block *block, void *argument), void *argument,
-                            struct block *ret)
+                            bool (*test)(const struct arena_block *block, void *argument),
+                            void *argument, struct arena_block *ret)
 {
         struct arena *arena = &arenas[unit];
         CUdeviceptr found = 0;
@@ -293,7 +294,7 @@ CUdeviceptr arena_take_next(unsigned unit, uint64_t *cursor,
                 uint32_t index = (uint32_t)(*cursor / CHUNK_BYTES);
                 const struct chunk *chunk = &arena->chunk[index];
                 CUdeviceptr base = 0, at = (uintptr_t)arena_base(arena) + *cursor;
-                struct block *block = block_at(arena, at, &base);
+                struct arena_block *block = block_at(arena, at, &base);
 
                 if (block && base == at && block->bytes > 0 && test(block, argument)) {
                         *ret = *block;

@@ -24,7 +24,7 @@
 /* Backing that is mapped elsewhere: its home address is not a device pointer. */
 #define BLOCK_HOME ((enum memory_kind)64)
 
-struct block {
+struct arena_block {
         uint64_t bytes; /* as asked for; 0 = not in use */
         CUcontext context;
         CUmemoryPool pool;
@@ -35,28 +35,29 @@ struct block {
 };
 
 /* 0 when there is no address space or host memory. `about` is copied. */
-CUdeviceptr arena_alloc(unsigned unit, const struct block *about);
+CUdeviceptr arena_alloc(unsigned unit, const struct arena_block *about);
 
 /* Takes a block out of the table if `address` is its start and it is of that kind; then it is
  * still backed, and only the taker can give it back with arena_free(). */
-bool arena_take(CUdeviceptr address, enum memory_kind kind, struct block *ret);
+bool arena_take(CUdeviceptr address, enum memory_kind kind, struct arena_block *ret);
 void arena_free(CUdeviceptr address);
 
 /* Sets and clears flags of the live block of that kind that begins there; its flags before. False
  * when there is none. */
 bool arena_set_flags(CUdeviceptr address, enum memory_kind kind, uint32_t set, uint32_t clear,
-                     struct block *ret_before);
+                     struct arena_block *ret_before);
 
 /* The live block around an address. */
-bool arena_find(CUdeviceptr address, struct block *ret, CUdeviceptr *ret_base, unsigned *ret_unit);
+bool arena_find(CUdeviceptr address, struct arena_block *ret, CUdeviceptr *ret_base,
+                unsigned *ret_unit);
 
 /* Is it an address of device memory, whether anything lives there or not? */
 bool arena_covers(CUdeviceptr address);
 
 /* Takes any block that satisfies the test, from `*cursor` (0 to begin) on; 0 at the end. */
 CUdeviceptr arena_take_next(unsigned unit, uint64_t *cursor,
-                            bool (*test)(const struct block *block, void *argument), void *argument,
-                            struct block *ret);
+                            bool (*test)(const struct arena_block *block, void *argument),
+                            void *argument, struct arena_block *ret);
 
 /* The file behind a device's arena and an address's place in it; -1 when there is no file. The
  * descriptor stays the arena's. */

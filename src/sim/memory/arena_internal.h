@@ -27,8 +27,8 @@ struct chunk {
         uint32_t prev, next; /* bin or class list */
         uint32_t free_place; /* small: first free place, or NO_CHUNK */
         uint32_t live;       /* small: blocks in use or taken */
-        struct block *blocks;
-        struct block large;
+        struct arena_block *blocks;
+        struct arena_block large;
 };
 
 struct arena {

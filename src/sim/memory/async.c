@@ -80,7 +80,7 @@ static void pending_end(CUmemoryPool pool, struct pool_pending *pending)
 static CUresult pool_try(CUmemoryPool pool, uint64_t bytes, uintptr_t stream, CUdeviceptr *ret,
                          bool *ret_is_crowded)
 {
-        struct block about = {
+        struct arena_block about = {
                 .bytes = bytes, .pool = pool, .id = block_next_id(), .kind = MEMORY_POOL
         };
         uint64_t taken = taken_bytes(bytes);
@@ -132,7 +132,7 @@ static void pool_settle(CUmemoryPool pool)
 /* The end of a block that was given up. A pointer that was exported waits for its importers. */
 static void memory_give_back(CUdeviceptr address)
 {
-        struct block block;
+        struct arena_block block;
 
         if (!arena_take(address, MEMORY_POOL, &block))
                 return;
@@ -240,7 +240,7 @@ static CUresult plain_free_async(CUdeviceptr address, CUstream stream, bool is_p
 {
         CUdeviceptr *argument = malloc(sizeof(*argument));
         CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-        struct block block;
+        struct arena_block block;
 
         *ret_is_plain = argument && block_give_up(address, MEMORY_DEVICE, &block);
         if (!*ret_is_plain) {
@@ -255,7 +255,7 @@ static CUresult plain_free_async(CUdeviceptr address, CUstream stream, bool is_p
 }
 
 /* The block is given up; its bytes wait for the stream. */
-static CUresult free_submit(CUdeviceptr address, const struct block *block, CUstream stream,
+static CUresult free_submit(CUdeviceptr address, const struct arena_block *block, CUstream stream,
                             bool is_per_thread)
 {
         CUmemoryPool pool = block->pool;
@@ -281,7 +281,7 @@ static CUresult free_submit(CUdeviceptr address, const struct block *block, CUst
 
 static CUresult free_async(CUdeviceptr address, CUstream stream, bool is_per_thread)
 {
-        struct block block;
+        struct arena_block block;
         CUcontext context;
         bool is_plain;
         CUresult result = exec_stream_context(stream, is_per_thread, &context);
@@ -305,7 +305,7 @@ static CUresult free_async(CUdeviceptr address, CUstream stream, bool is_per_thr
 
 CUresult pool_free(CUdeviceptr address)
 {
-        struct block block;
+        struct arena_block block;
 
         if (memory_graph_is_committed(address))
                 return memory_graph_decommit(address);

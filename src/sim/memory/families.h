@@ -28,7 +28,7 @@ bool memory_end(CUdeviceptr address, enum memory_kind kind);
 void memory_end_given_up(CUdeviceptr address, enum memory_kind kind);
 
 /* The program gives a block up, once; it stays known until the taker ends it. */
-bool block_give_up(CUdeviceptr address, enum memory_kind kind, struct block *ret);
+bool block_give_up(CUdeviceptr address, enum memory_kind kind, struct arena_block *ret);
 
 /* array.c, host.c, ipc.c: what belongs to a context goes with it. */
 void arrays_context_close(CUcontext context);

@@ -21,7 +21,7 @@ static struct lingerer {
 
 CUresult home_make(unsigned unit, enum family family, uint64_t bytes, CUdeviceptr *ret)
 {
-        struct block about = { .bytes = bytes, .id = block_next_id(), .kind = BLOCK_HOME };
+        struct arena_block about = { .bytes = bytes, .id = block_next_id(), .kind = BLOCK_HOME };
 
         if (node_grant(unit, family, bytes) != GRANT_OK)
                 return CUDA_ERROR_OUT_OF_MEMORY;
@@ -59,7 +59,7 @@ void home_linger(CUdeviceptr address, uint64_t share)
 
 void home_end(unsigned unit, CUdeviceptr home, enum family family, uint64_t bytes, uint64_t share)
 {
-        struct block block;
+        struct arena_block block;
 
         if (!arena_take(home, BLOCK_HOME, &block))
                 return;

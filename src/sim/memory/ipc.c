@@ -71,7 +71,7 @@ uint64_t ipc_export_take(CUdeviceptr address)
 /* The object of a block, made if it has none. 0 when that fails. */
 static uint64_t export_make(CUdeviceptr base, enum memory_kind kind, const struct share_plan *plan)
 {
-        struct block before;
+        struct arena_block before;
         uint64_t share = 0;
 
         pthread_mutex_lock(&export_lock);

@@ -22,7 +22,7 @@
 #include "sim/node/node.h"
 #include "sim/node/share.h"
 
-static void block_describe(const struct block *block, CUdeviceptr base, unsigned unit,
+static void block_describe(const struct arena_block *block, CUdeviceptr base, unsigned unit,
                            struct memory_block *ret)
 {
         *ret = (struct memory_block){
@@ -63,7 +63,7 @@ static void range_describe(const struct range *range, struct memory_block *ret)
 
 bool memory_find(CUdeviceptr address, struct memory_block *ret)
 {
-        struct block block;
+        struct arena_block block;
         CUdeviceptr base;
         unsigned unit;
 
@@ -180,7 +180,7 @@ static enum family family_of(enum memory_kind kind)
 }
 
 /* Managed memory has no slabs: it is counted as it is asked for, now or once the device has it. */
-static bool block_grant(struct block *block)
+static bool block_grant(struct arena_block *block)
 {
         if (block->kind != MEMORY_MANAGED)
                 return slab_grant(block->context, family_of(block->kind), block->bytes,
@@ -191,7 +191,7 @@ static bool block_grant(struct block *block)
         return node_grant(block->context->unit, FAMILY_MANAGED, block->bytes) == GRANT_OK;
 }
 
-static void block_release(const struct block *block)
+static void block_release(const struct arena_block *block)
 {
         if (block->kind != MEMORY_MANAGED)
                 slab_release(block->context, family_of(block->kind), block->bytes, &block->place);
@@ -202,11 +202,11 @@ static void block_release(const struct block *block)
 CUresult memory_make(CUcontext context, enum memory_kind kind, uint64_t bytes, unsigned flags,
                      CUdeviceptr *ret)
 {
-        struct block about = { .bytes = bytes,
-                               .context = context,
-                               .id = block_next_id(),
-                               .flags = flags,
-                               .kind = kind };
+        struct arena_block about = { .bytes = bytes,
+                                     .context = context,
+                                     .id = block_next_id(),
+                                     .flags = flags,
+                                     .kind = kind };
 
         if (!block_grant(&about))
                 return CUDA_ERROR_OUT_OF_MEMORY;
@@ -220,7 +220,7 @@ CUresult memory_make(CUcontext context, enum memory_kind kind, uint64_t bytes, u
 void memory_managed_move(CUdeviceptr base, bool is_to_device)
 {
         uint32_t set = is_to_device ? BLOCK_RESIDENT : 0, clear = is_to_device ? 0 : BLOCK_RESIDENT;
-        struct block before;
+        struct arena_block before;
 
         if (!config_get()->grants.is_managed_lazy ||
             !arena_set_flags(base, MEMORY_MANAGED, set, clear, &before))
@@ -233,7 +233,7 @@ void memory_managed_move(CUdeviceptr base, bool is_to_device)
 }
 
 /* A taken block goes; one that other processes may hold, when they let go. */
-static void block_end(CUdeviceptr address, const struct block *block)
+static void block_end(CUdeviceptr address, const struct arena_block *block)
 {
         uint64_t share = block->flags & BLOCK_EXPORTED ? ipc_export_take(address) : 0;
 
@@ -249,7 +249,7 @@ static void block_end(CUdeviceptr address, const struct block *block)
         arena_free(address);
 }
 
-bool block_give_up(CUdeviceptr address, enum memory_kind kind, struct block *ret)
+bool block_give_up(CUdeviceptr address, enum memory_kind kind, struct arena_block *ret)
 {
         return arena_set_flags(address, kind, BLOCK_FREEING, 0, ret) &&
                !(ret->flags & BLOCK_FREEING);
@@ -257,7 +257,7 @@ bool block_give_up(CUdeviceptr address, enum memory_kind kind, struct block *ret
 
 void memory_end_given_up(CUdeviceptr address, enum memory_kind kind)
 {
-        struct block block;
+        struct arena_block block;
 
         if (arena_take(address, kind, &block))
                 block_end(address, &block);
@@ -265,7 +265,7 @@ void memory_end_given_up(CUdeviceptr address, enum memory_kind kind)
 
 bool memory_end(CUdeviceptr address, enum memory_kind kind)
 {
-        struct block block;
+        struct arena_block block;
 
         if (!block_give_up(address, kind, &block))
                 return false;
@@ -281,7 +281,7 @@ CUresult memory_module_alloc(CUcontext context, uint64_t bytes, CUdeviceptr *ret
 
 void memory_module_free(CUdeviceptr address)
 {
-        struct block block;
+        struct arena_block block;
 
         if (!arena_take(address, MEMORY_MODULE, &block))
                 return;
@@ -289,7 +289,7 @@ void memory_module_free(CUdeviceptr address)
         arena_free(address);
 }
 
-static bool belongs_to(const struct block *block, void *context)
+static bool belongs_to(const struct arena_block *block, void *context)
 {
         return block->context == context &&
                (block->kind == MEMORY_DEVICE || block->kind == MEMORY_MANAGED ||
@@ -298,7 +298,7 @@ static bool belongs_to(const struct block *block, void *context)
 
 void memory_context_close(CUcontext context)
 {
-        struct block block;
+        struct arena_block block;
         uint64_t cursor = 0;
 
         arrays_context_close(context);

@@ -178,7 +178,7 @@ CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
                                CUdeviceptr address)
 {
         struct memory_block block;
-        struct block before;
+        struct arena_block before;
 
         API_ENTER(cuPointerSetAttribute);
         if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ||

@@ -45,13 +45,13 @@ static void sleep_until(uint64_t deadline_ns)
         sim_wake_up();
 }
 
-struct awaited {
+struct export_awaited {
         const _Atomic uint32_t *const *word;
         const uint32_t *expected;
         unsigned count;
 };
 
-static bool is_there(const struct awaited *awaited)
+static bool is_there(const struct export_awaited *awaited)
 {
         for (unsigned i = 0; i < awaited->count; i++) {
                 if (load_acquire(awaited->word[i]) != awaited->expected[i])
@@ -60,13 +60,14 @@ static bool is_there(const struct awaited *awaited)
         return false;
 }
 
-static bool will_rest(struct authority *time, const struct awaited *awaited, uint64_t deadline_ns)
+static bool will_rest(struct authority *time, const struct export_awaited *awaited,
+                      uint64_t deadline_ns)
 {
         return !is_there(awaited) && deadline_ns > authority_now(time);
 }
 
 /* Who was woken for no reason waits on, and is late when there is one. */
-static void end_rest(const struct awaited *awaited, bool is_early)
+static void end_rest(const struct export_awaited *awaited, bool is_early)
 {
         if (!is_early || is_there(awaited))
                 sim_wake_up();
@@ -75,7 +76,7 @@ static void end_rest(const struct awaited *awaited, bool is_early)
 static bool wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns)
 {
         struct authority *time = authority();
-        struct awaited awaited = { &word, &expected, 1 };
+        struct export_awaited awaited = { &word, &expected, 1 };
         bool is_early, is_resting;
 
         if (!time) {
@@ -113,7 +114,7 @@ static bool wait_any(const _Atomic uint32_t *const word[], const uint32_t expect
                      unsigned count, uint64_t deadline_ns)
 {
         struct authority *time = authority();
-        struct awaited awaited = { word, expected, count };
+        struct export_awaited awaited = { word, expected, count };
         bool is_early, is_resting;
 
         if (!time)

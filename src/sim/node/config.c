@@ -24,12 +24,12 @@
 
 #define TEXT_BYTES 16384
 
-struct unit {
+struct config_unit {
         const char *name;
         uint64_t factor;
 };
 
-static const struct unit byte_units[] = {
+static const struct config_unit byte_units[] = {
         { "", 1 },
         { "B", 1 },
         { "K", 1ULL << 10 },
@@ -47,11 +47,11 @@ static const struct unit byte_units[] = {
         { NULL, 0 },
 };
 
-static const struct unit time_units[] = {
+static const struct config_unit time_units[] = {
         { "", 1 }, { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 }, { NULL, 0 },
 };
 
-static bool quantity_parse(const char *text, const struct unit *units, uint64_t *ret)
+static bool quantity_parse(const char *text, const struct config_unit *units, uint64_t *ret)
 {
         char *end;
 
@@ -67,7 +67,7 @@ static bool quantity_parse(const char *text, const struct unit *units, uint64_t 
                 for (end++; isdigit((unsigned char)*end); end++, scale /= 10)
                         fraction += (*end - '0') * scale;
         }
-        for (const struct unit *unit = units; unit->name; unit++) {
+        for (const struct config_unit *unit = units; unit->name; unit++) {
                 if (strcmp(end, unit->name) != 0)
                         continue;
                 if (number > UINT64_MAX / unit->factor)
@@ -114,7 +114,7 @@ static bool period_parse(const char *text, uint64_t *ret)
 
 static bool number_parse(const char *text, uint64_t *ret)
 {
-        static const struct unit plain[] = { { "", 1 }, { NULL, 0 } };
+        static const struct config_unit plain[] = { { "", 1 }, { NULL, 0 } };
 
         return !strchr(text, '.') && quantity_parse(text, plain, ret);
 }

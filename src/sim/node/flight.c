@@ -5,7 +5,7 @@
 #include "common/minmax.h"
 #include "sim/node/flight.h"
 
-void flight_submit(struct flight *flight, uint64_t submitted_ns)
+void flight_submit(struct node_flight *flight, uint64_t submitted_ns)
 {
         if (!flight->open && submitted_ns > flight->end_ns) {
                 flight->total_ns += flight->end_ns - flight->begin_ns;
@@ -19,12 +19,12 @@ void flight_submit(struct flight *flight, uint64_t submitted_ns)
         flight->open++;
 }
 
-void flight_complete(struct flight *flight, uint64_t end_ns)
+void flight_complete(struct node_flight *flight, uint64_t end_ns)
 {
         flight_abandon(flight, 1, end_ns);
 }
 
-void flight_abandon(struct flight *flight, uint32_t pieces, uint64_t seen_ns)
+void flight_abandon(struct node_flight *flight, uint32_t pieces, uint64_t seen_ns)
 {
         flight->open -= pieces < flight->open ? pieces : flight->open;
         flight->end_ns = max_u64(flight->end_ns, seen_ns);

@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-struct flight {
+struct node_flight {
         uint64_t total_ns; /* of the flights before this one */
         uint64_t floor_ns; /* end of the one before */
         uint64_t begin_ns;
@@ -24,14 +24,14 @@ struct flight {
         uint32_t open;    /* pieces submitted and not complete */
 };
 
-void flight_submit(struct flight *flight, uint64_t submitted_ns);
-void flight_complete(struct flight *flight, uint64_t end_ns);
+void flight_submit(struct node_flight *flight, uint64_t submitted_ns);
+void flight_complete(struct node_flight *flight, uint64_t end_ns);
 
 /* `pieces` of it will never complete: their process died, and was last heard of at seen_ns. */
-void flight_abandon(struct flight *flight, uint32_t pieces, uint64_t seen_ns);
+void flight_abandon(struct node_flight *flight, uint32_t pieces, uint64_t seen_ns);
 
 /* Up to now, work that is still in flight included. */
-static inline uint64_t flight_ns(const struct flight *flight, uint64_t now_ns)
+static inline uint64_t flight_ns(const struct node_flight *flight, uint64_t now_ns)
 {
         uint64_t end_ns = flight->open && now_ns > flight->end_ns ? now_ns : flight->end_ns;
 

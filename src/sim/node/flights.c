@@ -14,12 +14,12 @@
 #include "sim/node/clock.h"
 #include "sim/node/robust.h"
 
-static struct flight *of_tag(struct node *node, unsigned device, unsigned row)
+static struct node_flight *of_tag(struct sim_node *node, unsigned device, unsigned row)
 {
         return &node->tag[node->row[row].tag].column[device].flight;
 }
 
-static void recount(struct node *node, unsigned device)
+static void recount(struct sim_node *node, unsigned device)
 {
         unsigned high = load_acquire(&node->row_high);
 
@@ -29,7 +29,7 @@ static void recount(struct node *node, unsigned device)
                 of_tag(node, device, row)->open += node->flight[device][row].open;
 }
 
-static void lock(struct node *node, unsigned device)
+static void lock(struct sim_node *node, unsigned device)
 {
         if (robust_lock(&node->device[device].flight_lock) == EOWNERDEAD) {
                 recount(node, device);
@@ -37,15 +37,16 @@ static void lock(struct node *node, unsigned device)
         }
 }
 
-static void unlock(struct node *node, unsigned device)
+static void unlock(struct sim_node *node, unsigned device)
 {
         pthread_mutex_unlock(&node->device[device].flight_lock);
 }
 
 /* To the calling process's own flight, and its tag's. */
-static void tell(unsigned device, void (*what)(struct flight *flight, uint64_t ns), uint64_t ns)
+static void tell(unsigned device, void (*what)(struct node_flight *flight, uint64_t ns),
+                 uint64_t ns)
 {
-        struct node *node = node_get();
+        struct sim_node *node = node_get();
         const struct node_row *self = node_self();
         unsigned row;
 
@@ -68,13 +69,13 @@ void flights_complete(unsigned device, uint64_t end_ns)
         tell(device, flight_complete, end_ns);
 }
 
-void flights_settle(struct node *node, unsigned device)
+void flights_settle(struct sim_node *node, unsigned device)
 {
         unsigned high = load_acquire(&node->row_high);
 
         lock(node, device);
         for (unsigned row = 0; row < high; row++) {
-                struct flight *flight = &node->flight[device][row];
+                struct node_flight *flight = &node->flight[device][row];
                 uint32_t open = flight->open;
 
                 if (!open || node_row_is_alive(node, row))
@@ -85,13 +86,14 @@ void flights_settle(struct node *node, unsigned device)
         unlock(node, device);
 }
 
-void flights_begin(struct node *node, unsigned row)
+void flights_begin(struct sim_node *node, unsigned row)
 {
         for (unsigned device = 0; device < node->device_count; device++)
                 memset(&node->flight[device][row], 0, sizeof(node->flight[device][row]));
 }
 
-static uint64_t read_flight(struct node *node, unsigned device, const struct flight *flight)
+static uint64_t read_flight(struct sim_node *node, unsigned device,
+                            const struct node_flight *flight)
 {
         uint64_t ns;
 
@@ -101,12 +103,12 @@ static uint64_t read_flight(struct node *node, unsigned device, const struct fli
         return ns;
 }
 
-uint64_t flights_of_row(struct node *node, unsigned device, unsigned row)
+uint64_t flights_of_row(struct sim_node *node, unsigned device, unsigned row)
 {
         return read_flight(node, device, &node->flight[device][row]);
 }
 
-uint64_t flights_of_tag(struct node *node, unsigned device, unsigned tag)
+uint64_t flights_of_tag(struct sim_node *node, unsigned device, unsigned tag)
 {
         return read_flight(node, device, &node->tag[tag].column[device].flight);
 }

@@ -21,13 +21,13 @@ void flights_complete(unsigned device, uint64_t end_ns);
 
 /* Up to now, of a process by its row, and of a tag. What the dead had in flight ends when they were
  * last heard of, and is seen to have ended from the next flights_settle() on. */
-uint64_t flights_of_row(struct node *node, unsigned device, unsigned row);
-uint64_t flights_of_tag(struct node *node, unsigned device, unsigned tag);
+uint64_t flights_of_row(struct sim_node *node, unsigned device, unsigned row);
+uint64_t flights_of_tag(struct sim_node *node, unsigned device, unsigned tag);
 
 /* Takes what the dead had in flight off their tags. Before their rows are free. */
-void flights_settle(struct node *node, unsigned device);
+void flights_settle(struct sim_node *node, unsigned device);
 
 /* A row is taken by a new process. */
-void flights_begin(struct node *node, unsigned row);
+void flights_begin(struct sim_node *node, unsigned row);
 
 #endif

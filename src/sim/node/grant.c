@@ -21,7 +21,7 @@ static uint64_t physical_bytes(const struct node_column *column)
                column->borrowed_bytes;
 }
 
-static void sums_repair(struct node *node, unsigned index)
+static void sums_repair(struct sim_node *node, unsigned index)
 {
         struct node_device *device = &node->device[index];
         unsigned high = load_acquire(&node->row_high);
@@ -52,7 +52,7 @@ static void sums_repair(struct node *node, unsigned index)
         }
 }
 
-void node_device_lock(struct node *node, unsigned device)
+void node_device_lock(struct sim_node *node, unsigned device)
 {
         if (robust_lock(&node->device[device].lock) == EOWNERDEAD) {
                 sums_repair(node, device);
@@ -60,18 +60,18 @@ void node_device_lock(struct node *node, unsigned device)
         }
 }
 
-void node_device_unlock(struct node *node, unsigned device)
+void node_device_unlock(struct sim_node *node, unsigned device)
 {
         pthread_mutex_unlock(&node->device[device].lock);
 }
 
-void column_drop_from_tag(struct node *node, unsigned device, unsigned row)
+void column_drop_from_tag(struct sim_node *node, unsigned device, unsigned row)
 {
         node->tag[node->row[row].tag].column[device].current_bytes -=
                 node->column[device][row].current_bytes;
 }
 
-void column_drop_from_device(struct node *node, unsigned index, unsigned row)
+void column_drop_from_device(struct sim_node *node, unsigned index, unsigned row)
 {
         struct node_column *column = &node->column[index][row];
         struct node_device *device = &node->device[index];
@@ -86,7 +86,7 @@ static bool has_room(const struct node_device *device, uint64_t bytes)
         return bytes <= device->memory_bytes - device->used_bytes;
 }
 
-static void tag_raise(struct node *node, unsigned index, unsigned tag, uint64_t bytes)
+static void tag_raise(struct sim_node *node, unsigned index, unsigned tag, uint64_t bytes)
 {
         struct node_tag_column *column = &node->tag[tag].column[index];
 
@@ -100,7 +100,7 @@ static void tag_raise(struct node *node, unsigned index, unsigned tag, uint64_t 
 
 enum grant_result node_grant(unsigned index, enum family family, uint64_t bytes)
 {
-        struct node *node = node_get();
+        struct sim_node *node = node_get();
         struct node_device *device = &node->device[index];
         struct node_row *row = node_self();
         struct node_column *column = &node->column[index][row - node->row];
@@ -132,7 +132,7 @@ enum grant_result node_grant(unsigned index, enum family family, uint64_t bytes)
 
 void node_release(unsigned index, enum family family, uint64_t bytes)
 {
-        struct node *node = node_get();
+        struct sim_node *node = node_get();
         struct node_device *device = &node->device[index];
         struct node_row *row = node_self();
         struct node_column *column = &node->column[index][row - node->row];
@@ -150,7 +150,7 @@ void node_release(unsigned index, enum family family, uint64_t bytes)
 
 uint64_t node_free_bytes(unsigned index)
 {
-        struct node *node = node_get();
+        struct sim_node *node = node_get();
         struct node_device *device = &node->device[index];
 
         node_device_lock(node, index);

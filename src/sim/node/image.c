@@ -22,14 +22,14 @@
 #define FATBIN_MAX (UINT64_C(4) << 30)
 
 /* The beginning of a fat binary, and of the wrapper that a program hands to the driver. */
-struct fatbin {
+struct image_fatbin {
         uint32_t magic;
         uint16_t version;
         uint16_t header_bytes;
         uint64_t body_bytes;
 };
 
-struct fatbin_wrapper {
+struct image_wrapper {
         uint32_t magic;
         uint32_t version;
         const void *fatbin;
@@ -92,7 +92,7 @@ static void read_elf(struct image *image)
 
 static void read_fatbin(struct image *image, const void *bytes)
 {
-        struct fatbin header;
+        struct image_fatbin header;
         size_t size;
 
         if (!bytes || (image->size && image->size < sizeof(header)))
@@ -110,7 +110,7 @@ static void read_fatbin(struct image *image, const void *bytes)
 /* A wrapper holds an address, so there is none in a file. */
 static void read_fatbin_wrapper(struct image *image)
 {
-        struct fatbin_wrapper wrapper;
+        struct image_wrapper wrapper;
 
         if (image->size)
                 return;

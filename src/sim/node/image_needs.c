@@ -23,7 +23,7 @@
 #define PART_COMPRESSED_2 0x8000u
 #define CUBIN_ARRAY_MOST ((uint64_t)1 << 40)
 
-struct part {
+struct fatbin_part {
         uint16_t kind;
         uint16_t version;
         uint32_t header_bytes;
@@ -153,7 +153,7 @@ static void needs_of_cubin(const char *bytes, size_t size, struct image_needs *r
 
 /* A cubin runs on its own architecture and on later minor ones of the same major; PTX on all that
  * are not older. Higher is better; 0: it does not run. */
-static unsigned fitness(const struct part *part, unsigned architecture)
+static unsigned fitness(const struct fatbin_part *part, unsigned architecture)
 {
         if (part->architecture > architecture)
                 return 0;
@@ -162,7 +162,8 @@ static unsigned fitness(const struct part *part, unsigned architecture)
         return part->kind == PART_PTX ? 1 + part->architecture : 0;
 }
 
-static void needs_of_part(const char *bytes, const struct part *part, struct image_needs *ret)
+static void needs_of_part(const char *bytes, const struct fatbin_part *part,
+                          struct image_needs *ret)
 {
         if (part->flags & (PART_COMPRESSED | PART_COMPRESSED_2) || part->decompressed_bytes)
                 ret->code_bytes = part->decompressed_bytes;
@@ -175,7 +176,7 @@ static void needs_of_part(const char *bytes, const struct part *part, struct ima
 static void needs_of_fat(const struct image *image, unsigned architecture, struct image_needs *ret)
 {
         const char *bytes = image->bytes, *best = NULL;
-        struct part part, chosen = { 0 };
+        struct fatbin_part part, chosen = { 0 };
         struct fat_head head;
         size_t at;
 

@@ -36,7 +36,7 @@
 
 #define LOWEST_DESCRIPTOR 512
 
-static struct node *the_node;
+static struct sim_node *the_node;
 static int self_row = -1;
 static int lock_fd = -1;     /* where a mapping carries no lock */
 static char reader_dir[256]; /* of a reader that goes by another folder than ALIQUOT_SIM's */
@@ -56,7 +56,7 @@ const char *life_state_dir(void)
         return config ? config->state_dir : "";
 }
 
-struct node *node_get(void)
+struct sim_node *node_get(void)
 {
         return the_node;
 }
@@ -118,7 +118,7 @@ bool life_is_inhabited(int folder)
         return own >= 0 && fcntl(own, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-bool life_is_alive(struct node *node, unsigned index, int folder)
+bool life_is_alive(struct sim_node *node, unsigned index, int folder)
 {
         struct node_row *row = &node->row[index];
 
@@ -135,12 +135,12 @@ bool life_is_alive(struct node *node, unsigned index, int folder)
         return lock_is_held(folder, index) && !process_is_exiting(row);
 }
 
-bool node_row_is_alive(struct node *node, unsigned row)
+bool node_row_is_alive(struct sim_node *node, unsigned row)
 {
         return load_acquire(&node->row[row].state) == ROW_LIVE && life_is_alive(node, row, -1);
 }
 
-bool node_row_is_stopped(struct node *node, unsigned index)
+bool node_row_is_stopped(struct sim_node *node, unsigned index)
 {
         const struct node_row *row = &node->row[index];
         struct proc_status is;
@@ -155,14 +155,14 @@ bool node_row_is_stopped(struct node *node, unsigned index)
 
 /* Virtual time may stand for want of anybody who waits: the dead do not, and then who looks does.
  */
-static uint64_t settling_time_ns(struct node *node)
+static uint64_t settling_time_ns(struct sim_node *node)
 {
         if (node->is_clock_virtual)
                 authority_look(&node->time);
         return sim_now_ns();
 }
 
-void life_settle_device(struct node *node, unsigned device, int tag)
+void life_settle_device(struct sim_node *node, unsigned device, int tag)
 {
         unsigned high = load_acquire(&node->row_high);
         uint64_t looked_ns = sim_now_ns(); /* before the look: who is seen alive lived then */
@@ -192,14 +192,14 @@ void life_settle_device(struct node *node, unsigned device, int tag)
         }
 }
 
-void node_lock(struct node *node)
+void node_lock(struct sim_node *node)
 {
         if (robust_lock(&node->lock) == EOWNERDEAD)
                 pthread_mutex_consistent(&node->lock);
 }
 
 /* node.lock is held. True when nothing of the dead row is left on any device. */
-static bool row_is_drained(struct node *node, unsigned row)
+static bool row_is_drained(struct sim_node *node, unsigned row)
 {
         for (unsigned device = 0; device < node->device_count; device++) {
                 if (node->column[device][row].state != COLUMN_UNUSED)
@@ -208,7 +208,7 @@ static bool row_is_drained(struct node *node, unsigned row)
         return true;
 }
 
-void node_settle(struct node *node)
+void node_settle(struct sim_node *node)
 {
         unsigned high = load_acquire(&node->row_high);
 
@@ -232,7 +232,7 @@ void node_settle(struct node *node)
 }
 
 /* node.lock is held. Two names that differ past the field share a tag; the oracle shows it. */
-static unsigned tag_find(struct node *node, const char *name)
+static unsigned tag_find(struct sim_node *node, const char *name)
 {
         for (unsigned tag = 0; tag < node->tag_count; tag++) {
                 if (strncmp(node->tag[tag].name, name, sizeof(node->tag[tag].name) - 1) == 0)
@@ -319,7 +319,7 @@ static void forked_child(void)
 }
 
 /* What only a process of this row uses. */
-static int row_reserve(struct node *node, unsigned row)
+static int row_reserve(struct sim_node *node, unsigned row)
 {
         int rc = node_reserve(node, node->meter[row],
                               node->device_count * sizeof(node->meter[row][0]));
@@ -336,14 +336,14 @@ static int row_reserve(struct node *node, unsigned row)
         return rc;
 }
 
-static int tag_reserve(struct node *node, unsigned tag)
+static int tag_reserve(struct sim_node *node, unsigned tag)
 {
         return config_get()->has_calls
                        ? node_reserve(node, node->calls[tag], sizeof(node->calls[tag]))
                        : 0;
 }
 
-int node_attach(struct node *node)
+int node_attach(struct sim_node *node)
 {
         int rc = -EUSERS;
 

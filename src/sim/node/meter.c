@@ -27,7 +27,7 @@ static void meter_add(struct node_meter *meter, uint64_t start_ns, uint64_t end_
 
 void node_busy_add(unsigned device, enum engine engine, uint64_t start_ns, uint64_t end_ns)
 {
-        struct node *node = node_get();
+        struct sim_node *node = node_get();
         struct node_row *row = node_self();
 
         if (!node || !row || end_ns <= start_ns)

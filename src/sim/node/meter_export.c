@@ -22,7 +22,7 @@ EXPORTED uint64_t aliquot_sim_flight_ns(const unsigned char uuid[16]);
 
 static bool find(const unsigned char uuid[16], unsigned *ret_device, unsigned *ret_row)
 {
-        const struct node *node = node_get();
+        const struct sim_node *node = node_get();
         const struct node_row *row = node_self();
 
         for (unsigned i = 0; node && row && i < node->device_count; i++) {

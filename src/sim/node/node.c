@@ -33,7 +33,7 @@
 
 static uint64_t shape_of(const struct sim_config *config)
 {
-        uint64_t hash = hash_mix(NODE_VERSION, sizeof(struct node));
+        uint64_t hash = hash_mix(NODE_VERSION, sizeof(struct sim_node));
 
         hash = hash_mix(hash, config->device_count);
         hash = hash_mix(hash, config->memory_bytes);
@@ -62,7 +62,7 @@ static unsigned devices_of(const struct sim_config *config)
         return min_u32(count, SIM_DEVICES);
 }
 
-static void devices_make(struct node *node, const struct sim_config *config)
+static void devices_make(struct sim_node *node, const struct sim_config *config)
 {
         const struct model_spec *spec = model_spec(config->model);
         unsigned parts = config->mig ? config->mig : 1;
@@ -89,9 +89,9 @@ static void devices_make(struct node *node, const struct sim_config *config)
 static _Atomic dev_t file_device;
 static _Atomic ino_t file_inode;
 
-static struct node *node_map(int fd)
+static struct sim_node *node_map(int fd)
 {
-        void *address = mmap(NULL, sizeof(struct node), PROT_READ | PROT_WRITE,
+        void *address = mmap(NULL, sizeof(struct sim_node), PROT_READ | PROT_WRITE,
                              MAP_SHARED | MAP_NORESERVE, fd, 0);
         struct stat st;
 
@@ -110,11 +110,11 @@ static bool reserve_beginning(int fd, const struct sim_config *config)
         const struct {
                 size_t offset, bytes;
         } part[] = {
-                { 0, offsetof(struct node, device[devices_of(config)]) },
-                { offsetof(struct node, tag), sizeof(((struct node *)0)->tag) },
-                { offsetof(struct node, row), sizeof(((struct node *)0)->row) },
-                { offsetof(struct node, time),
-                  config->is_clock_virtual ? sizeof(((struct node *)0)->time) : 0 },
+                { 0, offsetof(struct sim_node, device[devices_of(config)]) },
+                { offsetof(struct sim_node, tag), sizeof(((struct sim_node *)0)->tag) },
+                { offsetof(struct sim_node, row), sizeof(((struct sim_node *)0)->row) },
+                { offsetof(struct sim_node, time),
+                  config->is_clock_virtual ? sizeof(((struct sim_node *)0)->time) : 0 },
         };
         int rc = 0;
 
@@ -124,7 +124,7 @@ static bool reserve_beginning(int fd, const struct sim_config *config)
         return rc == 0;
 }
 
-int node_reserve(const struct node *node, const void *part, size_t bytes)
+int node_reserve(const struct sim_node *node, const void *part, size_t bytes)
 {
         char path[320];
         struct stat st;
@@ -139,21 +139,21 @@ int node_reserve(const struct node *node, const void *part, size_t bytes)
 }
 
 /* What this process calls time from now on. */
-static void clock_of_node(struct node *node)
+static void clock_of_node(struct sim_node *node)
 {
         clock_follow_node(node->is_clock_virtual ? &node->time : NULL);
 }
 
-static struct node *node_make(const struct sim_config *config, int folder)
+static struct sim_node *node_make(const struct sim_config *config, int folder)
 {
         char name[64];
-        struct node *node = NULL;
+        struct sim_node *node = NULL;
 
         snprintf(name, sizeof(name), "node.%d", (int)getpid());
         scoped_fd int fd = openat(folder, name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         if (fd < 0)
                 return NULL;
-        if (ftruncate(fd, sizeof(struct node)) == 0 && reserve_beginning(fd, config))
+        if (ftruncate(fd, sizeof(struct sim_node)) == 0 && reserve_beginning(fd, config))
                 node = node_map(fd);
         if (!node) {
                 unlinkat(folder, name, 0);
@@ -161,7 +161,7 @@ static struct node *node_make(const struct sim_config *config, int folder)
         }
         node->magic = NODE_MAGIC;
         node->version = NODE_VERSION;
-        node->file_bytes = sizeof(struct node);
+        node->file_bytes = sizeof(struct sim_node);
         node->shape = shape_of(config);
         node->model = config->model;
         node->is_clock_virtual = config->is_clock_virtual;
@@ -182,22 +182,22 @@ static struct node *node_make(const struct sim_config *config, int folder)
         return node;
 }
 
-static struct node *node_find(int folder)
+static struct sim_node *node_find(int folder)
 {
         scoped_fd int fd = openat(folder, "node", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
         struct stat st;
 
         if (fd < 0 || fstat(fd, &st) < 0)
                 return NULL;
-        if ((uint64_t)st.st_size != sizeof(struct node)) {
+        if ((uint64_t)st.st_size != sizeof(struct sim_node)) {
                 errno = EPROTO;
                 return NULL;
         }
-        struct node *node = node_map(fd);
+        struct sim_node *node = node_map(fd);
         if (!node)
                 return NULL;
         if (node->magic != NODE_MAGIC || node->version != NODE_VERSION || !node->is_ready ||
-            node->file_bytes != sizeof(struct node)) {
+            node->file_bytes != sizeof(struct sim_node)) {
                 munmap(node, sizeof(*node));
                 errno = EPROTO;
                 return NULL;
@@ -205,7 +205,7 @@ static struct node *node_find(int folder)
         return node;
 }
 
-static bool node_is_lived_in(struct node *node, int folder)
+static bool node_is_lived_in(struct sim_node *node, int folder)
 {
         unsigned high = load_acquire(&node->row_high);
 
@@ -238,7 +238,7 @@ static int folder_lock(int lock, const char *state_dir)
         return 0;
 }
 
-struct node *node_open(void)
+struct sim_node *node_open(void)
 {
         const struct sim_config *config = config_get();
 
@@ -257,7 +257,7 @@ struct node *node_open(void)
         if (folder_lock(lock, config->state_dir) < 0)
                 return NULL;
 
-        struct node *node = node_find(folder);
+        struct sim_node *node = node_find(folder);
         if (node && node->shape == shape_of(config)) {
                 clock_of_node(node);
                 return node;
@@ -277,11 +277,11 @@ struct node *node_open(void)
         return node_make(config, folder);
 }
 
-struct node *node_open_existing(const char *state_dir)
+struct sim_node *node_open_existing(const char *state_dir)
 {
         scoped_fd int folder = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-        struct node *node = folder < 0 ? NULL : node_find(folder);
+        struct sim_node *node = folder < 0 ? NULL : node_find(folder);
 
         if (node)
                 clock_of_node(node);

@@ -106,8 +106,8 @@ struct node_row {
 struct node_tag_column {
         uint64_t current_bytes;
         uint64_t high_bytes;
-        _Atomic uint64_t busy_ns; /* of the compute engine; no lock */
-        struct flight flight;     /* guarded by the device's flight_lock */
+        _Atomic uint64_t busy_ns;  /* of the compute engine; no lock */
+        struct node_flight flight; /* guarded by the device's flight_lock */
 };
 
 struct node_tag {
@@ -139,7 +139,7 @@ struct node_device {
 };
 
 /* Memory that outlives one holder: guarded by its device's lock; slots come under node.lock. */
-struct node_holder {
+struct sim_holder {
         uint32_t row, generation;
         uint32_t references;
         uint32_t family;      /* of the grant, when it carries one */
@@ -157,10 +157,10 @@ struct node_object {
                 is_afloat; /* no holder, but an exported descriptor is open: the device counts it */
         uint32_t maker_row, maker_generation;
         uint32_t holder_count;
-        struct node_holder holder[NODE_HOLDERS];
+        struct sim_holder holder[NODE_HOLDERS];
 };
 
-struct node {
+struct sim_node {
         uint64_t magic;
         uint32_t version;
         uint32_t is_ready; /* set last, by the maker, under the lock of STATE_DIR/lock */
@@ -183,7 +183,8 @@ struct node {
         /* By device, then by row: whoever adds up a device walks one stretch. */
         struct node_column column[SIM_DEVICES][NODE_PROCESSES];
         struct node_meter meter[NODE_PROCESSES][SIM_DEVICES][ENGINE_COUNT];
-        struct flight flight[SIM_DEVICES][NODE_PROCESSES]; /* guarded by the device's flight_lock */
+        struct node_flight flight[SIM_DEVICES]
+                                 [NODE_PROCESSES]; /* guarded by the device's flight_lock */
         /* With calls=on. Names are set once, under node.lock, from the first on; counts by tag. */
         char call_name[NODE_CALLS][56];
         _Atomic uint64_t calls[NODE_TAGS][NODE_CALLS][CALLER_COUNT];
@@ -191,17 +192,17 @@ struct node {
 };
 
 /* Maps the node of config_get(), making it when nobody lives in it. NULL: see errno. */
-struct node *node_open(void);
+struct sim_node *node_open(void);
 
 /* Maps an existing node without attaching, for readers (the oracle). NULL: see errno. */
-struct node *node_open_existing(const char *state_dir);
+struct sim_node *node_open_existing(const char *state_dir);
 
 /* Takes a row for this process. The row number, or a negative errno. Once, from cuInit. */
-int node_attach(struct node *node);
+int node_attach(struct sim_node *node);
 
 /* This process's row, or NULL before node_attach() and in a forked child. */
 struct node_row *node_self(void);
-struct node *node_get(void);
+struct sim_node *node_get(void);
 
 enum grant_result { GRANT_OK, GRANT_FULL };
 
@@ -213,13 +214,13 @@ void node_release(unsigned device, enum family family, uint64_t bytes);
 uint64_t node_free_bytes(unsigned device);
 
 /* Looks for dead processes, and for drained ones. Cheap; safe from any process at any time. */
-void node_settle(struct node *node);
+void node_settle(struct sim_node *node);
 
 /* True when the row's process is alive. Does not change anything. */
-bool node_row_is_alive(struct node *node, unsigned row);
+bool node_row_is_alive(struct sim_node *node, unsigned row);
 
 /* True when it was told to stop, and does not run. False where that cannot be seen. */
-bool node_row_is_stopped(struct node *node, unsigned row);
+bool node_row_is_stopped(struct sim_node *node, unsigned row);
 
 /* Engine time of this process: [start_ns, end_ns) of `device` was busy. */
 void node_busy_add(unsigned device, enum engine engine, uint64_t start_ns, uint64_t end_ns);
@@ -231,10 +232,10 @@ void node_way_add(unsigned device, enum host_way way, uint64_t start_ns, uint64_
 uint64_t node_meter_read(const struct node_meter *meter, uint64_t now_ns, uint64_t window_ns);
 
 /* For share.h and node.c: take and give back a device's lock, sums repaired when its owner died. */
-void node_device_lock(struct node *node, unsigned device);
-void node_device_unlock(struct node *node, unsigned device);
+void node_device_lock(struct sim_node *node, unsigned device);
+void node_device_unlock(struct sim_node *node, unsigned device);
 
 /* Takes node.lock; a death leaves nothing to repair of what it guards. */
-void node_lock(struct node *node);
+void node_lock(struct sim_node *node);
 
 #endif

@@ -8,23 +8,23 @@
 #include "sim/node/node.h"
 
 /* As node_row_is_alive(), with the state folder's descriptor, or -1 to open it. */
-bool life_is_alive(struct node *node, unsigned row, int folder);
+bool life_is_alive(struct sim_node *node, unsigned row, int folder);
 
 /* The state folder: of ALIQUOT_SIM, or what a reader set before it opened the node. */
 void life_state_dir_set(const char *state_dir);
 const char *life_state_dir(void);
 
 /* Room for a part of the mapped node that is a hole in its file so far. 0, or a negative errno. */
-int node_reserve(const struct node *node, const void *part, size_t bytes);
+int node_reserve(const struct sim_node *node, const void *part, size_t bytes);
 
 /* Whether anybody at all lives in the state folder, whatever its node file looks like. */
 bool life_is_inhabited(int folder);
 
 /* The device's lock is held: moves dead rows' columns on, all or those of one tag (>= 0). */
-void life_settle_device(struct node *node, unsigned device, int tag);
+void life_settle_device(struct sim_node *node, unsigned device, int tag);
 
 /* The locks are held that node.h asks for. */
-void column_drop_from_tag(struct node *node, unsigned device, unsigned row);
-void column_drop_from_device(struct node *node, unsigned device, unsigned row);
+void column_drop_from_tag(struct sim_node *node, unsigned device, unsigned row);
+void column_drop_from_device(struct sim_node *node, unsigned device, unsigned row);
 
 #endif

@@ -14,7 +14,7 @@
 #include "sim/node/node_internal.h"
 
 struct oracle {
-        struct node *node;
+        struct sim_node *node;
 };
 
 static const char *const family_names[FAMILY_COUNT] = {
@@ -47,7 +47,7 @@ void oracle_close(struct oracle *oracle)
 }
 
 /* The device is locked. */
-static struct oracle_figures of_device(const struct node *node, unsigned index)
+static struct oracle_figures of_device(const struct sim_node *node, unsigned index)
 {
         const struct node_device *device = &node->device[index];
 
@@ -65,7 +65,7 @@ void oracle_device(struct oracle *oracle, unsigned index, struct oracle_figures 
         node_device_unlock(oracle->node, index);
 }
 
-static int tag_find(const struct node *node, const char *name)
+static int tag_find(const struct sim_node *node, const char *name)
 {
         for (unsigned tag = 0; tag < node->tag_count; tag++) {
                 if (strcmp(node->tag[tag].name, name) == 0)
@@ -75,7 +75,7 @@ static int tag_find(const struct node *node, const char *name)
 }
 
 /* The device is locked. */
-static struct oracle_figures of_tag(const struct node *node, unsigned tag, unsigned device)
+static struct oracle_figures of_tag(const struct sim_node *node, unsigned tag, unsigned device)
 {
         return (struct oracle_figures){
                 .current_bytes = node->tag[tag].column[device].current_bytes,
@@ -100,7 +100,7 @@ void oracle_tag(struct oracle *oracle, const char *name, unsigned device,
 bool oracle_process(struct oracle *oracle, int pid, unsigned device, struct oracle_figures *ret,
                     uint64_t *ret_families)
 {
-        struct node *node = oracle->node;
+        struct sim_node *node = oracle->node;
         unsigned high = load_acquire(&node->row_high);
 
         for (unsigned row = 0; row < high; row++) {
@@ -181,7 +181,7 @@ static void tag_print(struct oracle *oracle, unsigned tag, FILE *out)
 }
 
 /* {"cuLaunchKernel": {"program": 3, "library": 0}, ...}: what was called at all. */
-static void calls_print(const struct node *node, unsigned tag, FILE *out)
+static void calls_print(const struct sim_node *node, unsigned tag, FILE *out)
 {
         bool is_first = true;
 
@@ -202,7 +202,7 @@ static void calls_print(const struct node *node, unsigned tag, FILE *out)
         fprintf(out, "}");
 }
 
-static void column_print(struct node *node, unsigned device, unsigned row, FILE *out)
+static void column_print(struct sim_node *node, unsigned device, unsigned row, FILE *out)
 {
         struct node_column column;
 
@@ -226,7 +226,7 @@ static void column_print(struct node *node, unsigned device, unsigned row, FILE 
 
 void oracle_print(struct oracle *oracle, FILE *out)
 {
-        struct node *node = oracle->node;
+        struct sim_node *node = oracle->node;
         unsigned high = load_acquire(&node->row_high);
         bool is_first = true;
 

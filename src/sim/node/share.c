@@ -28,7 +28,7 @@ static void path_make(char *ret, size_t bytes, const char *what, uint64_t id)
         snprintf(ret, bytes, "%s/%s-%llu", life_state_dir(), what, (unsigned long long)id);
 }
 
-static struct node_object *object_find(struct node *node, uint64_t id)
+static struct node_object *object_find(struct sim_node *node, uint64_t id)
 {
         for (unsigned i = 0; id && i < node->object_high; i++) {
                 if (node->object[i].id == id)
@@ -37,8 +37,7 @@ static struct node_object *object_find(struct node *node, uint64_t id)
         return NULL;
 }
 
-static struct node_holder *holder_find(struct node_object *object, unsigned row,
-                                       unsigned generation)
+static struct sim_holder *holder_find(struct node_object *object, unsigned row, unsigned generation)
 {
         for (unsigned i = 0; i < object->holder_count; i++) {
                 if (object->holder[i].row == row && object->holder[i].generation == generation)
@@ -48,11 +47,11 @@ static struct node_holder *holder_find(struct node_object *object, unsigned row,
 }
 
 /* Another holder that could carry: of the tag, or (tag < 0) one that carries for its own. */
-static struct node_holder *heir_find(struct node *node, struct node_object *object,
-                                     const struct node_holder *leaver, int tag)
+static struct sim_holder *heir_find(struct sim_node *node, struct node_object *object,
+                                    const struct sim_holder *leaver, int tag)
 {
         for (unsigned i = 0; i < object->holder_count; i++) {
-                struct node_holder *other = &object->holder[i];
+                struct sim_holder *other = &object->holder[i];
 
                 if (other == leaver)
                         continue;
@@ -84,8 +83,8 @@ static void object_end(struct node_object *object)
 }
 
 /* The bytes of a carrying holder leave its column. The device's own count is not touched. */
-static void column_take(struct node *node, const struct node_object *object,
-                        const struct node_holder *holder)
+static void column_take(struct sim_node *node, const struct node_object *object,
+                        const struct sim_holder *holder)
 {
         struct node_column *column = &node->column[object->device][holder->row];
 
@@ -100,8 +99,8 @@ static void column_take(struct node *node, const struct node_object *object,
                         object->bytes;
 }
 
-static void column_put(struct node *node, const struct node_object *object,
-                       struct node_holder *holder)
+static void column_put(struct sim_node *node, const struct node_object *object,
+                       struct sim_holder *holder)
 {
         struct node_column *column = &node->column[object->device][holder->row];
 
@@ -118,7 +117,8 @@ static void column_put(struct node *node, const struct node_object *object,
 }
 
 /* Takes the holder off and passes on what it carries. The device's lock is held. */
-static void holder_remove(struct node *node, struct node_object *object, struct node_holder *leaver)
+static void holder_remove(struct sim_node *node, struct node_object *object,
+                          struct sim_holder *leaver)
 {
         struct node_device *device = &node->device[object->device];
         struct node_column *column = &node->column[object->device][leaver->row];
@@ -128,7 +128,7 @@ static void holder_remove(struct node *node, struct node_object *object, struct 
                 bool is_drained = column->state == COLUMN_UNUSED ||
                                   node->row[leaver->row].generation != leaver->generation;
                 bool is_physical = !leaver->is_borrowed;
-                struct node_holder *heir =
+                struct sim_holder *heir =
                         heir_find(node, object, leaver, (int)node->row[leaver->row].tag);
 
                 if (!is_drained)
@@ -156,7 +156,7 @@ static void holder_remove(struct node *node, struct node_object *object, struct 
 }
 
 /* True when it is gone. The device's lock is held. */
-static bool object_end_if_unused(struct node *node, struct node_object *object)
+static bool object_end_if_unused(struct sim_node *node, struct node_object *object)
 {
         if (object->holder_count > 0)
                 return false;
@@ -169,7 +169,7 @@ static bool object_end_if_unused(struct node *node, struct node_object *object)
         return true;
 }
 
-void share_settle(struct node *node)
+void share_settle(struct sim_node *node)
 {
         for (unsigned i = 0; i < node->object_high; i++) {
                 struct node_object *object = &node->object[i];
@@ -178,7 +178,7 @@ void share_settle(struct node *node)
                         continue;
                 node_device_lock(node, object->device);
                 for (unsigned h = 0; h < object->holder_count;) {
-                        struct node_holder *holder = &object->holder[h];
+                        struct sim_holder *holder = &object->holder[h];
 
                         if (node->row[holder->row].generation == holder->generation &&
                             node_row_is_alive(node, holder->row)) {
@@ -212,7 +212,7 @@ static bool backing_name(uint64_t id, int fd)
 }
 
 /* One that nobody has, NULL if there is none. The node's lock is held. */
-static struct node_object *object_free(struct node *node)
+static struct node_object *object_free(struct sim_node *node)
 {
         struct node_object *object = node->object;
 
@@ -239,17 +239,17 @@ static void object_begin(struct node_object *object, uint64_t id, const struct s
         object->maker_row = (uint32_t)(row - node_get()->row);
         object->maker_generation = row->generation;
         object->holder_count = 1;
-        object->holder[0] = (struct node_holder){ .row = object->maker_row,
-                                                  .generation = row->generation,
-                                                  .references = 1,
-                                                  .family = plan->family,
-                                                  .is_carrying = 1 };
+        object->holder[0] = (struct sim_holder){ .row = object->maker_row,
+                                                 .generation = row->generation,
+                                                 .references = 1,
+                                                 .family = plan->family,
+                                                 .is_carrying = 1 };
         object->id = id;
 }
 
 uint64_t share_make(const struct share_plan *plan)
 {
-        struct node *node = node_get();
+        struct sim_node *node = node_get();
         struct node_object *object;
         uint64_t id = add_relaxed(&node->next_id, 1) + 1;
         char path[320];
@@ -269,11 +269,11 @@ uint64_t share_make(const struct share_plan *plan)
 }
 
 /* Adds this process as a holder. Both locks are held. */
-static enum share_result holder_add(struct node *node, struct node_object *object)
+static enum share_result holder_add(struct sim_node *node, struct node_object *object)
 {
         struct node_row *row = node_self();
         unsigned self = (unsigned)(row - node->row);
-        struct node_holder *holder = holder_find(object, self, row->generation);
+        struct sim_holder *holder = holder_find(object, self, row->generation);
 
         if (holder) {
                 holder->references++;
@@ -283,11 +283,11 @@ static enum share_result holder_add(struct node *node, struct node_object *objec
                 return SHARE_FULL;
         bool is_carried = heir_find(node, object, NULL, (int)row->tag) != NULL;
         holder = &object->holder[object->holder_count++];
-        *holder = (struct node_holder){ .row = self,
-                                        .generation = row->generation,
-                                        .references = 1,
-                                        .family = FAMILY_IMPORT,
-                                        .is_borrowed = !object->is_afloat };
+        *holder = (struct sim_holder){ .row = self,
+                                       .generation = row->generation,
+                                       .references = 1,
+                                       .family = FAMILY_IMPORT,
+                                       .is_borrowed = !object->is_afloat };
         if (!is_carried) {
                 struct node_tag_column *tag = &node->tag[row->tag].column[object->device];
 
@@ -303,7 +303,7 @@ static enum share_result holder_add(struct node *node, struct node_object *objec
 
 enum share_result share_open(uint64_t id, bool is_foreign_only, struct share_view *ret)
 {
-        struct node *node = node_get();
+        struct sim_node *node = node_get();
         struct node_row *row = node_self();
         enum share_result result = SHARE_GONE;
         char path[320];
@@ -335,7 +335,7 @@ enum share_result share_open(uint64_t id, bool is_foreign_only, struct share_vie
 
 bool share_close(uint64_t id)
 {
-        struct node *node = node_get();
+        struct sim_node *node = node_get();
         struct node_row *row = node_self();
         bool is_gone = true;
 
@@ -346,7 +346,7 @@ bool share_close(uint64_t id)
                 unsigned device = object->device;
 
                 node_device_lock(node, device);
-                struct node_holder *holder =
+                struct sim_holder *holder =
                         holder_find(object, (unsigned)(row - node->row), row->generation);
                 if (holder && --holder->references == 0)
                         holder_remove(node, object, holder);
@@ -359,7 +359,7 @@ bool share_close(uint64_t id)
 
 bool share_exists(uint64_t id)
 {
-        struct node *node = node_get();
+        struct sim_node *node = node_get();
 
         node_lock(node);
         share_settle(node);

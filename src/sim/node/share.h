@@ -54,6 +54,6 @@ int share_descriptor(uint64_t id);
 uint64_t share_of_descriptor(int fd);
 
 /* Drops dead holders, and objects without any. node.lock is held, no device's. */
-void share_settle(struct node *node);
+void share_settle(struct sim_node *node);
 
 #endif

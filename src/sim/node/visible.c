@@ -22,7 +22,7 @@ static void uuid_format(const struct node_device *device, char *ret, size_t byte
 }
 
 /* The unit an entry names, or -1. */
-static int entry_find(const char *entry, size_t length, const struct node *node)
+static int entry_find(const char *entry, size_t length, const struct sim_node *node)
 {
         char uuid[64];
         int found = -1;
@@ -47,7 +47,7 @@ static int entry_find(const char *entry, size_t length, const struct node *node)
         return found;
 }
 
-void device_list_parse(const char *text, const struct node *node, struct device_list *ret)
+void device_list_parse(const char *text, const struct sim_node *node, struct device_list *ret)
 {
         ret->count = 0;
         if (!text) {

@@ -73,7 +73,7 @@ static void instance_make(struct gpu *card, unsigned index, unsigned unit)
 /* A card is a stretch of devices with one PCI address. Cards come first in the table. */
 static void gpus_make(void)
 {
-        const struct node *node = nvml.node;
+        const struct sim_node *node = nvml.node;
 
         for (unsigned unit = 0; unit < node->device_count; unit++) {
                 const struct node_device *device = &node->device[unit];

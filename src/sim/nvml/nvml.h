@@ -60,7 +60,7 @@ struct nvml_state {
         unsigned user_count;  /* nvmlInit less nvmlShutdown */
         _Atomic bool is_open; /* user_count > 0 */
         const struct sim_config *config;
-        struct node *node;
+        struct sim_node *node;
         const struct model_spec *spec;
         const struct nvml_model *model;
         int64_t wall_offset_ns; /* CLOCK_REALTIME less the simulator's clock */

@@ -84,7 +84,7 @@ static uint64_t column_bytes(const struct node_column *column)
 
 static unsigned unit_list(unsigned unit, unsigned instance, struct gpu_process *ret, unsigned room)
 {
-        struct node *node = nvml.node;
+        struct sim_node *node = nvml.node;
         unsigned high = load_acquire(&node->row_high);
         unsigned count = 0;
 

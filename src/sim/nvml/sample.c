@@ -115,25 +115,27 @@ static struct span shares_since(uint64_t seen_us)
 }
 
 /* A process that did something in the span. */
-struct share {
+struct process_share {
         unsigned pid, compute, copy;
         uint64_t stamp_us;
 };
 
 /* Reads the process's share; false when it did nothing. */
-static bool share_read(const struct gpu_process *process, struct span span, struct share *ret)
+static bool share_read(const struct gpu_process *process, struct span span,
+                       struct process_share *ret)
 {
         const struct node_meter *meter = nvml.node->meter[process->row][process->unit];
         uint64_t whole_ns = (span.end - span.first) * NODE_BUCKET_NS;
         uint64_t compute_ns = busy_ns(&meter[ENGINE_COMPUTE], span);
         uint64_t copy_ns = busy_ns(&meter[ENGINE_COPY], span);
 
-        *ret = (struct share){ process->pid, percent_of(compute_ns, whole_ns),
-                               percent_of(copy_ns, whole_ns), wall_us(span.end * NODE_BUCKET_NS) };
+        *ret = (struct process_share){ process->pid, percent_of(compute_ns, whole_ns),
+                                       percent_of(copy_ns, whole_ns),
+                                       wall_us(span.end * NODE_BUCKET_NS) };
         return compute_ns || copy_ns;
 }
 
-typedef void put_fn(void *out, unsigned i, const struct share *share);
+typedef void put_fn(void *out, unsigned i, const struct process_share *share);
 
 /* `count` holds the room in `out`, and gets what there is; nothing is written to too little room.
  */
@@ -143,7 +145,7 @@ static nvmlReturn_t shares_give(const struct gpu *gpu, uint64_t seen_us, unsigne
         struct span span = shares_since(seen_us);
         unsigned listed, found = 0;
         struct gpu_process *list = gpu_process_list(gpu, &listed);
-        struct share share;
+        struct process_share share;
 
         if (!list)
                 return NVML_ERROR_MEMORY;
@@ -161,7 +163,7 @@ static nvmlReturn_t shares_give(const struct gpu *gpu, uint64_t seen_us, unsigne
         return has_room ? NVML_SUCCESS : NVML_ERROR_INSUFFICIENT_SIZE;
 }
 
-static void put_sample(void *out, unsigned i, const struct share *share)
+static void put_sample(void *out, unsigned i, const struct process_share *share)
 {
         nvmlProcessUtilizationSample_t *samples = out;
 
@@ -171,7 +173,7 @@ static void put_sample(void *out, unsigned i, const struct share *share)
                                                        .memUtil = share->copy };
 }
 
-static void put_info(void *out, unsigned i, const struct share *share)
+static void put_info(void *out, unsigned i, const struct process_share *share)
 {
         nvmlProcessUtilizationInfo_v1_t *infos = out;
 

@@ -127,7 +127,7 @@ static void work_all(CUcontext context)
 
 static uint64_t flight_of_session(void)
 {
-        const struct node *node = watch_node();
+        const struct sim_node *node = watch_node();
 
         for (unsigned i = 0; i < NODE_PROCESSES; i++) {
                 const struct node_row *row = &node->row[i];

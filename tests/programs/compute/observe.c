@@ -60,7 +60,7 @@ static struct {
 } last[NODE_PROCESSES];
 static uint64_t gone_ns[SESSIONS][SIM_DEVICES];
 
-static const struct node *node;
+static const struct sim_node *node;
 static uint64_t begun_ns;
 
 static uint64_t since_ns(void)

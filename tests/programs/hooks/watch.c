@@ -58,9 +58,9 @@ uint64_t watch_charged(const CUuuid *uuid)
         return 0;
 }
 
-const struct node *watch_node(void)
+const struct sim_node *watch_node(void)
 {
-        static const struct node *node;
+        static const struct sim_node *node;
         const char *at = strstr(getenv("ALIQUOT_SIM"), "state=");
         char path[512];
 
@@ -73,7 +73,7 @@ const struct node *watch_node(void)
 
 bool watch_device(unsigned index, CUuuid *ret)
 {
-        const struct node *node = watch_node();
+        const struct sim_node *node = watch_node();
 
         if (!node || index >= node->device_count)
                 return false;
@@ -81,7 +81,7 @@ bool watch_device(unsigned index, CUuuid *ret)
         return true;
 }
 
-static int find_device(const struct node *node, const CUuuid *uuid)
+static int find_device(const struct sim_node *node, const CUuuid *uuid)
 {
         for (unsigned i = 0; node && i < node->device_count; i++) {
                 if (memcmp(node->device[i].uuid, uuid, 16) == 0)
@@ -90,7 +90,7 @@ static int find_device(const struct node *node, const CUuuid *uuid)
         return -1;
 }
 
-static int find_row(const struct node *node)
+static int find_row(const struct sim_node *node)
 {
         for (unsigned i = 0; i < NODE_PROCESSES; i++) {
                 if (node->row[i].state == ROW_LIVE && node->row[i].pid == getpid())
@@ -101,7 +101,7 @@ static int find_row(const struct node *node)
 
 uint64_t watch_granted(const CUuuid *uuid)
 {
-        const struct node *node = watch_node();
+        const struct sim_node *node = watch_node();
         int device = find_device(node, uuid);
         int row = device < 0 ? -1 : find_row(node);
 
@@ -112,7 +112,7 @@ uint64_t watch_granted(const CUuuid *uuid)
 
 static const struct node_tag_column *tag_column(const CUuuid *uuid)
 {
-        const struct node *node = watch_node();
+        const struct sim_node *node = watch_node();
         int device = find_device(node, uuid);
         int row = device < 0 ? -1 : find_row(node);
 
@@ -154,7 +154,7 @@ void watch_expect(CUresult got, CUresult wanted, const char *call, int line)
 
 uint64_t watch_now_ns(void)
 {
-        const struct node *node = watch_node();
+        const struct sim_node *node = watch_node();
         uint64_t seen, now_ns;
 
         if (!node || !node->is_clock_virtual)
@@ -170,7 +170,7 @@ uint64_t watch_now_ns(void)
 
 uint64_t watch_busy(const CUuuid *uuid)
 {
-        const struct node *node = watch_node();
+        const struct sim_node *node = watch_node();
         int device = find_device(node, uuid);
         int row = device < 0 ? -1 : find_row(node);
 
@@ -179,7 +179,7 @@ uint64_t watch_busy(const CUuuid *uuid)
 
 static uint64_t total_ns(const CUuuid *uuid, enum engine engine)
 {
-        const struct node *node = watch_node();
+        const struct sim_node *node = watch_node();
         int device = find_device(node, uuid);
 
         return device < 0 ? 0 : load_relaxed(&node->device[device].meter[engine].total_ns);

@@ -22,8 +22,8 @@ uint64_t watch_granted_tag(const CUuuid *uuid);
 uint64_t watch_high(const CUuuid *uuid);
 
 /* The simulated node's state, for reading; NULL before anybody made it. */
-struct node;
-const struct node *watch_node(void);
+struct sim_node;
+const struct sim_node *watch_node(void);
 
 /* The simulator's clock. */
 uint64_t watch_now_ns(void);

@@ -26,7 +26,7 @@ static struct http_connection readers[STREAMS + 1];
 static int64_t trail;
 static unsigned walks; /* questions to the database */
 static const char *since;
-static struct api api;
+static struct http_api api;
 
 /* -- In place of HTTP, the database and the node ---------------------------------------------- */
 

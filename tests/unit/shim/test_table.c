@@ -12,9 +12,9 @@
 
 #define MANY 20000u
 
-static struct node *put(struct table *table, uint64_t key, uint64_t value)
+static struct table_node *put(struct handle_table *table, uint64_t key, uint64_t value)
 {
-        struct node *node = table_node(table);
+        struct table_node *node = table_node(table);
 
         assert_non_null(node);
         node->key = key;
@@ -25,7 +25,7 @@ static struct node *put(struct table *table, uint64_t key, uint64_t value)
 
 static void an_empty_table_has_nothing(void **unused)
 {
-        struct table table = { 0 };
+        struct handle_table table = { 0 };
 
         (void)unused;
         assert_null(table_find(&table, 0));
@@ -34,9 +34,9 @@ static void an_empty_table_has_nothing(void **unused)
 
 static void the_newest_of_a_key_is_first(void **unused)
 {
-        struct table table = { 0 };
-        struct node *old = put(&table, 7, 1);
-        struct node *new = put(&table, 7, 2);
+        struct handle_table table = { 0 };
+        struct table_node *old = put(&table, 7, 1);
+        struct table_node *new = put(&table, 7, 2);
 
         (void)unused;
         put(&table, 8, 3);
@@ -52,8 +52,8 @@ static void the_newest_of_a_key_is_first(void **unused)
 
 static void nodes_stay_while_it_grows(void **unused)
 {
-        static struct node *nodes[MANY];
-        struct table table = { 0 };
+        static struct table_node *nodes[MANY];
+        struct handle_table table = { 0 };
 
         (void)unused;
         for (uint64_t i = 0; i < MANY; i++)
@@ -73,9 +73,9 @@ static void nodes_stay_while_it_grows(void **unused)
 
 static void order_of_a_key_survives_growth(void **unused)
 {
-        struct table table = { 0 };
-        struct node *old = put(&table, 42, 1);
-        struct node *new = put(&table, 42, 2);
+        struct handle_table table = { 0 };
+        struct table_node *old = put(&table, 42, 1);
+        struct table_node *new = put(&table, 42, 2);
 
         (void)unused;
         for (uint64_t i = 0; i < MANY; i++)
@@ -86,14 +86,15 @@ static void order_of_a_key_survives_growth(void **unused)
 
 static void each_visits_every_node_once(void **unused)
 {
-        struct table table = { 0 };
+        struct handle_table table = { 0 };
         uint64_t sum = 0;
         unsigned count = 0;
 
         (void)unused;
         for (uint64_t i = 1; i <= 3000; i++)
                 put(&table, i * 977, i);
-        for (struct node *node = table_each(&table, NULL); node; node = table_each(&table, node)) {
+        for (struct table_node *node = table_each(&table, NULL); node;
+             node = table_each(&table, node)) {
                 sum += node->value;
                 count++;
         }

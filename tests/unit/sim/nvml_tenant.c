@@ -47,7 +47,7 @@ int node_finish(void **state)
 
 static void tenant_live(void (*work)(void), int done)
 {
-        struct node *node = node_open();
+        struct sim_node *node = node_open();
 
         if (!node || node_attach(node) < 0)
                 _exit(1);
@@ -84,7 +84,7 @@ void tenant_kill(pid_t pid)
 
 void tenant_allocate(unsigned device, uint64_t bytes)
 {
-        struct node *node = node_get();
+        struct sim_node *node = node_get();
 
         if (node_grant(device, FAMILY_CONTEXT, MIB) != GRANT_OK ||
             node_grant(device, FAMILY_ALLOC, bytes) != GRANT_OK)
@@ -96,7 +96,7 @@ void tenant_allocate(unsigned device, uint64_t bytes)
 
 unsigned node_rows_taken(void)
 {
-        struct node *node = node_open_existing(folder);
+        struct sim_node *node = node_open_existing(folder);
         unsigned taken = 0;
 
         assert_non_null(node);

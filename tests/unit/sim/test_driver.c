@@ -136,7 +136,7 @@ static void results_have_names_and_texts(void **state)
         assert_int_equal(cuGetErrorName((CUresult)12345, &text), CUDA_ERROR_INVALID_VALUE);
 }
 
-static struct node fake;
+static struct sim_node fake;
 
 static void visible(const char *text, unsigned count, const unsigned *units)
 {
@@ -180,7 +180,7 @@ static int two_of_four(void)
         setenv("CUDA_VISIBLE_DEVICES", "3,1", 1);
         if (cuInit(0) || cuDeviceGetCount(&count) || count != 2)
                 return 1;
-        struct node *node = node_open_existing(stage_dir());
+        struct sim_node *node = node_open_existing(stage_dir());
         memcpy(all.bytes, node->device[3].uuid, 16);
         if (cuDeviceGetUuid_v2(&seen, 0) || memcmp(&seen, &all, 16) != 0)
                 return 2;

@@ -15,7 +15,7 @@
 
 static void pieces_that_overlap_count_once(void **state)
 {
-        struct flight flight = { 0 };
+        struct node_flight flight = { 0 };
 
         flight_submit(&flight, 100);
         flight_submit(&flight, 150);
@@ -27,7 +27,7 @@ static void pieces_that_overlap_count_once(void **state)
 
 static void a_gap_does_not_count(void **state)
 {
-        struct flight flight = { 0 };
+        struct node_flight flight = { 0 };
 
         for (uint64_t at = 1000; at < 11000; at += 100) {
                 flight_submit(&flight, at);
@@ -38,7 +38,7 @@ static void a_gap_does_not_count(void **state)
 
 static void what_follows_at_once_is_the_same_flight(void **state)
 {
-        struct flight flight = { 0 };
+        struct node_flight flight = { 0 };
 
         flight_submit(&flight, 100);
         flight_complete(&flight, 200);
@@ -50,7 +50,7 @@ static void what_follows_at_once_is_the_same_flight(void **state)
 /* A call that entered the driver first, and got its piece in last. */
 static void a_beginning_that_is_told_late_counts_and_nothing_counts_twice(void **state)
 {
-        struct flight flight = { 0 };
+        struct node_flight flight = { 0 };
 
         flight_submit(&flight, 100);
         flight_complete(&flight, 200);
@@ -63,7 +63,7 @@ static void a_beginning_that_is_told_late_counts_and_nothing_counts_twice(void *
 
 static void the_dead_are_in_flight_until_they_were_last_heard_of(void **state)
 {
-        struct flight flight = { 0 };
+        struct node_flight flight = { 0 };
 
         flight_submit(&flight, 100);
         flight_submit(&flight, 120);
@@ -92,7 +92,7 @@ static void any_pieces_in_the_order_of_time_make_their_union(void **state)
         static char is_covered[2 * LENGTH];
 
         for (unsigned seed = 1; seed <= 200; seed++) {
-                struct flight flight = { 0 };
+                struct node_flight flight = { 0 };
                 uint64_t sum_ns = 0, mean_ns = 1 + seed;
                 unsigned next = 0;
 

@@ -144,7 +144,7 @@ static void a_process_lives_on_when_its_first_thread_ends(void **state)
 /* Dies with the device's lock in hand, its sums half changed. */
 static int dies_in_the_middle(int channel)
 {
-        struct node *node = node_open_existing(stage_dir());
+        struct sim_node *node = node_open_existing(stage_dir());
 
         if (!node)
                 return 1;
