@@ -36,7 +36,7 @@ def slowest_answer(daemon, is_over):
 def test_forged_bells_delay_neither_the_daemon_nor_a_neighbour(served, sim, build, tenant, neighbour, fields):
     """200 sessions ring without end, each time with other claims. A neighbour with a guarantee has its turns."""
     sim.configure(gpus=2)
-    daemon = served()
+    daemon = served("[admission]\nsessions_per_owner = 0\n")
     attacker, other = tenant(daemon), neighbour(daemon)
     make(daemon, "others", NEIGHBOUR, memory="64MiB", guarantee=50, priority="rt", gpus=["0"])
     forged = [f"forged{at}" for at in range(200)]
@@ -53,7 +53,7 @@ def test_forged_bells_delay_neither_the_daemon_nor_a_neighbour(served, sim, buil
 
 def test_a_user_has_no_more_than_its_part_of_the_threads_time(served, tenant):
     """The processor time of the scheduler's thread, while one user's sessions ring without end."""
-    daemon = served()
+    daemon = served("[admission]\nsessions_per_owner = 0\n")
     attacker = tenant(daemon)
     forged = [f"forged{at}" for at in range(40)]
     for name in forged:
@@ -68,7 +68,7 @@ def test_a_user_has_no_more_than_its_part_of_the_threads_time(served, tenant):
 
 def test_holes_punched_into_slots_delay_nobody(served, tenant):
     """Page faults wait for who punches, and so does a fork of who has the file mapped: the daemon does neither."""
-    daemon = served()
+    daemon = served("[admission]\nsessions_per_owner = 0\n")
     attacker = tenant(daemon)
     make(daemon, "theirs", ATTACKER)
     rounds = threading.Thread(target=make_and_end, args=(daemon,))

@@ -333,8 +333,9 @@ def test_a_daemon_that_does_not_end_is_killed(bench):
 
 
 def daemon_in(folder):
+    """Not its sink, which is a process of its own."""
     pids = [int(process.name) for process in naming(folder)
-            if (process / "cmdline").read_bytes().startswith(b"aliquotd\0")]
+            if (process / "comm").read_text() == "aliquotd\n"]
     assert len(pids) == 1, pids
     return pids[0]
 

@@ -186,7 +186,8 @@ def test_a_forged_slot_sends_no_signal_to_a_stranger(daemon, sim):
             file.write(start.to_bytes(8, "little") + bystander.pid.to_bytes(4, "little"))
         daemon.delete("/v1/sessions/a?force=true")
         assert gpu.process.wait(HANG_SECONDS) == -9
-    assert "a process that is not what they say" in daemon.said() and bystander.poll() is None
+    wait_for(lambda: "a process that is not what they say" in daemon.said(), daemon.said)
+    assert bystander.poll() is None
 
 
 def test_who_scribbles_over_its_slots_is_killed_all_the_same(daemon, sim):
