@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from daemon import wait_for
-from hang import HANG_SECONDS
+from hang import HANG_SECONDS, IS_SLOW
 from tenant import create, holding, kinds, needs_root
 
 MIB = 1 << 20
@@ -75,6 +75,7 @@ def test_a_process_that_nobody_can_look_into_hides_nobody_elses(served, tenant, 
             wait_for(lambda: own.process.pid in seen("theirs"), daemon.said)
 
 
+@pytest.mark.skipif(bool(IS_SLOW), reason="a process for each of 72 users takes minutes with a sanitizer")
 @pytest.mark.needs("file systems in user space")
 def test_many_users_whom_nobody_can_look_into_blind_nobody(sim, served, neighbour):
     """More users than the daemon reads at a time: their places go round. What is not known of them is told."""
