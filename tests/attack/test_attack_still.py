@@ -95,7 +95,8 @@ def test_many_users_whom_nobody_can_look_into_blind_nobody(sim, served, neighbou
                                   file, 65001, CROWD], preload=False)
         assert crowd.stdout.readline() == "ready\n", crowd.stderr.read()
         wait_for(lambda: "cannot be looked into" in daemon.said(), daemon.said)
-        assert unidentified() == sum(one["unidentified"] for one in daemon.get("/v1/devices").json["devices"]) >= CROWD
+        wait_for(lambda: unidentified() == sum(one["unidentified"] for one in daemon.get("/v1/devices").json["devices"])
+                 >= CROWD, daemon.said)  # as they come to their turns
         with other.script("others") as gpu:
             gpu.ready()
             wait_for(lambda: gpu.process.pid in seen(), daemon.said)
