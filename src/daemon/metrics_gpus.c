@@ -115,7 +115,9 @@ static double critical(const struct gpu_metrics *gpu)
         return gpu->device ? (double)gpu->device->xids : NAN;
 }
 
-static double count(const struct gpu_metrics *gpu, bool is_of_session)
+/* Of its processes, those of which `is_so`, by their index in the look. */
+static double count(const struct gpu_metrics *gpu,
+                    bool (*is_so)(const struct gpu_metrics *gpu, unsigned process))
 {
         unsigned at, found = 0;
 
@@ -123,32 +125,38 @@ static double count(const struct gpu_metrics *gpu, bool is_of_session)
                 return NAN;
         at = (unsigned)(gpu->device - gpu->look->sample.device);
         for (unsigned i = 0; i < gpu->look->sample.process_count; i++)
-                found += gpu->look->sample.process[i].device == at &&
-                         (node_holder(gpu->node, i).session != NULL) == is_of_session;
+                found += gpu->look->sample.process[i].device == at && is_so(gpu, i);
         return found;
+}
+
+static bool is_of_session(const struct gpu_metrics *gpu, unsigned process)
+{
+        return node_holder(gpu->node, process).session != NULL;
+}
+
+static bool is_stranger(const struct gpu_metrics *gpu, unsigned process)
+{
+        return !is_of_session(gpu, process);
+}
+
+static bool is_unidentified(const struct gpu_metrics *gpu, unsigned process)
+{
+        return !nvml_look_who(gpu->look, gpu->look->sample.process[process].pid);
 }
 
 static double tenants(const struct gpu_metrics *gpu)
 {
-        return count(gpu, true);
+        return count(gpu, is_of_session);
 }
 
 static double strangers(const struct gpu_metrics *gpu)
 {
-        return count(gpu, false);
+        return count(gpu, is_stranger);
 }
 
 static double unidentified(const struct gpu_metrics *gpu)
 {
-        unsigned at, found = 0;
-
-        if (!gpu->device || !gpu->device->has_processes)
-                return NAN;
-        at = (unsigned)(gpu->device - gpu->look->sample.device);
-        for (unsigned i = 0; i < gpu->look->sample.process_count; i++)
-                found += gpu->look->sample.process[i].device == at &&
-                         !nvml_look_who(gpu->look, gpu->look->sample.process[i].pid);
-        return found;
+        return count(gpu, is_unidentified);
 }
 
 static const struct {

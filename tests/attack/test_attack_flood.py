@@ -2,11 +2,9 @@
 """A user who sends more requests than the daemon can serve at once keeps nobody waiting: peers are served by the time
 that their requests take. What counts is the order of the changes in the audit trail, or what was done before an answer."""
 import contextlib
-import os
-import signal
 
 from daemon import wait_for
-from tenant import holding, needs_root
+from tenant import holding, needs_root, standing_still
 
 pytestmark = needs_root
 
@@ -17,16 +15,6 @@ SOCKETS, KNOCKS = 50, 100
 HEARD_MOST = 64  # in a turn of the loop, src/daemon/tenant_queue.c
 REFUSED = "aliquot_joins_refused_total"
 TURNS = 6  # from a request that has arrived to its answer, at most
-
-
-@contextlib.contextmanager
-def standing_still(daemon):
-    """What is asked meanwhile has all arrived when the daemon goes on."""
-    os.kill(daemon.process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(daemon.process.pid, signal.SIGCONT)
 
 
 def asking(who, connections, count, method, target, body):

@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from daemon import wait_for
-from tenant import create, holding, needs_root
+from tenant import create, holding, needs_root, standing_still
 
 pytestmark = needs_root
 
@@ -19,16 +19,6 @@ MANY = 2000  # connections: more than the queue of a sink has room for
 SINKS_MOST = 4
 TOLD = "sent descriptors to this daemon"
 SESSION_GOES = b"DELETE /v1/sessions/a?force=true HTTP/1.1\r\nHost: x\r\n\r\n"
-
-
-@contextlib.contextmanager
-def standing_still(daemon):
-    """What is sent meanwhile has arrived before the daemon reads any of it."""
-    os.kill(daemon.process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(daemon.process.pid, signal.SIGCONT)
 
 
 @contextlib.contextmanager

@@ -15,6 +15,8 @@ Only root can become another user: `needs_root` skips a story elsewhere.
 """
 import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 
@@ -114,3 +116,13 @@ def kinds(daemon, until):
         found.append(event["type"])
         if found[-1] == until:
             return found
+
+
+@contextlib.contextmanager
+def standing_still(daemon):
+    """What is sent meanwhile has all arrived before the daemon reads any of it."""
+    os.kill(daemon.process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(daemon.process.pid, signal.SIGCONT)
