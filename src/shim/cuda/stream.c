@@ -29,13 +29,19 @@ struct told told_begin(void)
         return told;
 }
 
+/* What was waited for is over, and somebody is billed for it. */
+static bool is_told(const struct told *told, CUresult rc)
+{
+        return rc == CUDA_SUCCESS && told->began_ns && session_state() == SESSION_ACTIVE;
+}
+
 void told_end(const struct told *told, CUstream stream, CUresult rc)
 {
         CUcontext context = NULL;
         struct time_stream *of;
 
         wait_over(told->device);
-        if (rc != CUDA_SUCCESS || !stream || !told->began_ns || session_state() != SESSION_ACTIVE)
+        if (!stream || !is_told(told, rc))
                 return;
         if (stream == POOL_CONTEXT || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
                 real.cuCtxGetCurrent(&context);
@@ -92,7 +98,7 @@ CUresult hook_cuCtxSynchronize_v2(CUcontext context)
         struct wait wait = wait_begin_somewhere();
         CUresult rc = real.cuCtxSynchronize_v2(context);
 
-        if (rc == CUDA_SUCCESS && wait.told.began_ns && session_state() == SESSION_ACTIVE)
+        if (is_told(&wait.told, rc))
                 streams_told(key_of(context), wait.told.began_ns);
         return wait_end(&wait, rc);
 }
@@ -116,7 +122,7 @@ CUresult hook_cuEventSynchronize(CUevent event)
         struct wait wait = wait_begin_somewhere();
         CUresult rc = real.cuEventSynchronize(event);
 
-        if (rc == CUDA_SUCCESS && wait.told.began_ns && session_state() == SESSION_ACTIVE)
+        if (is_told(&wait.told, rc))
                 stream_told_event(wait.told.began_ns);
         return wait_end(&wait, rc);
 }
