@@ -298,6 +298,14 @@ def test_steps_that_never_ran_fail_the_sum(checked, tool):
     assert status == 1 and output.splitlines()[-1] == "0 passed, 2 failed"
 
 
+def test_the_sum_shows_what_a_failed_step_said_last(checked, tool):
+    """Of the mutants it is the only place that names those that were missed."""
+    checked.tell("cppcheck", "seq 100; echo it was this one; exit 1")
+    checked("lint", "cppcheck")
+    status, output = tool("tally", checked.root / "build/check.tsv")
+    assert status == 1 and "it was this one" in output and " 50\n" not in output, output
+
+
 def test_a_step_that_is_none_is_refused(checked):
     status, output, ran = checked("lint", "frobnicate")
     assert status == 2 and "frobnicate" in output and "asan" in output and ran == []
