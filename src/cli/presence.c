@@ -3,45 +3,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
+#include "common/file_locks.h"
 #include "common/scoped.h"
 #include "common/text.h"
 
-/* By the kernel's list, for a user who may not open the file. Where others take and drop locks
- * while it is read, a lock can be missing in it. */
-static bool is_listed(const char *path)
-{
-        scoped_file FILE *locks = NULL;
-        char line[256];
-        struct stat st;
-
-        if (lstat(path, &st) < 0)
-                return false;
-        locks = fopen("/proc/locks", "re");
-        while (locks && fgets(line, sizeof(line), locks)) {
-                unsigned from_major, from_minor;
-                unsigned long long inode;
-
-                if (sscanf(line, "%*s FLOCK %*s WRITE %*d %x:%x:%llu", &from_major, &from_minor,
-                           &inode) == 3 &&
-                    inode == st.st_ino && from_major == major(st.st_dev) &&
-                    from_minor == minor(st.st_dev))
-                        return true;
-        }
-        return false;
-}
-
-/* Sharing the lock for a moment tells. A daemon that starts just then tries again. */
+/* Sharing the lock for a moment tells. A daemon that starts just then tries again. For a user who
+ * may not open the file the kernel's list does, and one that cannot be read to its end counts as a
+ * lock. */
 static bool is_locked(const char *path)
 {
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
         if (fd < 0)
-                return errno != ENOENT && is_listed(path);
+                return errno != ENOENT &&
+                       file_locks_find(path, "FLOCK", "WRITE", NULL) != FILE_LOCKS_NONE;
         return flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 

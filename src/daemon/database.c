@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/file_locks.h"
 #include "common/text.h"
 #include "daemon/database_files.h"
 #include "daemon/database_parts.h"
@@ -137,12 +138,13 @@ static const char *advice(int code)
 int database_fail(sqlite3 *handle, const char *path, int result, struct error *err)
 {
         int code = code_of(handle, result);
-        pid_t holder = code == -EBUSY ? files_holder(path, "POSIX") : 0;
         char by[32] = "";
+        pid_t holder;
 
         if (code == -ENOSPC)
                 return fail(err, code, "%s: %s", path, advice(code));
-        if (holder)
+        if (code == -EBUSY && file_locks_find(path, "POSIX", NULL, &holder) == FILE_LOCKS_HELD &&
+            holder)
                 snprintf(by, sizeof(by), "pid %d: ", holder);
         return fail(err, code, "%s: %s (%s%s)", path, advice(code), by,
                     handle ? sqlite3_errmsg(handle) : sqlite3_errstr(result));

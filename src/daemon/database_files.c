@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -191,28 +190,6 @@ int files_move(const char *from, const char *to, struct error *err)
         if (rc == 0 && renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) < 0)
                 rc = fail(err, -errno, "%s: %m", to);
         return rc < 0 ? rc : sync_folder(folder, err);
-}
-
-pid_t files_holder(const char *path, const char *kind)
-{
-        scoped_file FILE *locks = fopen("/proc/locks", "re");
-        char line[256], found[16];
-        struct stat st;
-
-        if (!locks || lstat(path, &st) < 0)
-                return 0;
-        while (fgets(line, sizeof(line), locks)) {
-                unsigned from_major, from_minor;
-                unsigned long long inode;
-                int pid;
-
-                if (sscanf(line, "%*s %15s %*s %*s %d %x:%x:%llu", found, &pid, &from_major,
-                           &from_minor, &inode) == 5 &&
-                    strcmp(found, kind) == 0 && inode == st.st_ino &&
-                    from_major == major(st.st_dev) && from_minor == minor(st.st_dev) && pid > 0)
-                        return pid;
-        }
-        return 0;
 }
 
 /* Whether another process has it open; its own open files are not for us to tell. */

@@ -24,8 +24,4 @@ int files_drop(const char *path, struct error *err);
  * is one at `to`. */
 int files_move(const char *from, const char *to, struct error *err);
 
-/* Who has a lock of this kind ("POSIX", "FLOCK") on it, by the kernel's list; 0: nobody that can be
- * told. Touches no lock: to open and close a file ends those that the process itself has on it. */
-pid_t files_holder(const char *path, const char *kind);
-
 #endif

@@ -8,8 +8,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "common/file_locks.h"
 #include "common/text.h"
-#include "daemon/database_files.h"
 #include "store/store.h"
 
 #define LOCK_FILE "daemon.lock"
@@ -46,8 +46,7 @@ static int lock(const char *folder, const char *path, int flags, struct error *e
         close(fd);
         if (code != EWOULDBLOCK)
                 return fail(err, -code, "%s: %s", path, strerror(code));
-        holder = files_holder(path, "FLOCK");
-        if (holder)
+        if (file_locks_find(path, "FLOCK", NULL, &holder) == FILE_LOCKS_HELD && holder)
                 snprintf(by, sizeof(by), " (pid %d)", holder);
         return fail(err, -EBUSY, "another aliquotd%s serves %s", by, folder);
 }

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who has a lock on a file, by the kernel's list. Others may have as many locks as they like: the
+ * list is then read for a bounded time, and what was not found is unknown.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "common/file_locks.h"
+#include "common/machine_clock.h"
+
+/* All together: a second and a half of reading, where nothing bounds it. Each lock of a file makes
+ * its next one dearer. */
+#define FILES 40
+#define LOCKS_EACH 2000
+
+struct file {
+        char path[32];
+        int fd;
+};
+
+static struct file file_make(void)
+{
+        struct file file = { .path = "/tmp/file-locks-XXXXXX" };
+
+        file.fd = mkstemp(file.path);
+        assert_true(file.fd >= 0);
+        return file;
+}
+
+static void file_end(struct file *file)
+{
+        close(file->fd);
+        unlink(file->path);
+}
+
+static void a_lock_is_told_with_its_holder(void **state)
+{
+        struct file file = file_make();
+        pid_t pid = -1;
+
+        assert_int_equal(file_locks_find(file.path, "FLOCK", NULL, &pid), FILE_LOCKS_NONE);
+        assert_int_equal(pid, 0);
+        assert_int_equal(flock(file.fd, LOCK_EX), 0);
+        assert_int_equal(file_locks_find(file.path, "FLOCK", "WRITE", &pid), FILE_LOCKS_HELD);
+        assert_int_equal(pid, getpid());
+        assert_int_equal(file_locks_find(file.path, "FLOCK", "READ", NULL), FILE_LOCKS_NONE);
+        assert_int_equal(file_locks_find(file.path, "POSIX", NULL, NULL), FILE_LOCKS_NONE);
+        file_end(&file);
+        assert_int_equal(file_locks_find(file.path, "FLOCK", NULL, NULL), FILE_LOCKS_NONE);
+}
+
+static void take_many(struct file *file)
+{
+        *file = file_make();
+        for (off_t byte = 0; byte < 2 * LOCKS_EACH; byte += 2) {
+                struct flock lock = {
+                        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1
+                };
+
+                assert_int_equal(fcntl(file->fd, F_SETLK, &lock), 0);
+        }
+}
+
+/* Nobody has a lock on the file: only the end of the list would tell. */
+static void many_locks_of_others_take_a_bounded_time(void **state)
+{
+        struct file file = file_make(), others[FILES];
+        uint64_t began_ns;
+
+        for (unsigned i = 0; i < FILES; i++)
+                take_many(&others[i]);
+        began_ns = clock_thread_ns();
+        assert_int_equal(file_locks_find(file.path, "FLOCK", NULL, NULL), FILE_LOCKS_UNKNOWN);
+        assert_in_range(clock_thread_ns() - began_ns, FILE_LOCKS_NS, 5 * FILE_LOCKS_NS);
+        for (unsigned i = 0; i < FILES; i++)
+                file_end(&others[i]);
+        assert_int_equal(file_locks_find(file.path, "FLOCK", NULL, NULL), FILE_LOCKS_NONE);
+        file_end(&file);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_lock_is_told_with_its_holder),
+                cmocka_unit_test(many_locks_of_others_take_a_bounded_time),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
