@@ -70,7 +70,7 @@ CUresult hook_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUmem
 /* Plain memory and imports may be freed in stream order too. */
 struct freeing {
         struct charge taken;
-        struct table_node *import;
+        struct memory_import *import;
         CUstream stream;
 };
 

@@ -20,27 +20,24 @@
 #include "shim/cuda/real.h"
 #include "shim/cuda/state.h"
 
-/* A node of state.graphs, one for each card: key = executable graph, extent = need, count =
- * generation and value = era in which it was last launched, row and id = place, pin = its mark. */
 static CUresult note(CUgraphExec exec, uint64_t need, struct place place, uint32_t mark)
 {
-        struct table_node *node;
+        struct graph_part *part;
 
         if (place.row < 0)
                 return refusal(place);
         lock_take(&state.graphs_lock);
-        node = table_node(&state.graphs);
-        if (node) {
-                node->key = key_of(exec);
-                node->extent = need;
-                node->row = place.row;
-                node->id = (uint64_t)place.device;
-                node->pin = mark;
-                table_put(&state.graphs, node);
+        part = table_make(&state.graphs, sizeof(*part));
+        if (part) {
+                part->link.key = key_of(exec);
+                part->place = place;
+                part->need_bytes = need;
+                part->mark = mark;
+                table_put(&state.graphs, part);
                 add_relaxed(&state.graphs_with_memory, 1u);
         }
         lock_drop(&state.graphs_lock);
-        return node ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        return part ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* A graph whose memory is not known, or is nobody's, does not get as far as a launch. Nor does one
@@ -295,21 +292,20 @@ CUresult hook_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 /* Under graphs_lock: the parts and their mark get another key. Returns how many parts there are. */
 static uint32_t rename_parts(uint64_t key, uint64_t new_key)
 {
-        struct table_node *list = NULL;
-        struct table_node *node;
+        struct graph_part *list = NULL;
+        struct graph_part *part;
         uint32_t count = 0;
 
-        while ((node = table_find(&state.graphs, key))) {
-                table_remove(&state.graphs, node);
-                node->next = list;
-                list = node;
+        while ((part = table_find(&state.graphs, key))) {
+                table_remove(&state.graphs, part);
+                part->next = list;
+                list = part;
         }
-        for (struct table_node *next; list; list = next, count++) {
-                next = list->next;
-                list->key = new_key;
+        for (; list; list = list->next, count++) {
+                list->link.key = new_key;
                 table_put(&state.graphs, list);
-                if (list->pin)
-                        state.marks[list->pin - 1].key = new_key;
+                if (list->mark)
+                        state.marks[list->mark - 1].key = new_key;
         }
         return count;
 }
@@ -318,14 +314,14 @@ static uint32_t rename_parts(uint64_t key, uint64_t new_key)
  * over. */
 static void end_parts(uint64_t key, uint32_t count)
 {
-        struct table_node *node = table_find(&state.graphs, key);
+        struct graph_part *part = table_find(&state.graphs, key);
 
         add_relaxed(&state.graphs_with_memory, -count);
-        if (node && node->pin)
+        if (part && part->mark)
                 add_relaxed(&state.marks_gone, 1u);
-        for (; node && !node->pin; node = table_find(&state.graphs, key)) {
-                table_remove(&state.graphs, node);
-                table_node_free(&state.graphs, node);
+        for (; part && !part->mark; part = table_find(&state.graphs, key)) {
+                table_remove(&state.graphs, part);
+                table_free(&state.graphs, part);
         }
 }
 

@@ -13,6 +13,7 @@
 
 #include "shim/cuda/front.h"
 #include "shim/cuda/pool.h"
+#include "shim/cuda/table.h"
 
 /* Graphs that hold memory on more cards than this are charged for the first of them. */
 #define GRAPH_DEVICES 16u
@@ -44,7 +45,18 @@ struct graph_use {
 };
 struct graph_use graph_use_read(struct meter *meter);
 
-/* Under graphs_lock: the part of an executable graph on a device; NULL if it has none. */
-struct table_node *graph_part(uint64_t key, CUdevice device);
+/* The memory of an executable graph on one card. Guarded by graphs_lock. */
+struct graph_part {
+        struct table_link link; /* key: the graph; odd once that is destroyed */
+        struct place place;
+        uint64_t need_bytes;
+        uint64_t generation;     /* of the meter, at its last launch; 0: nothing is promised */
+        uint64_t era;            /* likewise */
+        uint32_t mark;           /* of the graph; 0: it has none */
+        struct graph_part *next; /* of those that are taken out together */
+};
+
+/* Under graphs_lock: NULL if it has none there. */
+struct graph_part *graph_part_find(uint64_t key, CUdevice device);
 
 #endif

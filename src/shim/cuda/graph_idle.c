@@ -103,13 +103,13 @@ struct graph_use graph_use_read(struct meter *meter)
         return use;
 }
 
-struct table_node *graph_part(uint64_t key, CUdevice device)
+struct graph_part *graph_part_find(uint64_t key, CUdevice device)
 {
-        struct table_node *node = table_find(&state.graphs, key);
+        struct graph_part *part = table_find(&state.graphs, key);
 
-        while (node && node->id != (uint64_t)device)
-                node = table_next(node);
-        return node;
+        while (part && part->place.device != device)
+                part = table_next(part);
+        return part;
 }
 
 /* Under the meter's lock and graphs_lock: what is promised to graphs that are over. With `is_end`
@@ -120,16 +120,16 @@ static uint64_t promised_to_ended(struct meter *meter, bool is_end)
 
         for (uint32_t i = 0; i < state.marks_high; i++) {
                 struct mark *mark = &state.marks[i];
-                struct table_node *part = NULL;
+                struct graph_part *part = NULL;
 
                 if (mark->key && mark_is_over(mark))
-                        part = graph_part(mark->key, load_relaxed(&meter->device));
+                        part = graph_part_find(mark->key, load_relaxed(&meter->device));
                 if (!part)
                         continue;
-                if (part->count == meter->generation)
-                        bytes += part->extent;
-                if (is_end || part->count != meter->generation)
-                        part->count = 0;
+                if (part->generation == meter->generation)
+                        bytes += part->need_bytes;
+                if (is_end || part->generation != meter->generation)
+                        part->generation = 0;
         }
         return bytes;
 }

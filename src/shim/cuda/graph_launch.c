@@ -9,40 +9,40 @@
 
 /* Under the meter's lock: what a launch would add to both sums. Each counts a graph once: its
  * blocks have their addresses for good, so it cannot hold them twice. */
-static void find_need(struct graph_promise *part, CUgraphExec exec)
+static void find_need(struct graph_promise *promised, CUgraphExec exec)
 {
-        struct table_node *node;
+        const struct meter *meter = promised->meter;
+        const struct graph_part *part;
 
         lock_take(&state.graphs_lock);
-        node = graph_part(key_of(exec), part->place.device);
-        part->added = node && node->count != part->meter->generation ? node->extent : 0;
-        part->owed = node && node->value != part->meter->era ? node->extent : 0;
+        part = graph_part_find(key_of(exec), promised->place.device);
+        promised->added = part && part->generation != meter->generation ? part->need_bytes : 0;
+        promised->owed = part && part->era != meter->era ? part->need_bytes : 0;
         lock_drop(&state.graphs_lock);
 }
 
 static void mark_launch(CUgraphExec exec, CUdevice device, uint64_t generation, uint64_t era)
 {
-        struct table_node *node;
+        struct graph_part *part;
 
         lock_take(&state.graphs_lock);
-        node = graph_part(key_of(exec), device);
-        if (node) {
-                node->count = generation;
-                node->value = era;
+        part = graph_part_find(key_of(exec), device);
+        if (part) {
+                part->generation = generation;
+                part->era = era;
         }
         lock_drop(&state.graphs_lock);
 }
 
 void launch_find_parts(struct launch *launch)
 {
-        struct table_node *node;
+        struct graph_part *part;
 
         lock_take(&state.graphs_lock);
-        node = table_find(&state.graphs, key_of(launch->exec));
-        launch->run.mark = node ? (uint32_t)node->pin : 0;
-        for (; node && launch->count < GRAPH_DEVICES; node = table_next(node))
-                launch->part[launch->count++].place =
-                        (struct place){ .row = (int)node->row, .device = (CUdevice)node->id };
+        part = table_find(&state.graphs, key_of(launch->exec));
+        launch->run.mark = part ? part->mark : 0;
+        for (; part && launch->count < GRAPH_DEVICES; part = table_next(part))
+                launch->part[launch->count++].place = part->place;
         lock_drop(&state.graphs_lock);
 }
 

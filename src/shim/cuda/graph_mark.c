@@ -207,9 +207,9 @@ void marks_ask(void)
 /* Under graphs_lock. */
 static bool is_promised(uint64_t key)
 {
-        struct table_node *part = table_find(&state.graphs, key);
+        struct graph_part *part = table_find(&state.graphs, key);
 
-        while (part && !part->count)
+        while (part && !part->generation)
                 part = table_next(part);
         return part != NULL;
 }
@@ -217,11 +217,11 @@ static bool is_promised(uint64_t key)
 /* Under graphs_lock. */
 static void mark_end_parts(struct mark *mark)
 {
-        struct table_node *part;
+        struct graph_part *part;
 
         while ((part = table_find(&state.graphs, mark->key))) {
                 table_remove(&state.graphs, part);
-                table_node_free(&state.graphs, part);
+                table_free(&state.graphs, part);
         }
         mark->key = 0;
         add_relaxed(&state.marks_gone, -1u);

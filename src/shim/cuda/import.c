@@ -11,24 +11,41 @@
 #include "shim/cuda/state.h"
 #include "store/liveness.h"
 
-/* Instead of a pin: somebody else of the session is charged; a thread of ours is about to be. */
-#define WAITING UINT64_C(1)
-#define CHARGING UINT64_C(2)
-
 #define CHARGING_SLEEP_NS 20000
 
 /* Two bits of a name: it is one; its size is stated. */
 #define NAMED UINT64_C(1)
 #define STATED UINT64_C(2)
 
-/*
- * A node of state.imports: key = name (0: none), count = references, extent = bytes, the greatest
- * so far, row, value = the pin of its lock, or 0 without one, or WAITING or CHARGING; row =
- * CHARGE_NO_DEVICE until it was charged, or found to be somebody else's charge; id = number of its
- * charge; pin = of the lock of those who import. A node of state.import_keys: key = the driver's
- * handle, id = its space, value = the import. A node of state.exports: key = of the charge, id =
- * its space, value = the pin or 0.
- */
+enum import_state {
+        IMPORT_SETTLED,  /* it is charged, or not to be charged yet */
+        IMPORT_WAITING,  /* somebody else of the session is charged */
+        IMPORT_CHARGING, /* a thread of ours is about to be */
+};
+
+struct memory_import {
+        struct table_link link; /* key: name; 0: none */
+        uint64_t references;
+        uint64_t number; /* of its charge */
+        uint64_t bytes;  /* the greatest so far */
+        int row; /* CHARGE_NO_DEVICE until it was charged, or found to be another's charge */
+        enum import_state state;
+        void *charge_lock; /* of who is charged, or NULL; not with IMPORT_WAITING */
+        void *hold_lock;   /* of those who import, or NULL */
+};
+
+struct import_handle {
+        struct table_link link; /* key: the driver's handle */
+        enum charge_space space;
+        struct memory_import *import;
+};
+
+struct memory_export {
+        struct table_link link; /* key: of the charge */
+        enum charge_space space;
+        uint64_t name;
+        void *charge_lock;
+};
 
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
@@ -81,10 +98,10 @@ uint64_t import_bytes_known(uint64_t name)
         if (!name || !load_relaxed(&state.exports_live))
                 return 0;
         lock_take(&state.imports_lock);
-        for (struct table_node *own = table_each(&state.exports, NULL); own && !bytes;
+        for (struct memory_export *own = table_each(&state.exports, NULL); own && !bytes;
              own = table_each(&state.exports, own)) {
-                if (own->extent == name)
-                        bytes = charge_held((enum charge_space)own->id, own->key);
+                if (own->name == name)
+                        bytes = charge_held(own->space, own->link.key);
         }
         lock_drop(&state.imports_lock);
         return bytes;
@@ -96,69 +113,74 @@ static uint64_t charge_name(uint64_t name, uint64_t bytes)
         return name & STATED ? mix(name, bytes) : name;
 }
 
-static void unlock(uint64_t pin)
+static void unlock(void *lock)
 {
-        if (pin > CHARGING)
-                liveness_unlock((void *)(uintptr_t)pin);
+        if (lock)
+                liveness_unlock(lock);
 }
 
-static void set_value(struct table_node *import, uint64_t value)
+static void set_state(struct memory_import *import, enum import_state next)
 {
-        if (import->value == WAITING)
+        if (import->state == IMPORT_WAITING)
                 add_relaxed(&state.imports_uncharged, -1u);
-        import->value = value;
-        if (value == WAITING)
+        import->state = next;
+        if (next == IMPORT_WAITING)
                 add_relaxed(&state.imports_uncharged, 1u);
 }
 
-/* Finds or makes the import; a new one has one reference and is nowhere yet. */
-static struct table_node *hold(uint64_t name)
+/* Under imports_lock: one that nobody refers to and that is nowhere yet; NULL: no memory. */
+static struct memory_import *import_make(uint64_t name)
 {
-        struct table_node *node = NULL;
-        bool is_new;
+        struct memory_import *import = table_make(&state.imports, sizeof(*import));
+
+        if (!import)
+                return NULL;
+        import->link.key = name;
+        import->row = CHARGE_NO_DEVICE;
+        import->number = ++state.imports_last_id;
+        import->hold_lock = name ? name_hold(name) : NULL;
+        table_put(&state.imports, import);
+        return import;
+}
+
+/* One more reference to the import, which is made if need be. */
+static struct memory_import *hold(uint64_t name)
+{
+        struct memory_import *import;
 
         lock_take(&state.imports_lock);
-        if (name)
-                node = table_find(&state.imports, name);
-        is_new = !node;
-        if (!node)
-                node = table_node(&state.imports);
-        if (node && is_new) {
-                node->key = name;
-                node->row = CHARGE_NO_DEVICE;
-                node->id = ++state.imports_last_id;
-                node->pin = name ? key_of(name_hold(name)) : 0;
-                table_put(&state.imports, node);
-        }
-        if (node)
-                node->count++;
+        import = name ? table_find(&state.imports, name) : NULL;
+        if (!import)
+                import = import_make(name);
+        if (import)
+                import->references++;
         lock_drop(&state.imports_lock);
-        return node;
+        return import;
 }
 
 /* The driver tells the size: what was charged first is all of it. */
-static bool is_told(const struct table_node *import)
+static bool is_told(const struct memory_import *import)
 {
-        return import->key && !(import->key & STATED);
+        return import->link.key && !(import->link.key & STATED);
 }
 
 /* True: the caller is to charge it. Waits while another thread does: if that one is refused, the
  * next tries. `ret` and `place` are what the import was charged with until now, and where. */
-static bool is_mine_to_charge(struct table_node *import, struct import_growth *ret,
+static bool is_mine_to_charge(struct memory_import *import, struct import_growth *ret,
                               struct place *place)
 {
         for (;;) {
                 bool is_charged, is_busy;
 
                 lock_take(&state.imports_lock);
-                is_charged = import->row >= 0 && (import->extent >= ret->bytes || is_told(import));
-                is_busy = import->value == CHARGING;
+                is_charged = import->row >= 0 && (import->bytes >= ret->bytes || is_told(import));
+                is_busy = import->state == IMPORT_CHARGING;
                 if (!is_charged && !is_busy) {
                         ret->import = import;
-                        ret->before = import->value;
-                        set_value(import, CHARGING);
+                        ret->was_waiting = import->state == IMPORT_WAITING;
+                        set_state(import, IMPORT_CHARGING);
                         if (import->row >= 0)
-                                place->row = (int)import->row;
+                                place->row = import->row;
                 }
                 lock_drop(&state.imports_lock);
                 if (is_charged || !is_busy)
@@ -167,7 +189,7 @@ static bool is_mine_to_charge(struct table_node *import, struct import_growth *r
         }
 }
 
-CUresult import_grow(struct import_growth *ret, struct table_node *import, struct place place,
+CUresult import_grow(struct import_growth *ret, struct memory_import *import, struct place place,
                      uint64_t bytes)
 {
         bool is_free = true;
@@ -183,50 +205,51 @@ CUresult import_grow(struct import_growth *ret, struct table_node *import, struc
                 return CUDA_ERROR_OUT_OF_MEMORY;
         if (!is_mine_to_charge(import, ret, &place))
                 return CUDA_SUCCESS;
-        if (import->key)
-                ret->pin = key_of(name_lock(charge_name(import->key, bytes), &is_free));
-        ret->is_charged = is_free || !import->pin;
-        held = charge_held(SPACE_IMPORT, import->id);
+        if (import->link.key)
+                ret->charge_lock = name_lock(charge_name(import->link.key, bytes), &is_free);
+        ret->is_charged = is_free || !import->hold_lock;
+        held = charge_held(SPACE_IMPORT, import->number);
         rc = reserve_at(&ret->more, place, ret->is_charged ? bytes - held : 0);
         return rc == CUDA_SUCCESS ? rc : import_settle(ret, rc);
 }
 
 CUresult import_settle(struct import_growth *growth, CUresult rc)
 {
-        struct table_node *import = growth->import;
-        uint64_t pin = 0;
+        struct memory_import *import = growth->import;
         struct charge charge = { .device = CHARGE_NO_DEVICE };
+        void *old_lock = NULL;
 
         if (!import)
                 return rc;
         lock_take(&state.imports_lock);
         if (rc == CUDA_SUCCESS) {
-                pin = growth->before;
+                old_lock = import->charge_lock;
                 if (growth->more.is_reserved)
                         import->row = growth->more.device;
-                import->extent = growth->bytes;
-                charge_take(&charge, SPACE_IMPORT, import->id);
+                import->bytes = growth->bytes;
+                charge_take(&charge, SPACE_IMPORT, import->number);
                 if (growth->is_charged)
                         charge_join(&growth->more, &charge);
                 growth->more.owner = 0;
-                charge_keep(&growth->more, SPACE_IMPORT, import->id);
-                set_value(import, growth->is_charged ? growth->pin : WAITING);
+                charge_keep(&growth->more, SPACE_IMPORT, import->number);
+                import->charge_lock = growth->is_charged ? growth->charge_lock : NULL;
+                set_state(import, growth->is_charged ? IMPORT_SETTLED : IMPORT_WAITING);
         } else {
                 charge_drop(&growth->more);
-                unlock(growth->pin); /* first: who is next must not find us charged */
-                set_value(import, growth->before);
+                unlock(growth->charge_lock); /* first: who is next must not find us charged */
+                set_state(import, growth->was_waiting ? IMPORT_WAITING : IMPORT_SETTLED);
         }
         charge_drop(&charge);
         lock_drop(&state.imports_lock);
-        unlock(pin); /* after the charge: the next to be charged finds the room */
+        unlock(old_lock); /* after the charge: the next to be charged finds the room */
         growth->import = NULL;
         return rc;
 }
 
-CUresult import_begin(struct table_node **ret, uint64_t name, struct place place, uint64_t bytes)
+CUresult import_begin(struct memory_import **ret, uint64_t name, struct place place, uint64_t bytes)
 {
         struct import_growth growth;
-        struct table_node *import = place.row >= 0 ? hold(name) : NULL;
+        struct memory_import *import = place.row >= 0 ? hold(name) : NULL;
         CUresult rc = import_grow(&growth, import, place, bytes);
 
         rc = import_settle(&growth, rc);
@@ -236,169 +259,188 @@ CUresult import_begin(struct table_node **ret, uint64_t name, struct place place
         return rc;
 }
 
-struct table_node *import_announce(uint64_t name)
+struct memory_import *import_announce(uint64_t name)
 {
         return session_state() == SESSION_ACTIVE ? hold(name) : NULL;
 }
 
 /* Under imports_lock: the memory is the driver's again, unless others of the session hold it: then
  * charge and lock stay. */
-static void give_up(uint64_t name, uint64_t *take_pin, struct charge *take_charge)
+static void give_up(uint64_t name, void **take_lock, struct charge *take_charge)
 {
         if (!take_charge->bytes || !name_is_held(name))
                 return;
-        orphan_make(name, *take_pin > CHARGING ? *take_pin : 0, take_charge);
-        *take_pin = 0;
+        orphan_make(name, *take_lock, take_charge);
+        *take_lock = NULL;
 }
 
-void import_end(struct table_node *import)
+void import_end(struct memory_import *import)
 {
+        void *charge_lock = NULL;
         struct charge charge;
-        uint64_t pin = 0;
 
         if (!import)
                 return;
         lock_take(&state.imports_lock);
-        if (--import->count == 0) {
-                pin = import->value;
-                set_value(import, 0);
-                unlock(import->pin);
-                charge_take(&charge, SPACE_IMPORT, import->id);
-                if (import->key)
-                        give_up(import->key, &pin, &charge);
+        if (--import->references == 0) {
+                charge_lock = import->charge_lock;
+                set_state(import, IMPORT_SETTLED);
+                unlock(import->hold_lock);
+                charge_take(&charge, SPACE_IMPORT, import->number);
+                if (import->link.key)
+                        give_up(import->link.key, &charge_lock, &charge);
                 charge_drop(&charge);
                 table_remove(&state.imports, import);
-                table_node_free(&state.imports, import);
+                table_free(&state.imports, import);
         }
         lock_drop(&state.imports_lock);
-        unlock(pin); /* after the charge: the next to be charged finds the room */
+        unlock(charge_lock); /* after the charge: the next to be charged finds the room */
 }
 
-void import_keep(struct table_node *import, enum charge_space space, uint64_t key)
+void import_keep(struct memory_import *import, enum charge_space space, uint64_t key)
 {
-        struct table_node *node;
+        struct import_handle *handle;
 
         if (!import)
                 return;
         lock_take(&state.imports_lock);
-        node = table_node(&state.import_keys);
-        if (node) { /* without it the import stays charged until the process ends */
-                node->key = key;
-                node->id = space;
-                node->value = key_of(import);
-                table_put(&state.import_keys, node);
+        handle = table_make(&state.import_handles, sizeof(*handle));
+        if (handle) { /* without it the import stays charged until the process ends */
+                handle->link.key = key;
+                handle->space = space;
+                handle->import = import;
+                table_put(&state.import_handles, handle);
         }
         lock_drop(&state.imports_lock);
 }
 
-static struct table_node *find_kind(const struct handle_table *table, uint64_t key,
-                                    enum charge_space space)
+/* Under imports_lock. */
+static struct import_handle *find_handle(enum charge_space space, uint64_t key)
 {
-        struct table_node *node = table_find(table, key);
+        struct import_handle *handle = table_find(&state.import_handles, key);
 
-        while (node && node->id != space)
-                node = table_next(node);
-        return node;
+        while (handle && handle->space != space)
+                handle = table_next(handle);
+        return handle;
 }
 
-struct table_node *import_take(enum charge_space space, uint64_t key)
+/* Under imports_lock. */
+static struct memory_export *find_export(enum charge_space space, uint64_t key)
 {
-        struct table_node *import = NULL;
-        struct table_node *node;
+        struct memory_export *export = table_find(&state.exports, key);
+
+        while (export && export->space != space)
+                export = table_next(export);
+        return export;
+}
+
+struct memory_import *import_take(enum charge_space space, uint64_t key)
+{
+        struct memory_import *import = NULL;
+        struct import_handle *handle;
 
         lock_take(&state.imports_lock);
-        node = find_kind(&state.import_keys, key, space);
-        if (node) {
-                import = (struct table_node *)(uintptr_t)node->value;
-                table_remove(&state.import_keys, node);
-                table_node_free(&state.import_keys, node);
+        handle = find_handle(space, key);
+        if (handle) {
+                import = handle->import;
+                table_remove(&state.import_handles, handle);
+                table_free(&state.import_handles, handle);
         }
         lock_drop(&state.imports_lock);
         return import;
 }
 
-struct table_node *import_find(enum charge_space space, uint64_t key)
+struct memory_import *import_find(enum charge_space space, uint64_t key)
 {
-        struct table_node *node;
+        struct memory_import *import = NULL;
+        struct import_handle *handle;
 
         lock_take(&state.imports_lock);
-        node = find_kind(&state.import_keys, key, space);
+        handle = find_handle(space, key);
+        if (handle)
+                import = handle->import;
         lock_drop(&state.imports_lock);
-        return node ? (struct table_node *)(uintptr_t)node->value : NULL;
+        return import;
 }
 
 void import_export(uint64_t name, enum charge_space space, uint64_t key)
 {
+        struct memory_export *export;
         bool is_free, is_known;
-        struct table_node *node;
-        void *pin;
+        void *charge_lock;
 
         if (!name || session_state() != SESSION_ACTIVE)
                 return;
         lock_take(&state.imports_lock);
         /* What was imported and is passed on is its importers' business: nothing of it is charged
          * here under `key`. */
-        is_known =
-                find_kind(&state.exports, key, space) || find_kind(&state.import_keys, key, space);
+        is_known = find_export(space, key) || find_handle(space, key);
         lock_drop(&state.imports_lock);
         if (is_known)
                 return;
-        pin = name_lock(charge_name(name, charge_held(space, key)), &is_free);
-        if (!pin)
+        charge_lock = name_lock(charge_name(name, charge_held(space, key)), &is_free);
+        if (!charge_lock)
                 return;
         lock_take(&state.imports_lock);
-        node = table_node(&state.exports);
-        if (node) {
-                node->key = key;
-                node->id = space;
-                node->extent = name;
-                node->value = key_of(pin);
-                table_put(&state.exports, node);
+        export = table_make(&state.exports, sizeof(*export));
+        if (export) {
+                export->link.key = key;
+                export->space = space;
+                export->name = name;
+                export->charge_lock = charge_lock;
+                table_put(&state.exports, export);
                 add_relaxed(&state.exports_live, 1u);
         }
         lock_drop(&state.imports_lock);
-        if (!node)
-                unlock(key_of(pin));
+        if (!export)
+                unlock(charge_lock);
 }
 
 /* Under imports_lock: an import of the same memory, held by this process without a charge. */
-static struct table_node *heir(uint64_t name, uint64_t bytes)
+static struct memory_import *heir(uint64_t name, uint64_t bytes)
 {
-        struct table_node *import = table_find(&state.imports, name);
-        bool is_heir = import && import->value == WAITING;
+        struct memory_import *import = table_find(&state.imports, name);
+        bool is_heir = import && import->state == IMPORT_WAITING;
 
-        return is_heir && (!(name & STATED) || import->extent == bytes) ? import : NULL;
+        return is_heir && (!(name & STATED) || import->bytes == bytes) ? import : NULL;
+}
+
+/* Under imports_lock: it has a charge from now on, and the lock of who is charged. */
+static void inherit(struct memory_import *import, struct charge *take_charge, void *charge_lock)
+{
+        charge_keep(take_charge, SPACE_IMPORT, import->number);
+        import->charge_lock = charge_lock;
+        set_state(import, IMPORT_SETTLED);
 }
 
 void import_unexport(enum charge_space space, uint64_t key, struct charge *charge)
 {
-        struct table_node *export = NULL;
-        struct table_node *import = NULL;
+        struct memory_import *import = NULL;
+        struct memory_export *export;
+        void *charge_lock = NULL;
         uint64_t name = 0;
-        uint64_t pin = 0;
 
         if (!load_relaxed(&state.exports_live))
                 return;
         lock_take(&state.imports_lock);
-        export = find_kind(&state.exports, key, space);
+        export = find_export(space, key);
         if (export) {
-                pin = export->value;
-                name = export->extent;
+                charge_lock = export->charge_lock;
+                name = export->name;
                 import = heir(name, charge->bytes);
                 table_remove(&state.exports, export);
-                table_node_free(&state.exports, export);
+                table_free(&state.exports, export);
                 add_relaxed(&state.exports_live, -1u);
         }
         if (import && charge->bytes) {
-                set_value(import, pin);
-                pin = 0;
                 charge->owner = 0;
-                charge_keep(charge, SPACE_IMPORT, import->id);
+                inherit(import, charge, charge_lock);
+                charge_lock = NULL;
         } else if (export) {
-                give_up(name, &pin, charge);
+                give_up(name, &charge_lock, charge);
         }
         lock_drop(&state.imports_lock);
-        unlock(pin); /* what is left of the charge is of memory that nobody else holds */
+        unlock(charge_lock); /* what is left of the charge is of memory that nobody else holds */
 }
 
 /* Takes the charge of an export of this context's; 0: there is none. Of others it looks too, since
@@ -408,15 +450,15 @@ static uint64_t take_owned(uint32_t owner, enum charge_space *ret_space, struct 
         uint64_t key = 0;
 
         lock_take(&state.imports_lock);
-        for (struct table_node *export = table_each(&state.exports, NULL); export && !key;
+        for (struct memory_export *export = table_each(&state.exports, NULL); export && !key;
              export = table_each(&state.exports, export)) {
-                *ret_space = (enum charge_space) export->id;
-                if (!charge_take(ret, *ret_space, export->key))
+                *ret_space = export->space;
+                if (!charge_take(ret, *ret_space, export->link.key))
                         continue;
                 if (ret->owner == owner)
-                        key = export->key;
+                        key = export->link.key;
                 else
-                        charge_keep(ret, *ret_space, export->key);
+                        charge_keep(ret, *ret_space, export->link.key);
         }
         lock_drop(&state.imports_lock);
         return key;
@@ -437,21 +479,19 @@ void import_owner_gone(uint32_t owner)
 }
 
 /* Under imports_lock. */
-static void claim(struct table_node *import)
+static void claim(struct memory_import *import)
 {
         struct charge charge;
         bool is_free;
-        void *pin = name_lock(charge_name(import->key, import->extent), &is_free);
+        void *lock = name_lock(charge_name(import->link.key, import->bytes), &is_free);
 
         if (!is_free)
                 return;
         /* The card holds it whether there is room or not. */
-        if (!charge_force(&charge, (int)import->row, import->extent)) {
-                unlock(key_of(pin));
-                return;
-        }
-        charge_keep(&charge, SPACE_IMPORT, import->id);
-        set_value(import, key_of(pin));
+        if (charge_force(&charge, import->row, import->bytes))
+                inherit(import, &charge, lock);
+        else
+                unlock(lock);
 }
 
 void import_claim(int row)
@@ -459,9 +499,9 @@ void import_claim(int row)
         if (!load_relaxed(&state.imports_uncharged))
                 return;
         lock_take(&state.imports_lock);
-        for (struct table_node *import = table_each(&state.imports, NULL); import;
+        for (struct memory_import *import = table_each(&state.imports, NULL); import;
              import = table_each(&state.imports, import)) {
-                if (import->value == WAITING && (row < 0 || import->row == row))
+                if (import->state == IMPORT_WAITING && (row < 0 || import->row == row))
                         claim(import);
         }
         lock_drop(&state.imports_lock);

@@ -37,19 +37,20 @@ uint64_t import_name_fd(int fd);
 /* Bytes of what this process itself exported under a name; 0 = it did not: nobody tells. */
 uint64_t import_bytes_known(uint64_t name);
 
-struct table_node;
+struct memory_import;
 
 /*
  * One more reference to a named (or nameless: 0) thing of `bytes` on a place. On success it is
  * held, charged or not, until import_end(*ret). OUT_OF_MEMORY and the like as reserve_at().
  */
-CUresult import_begin(struct table_node **ret, uint64_t name, struct place place, uint64_t bytes);
-void import_end(struct table_node *import);
+CUresult import_begin(struct memory_import **ret, uint64_t name, struct place place,
+                      uint64_t bytes);
+void import_end(struct memory_import *import);
 
 /* Before the driver is asked for something of this name: from here to import_end() whoever gives it
  * back knows that it is held, so that it is not without a charge for a moment. NULL without a
  * session, or memory. */
-struct table_node *import_announce(uint64_t name);
+struct memory_import *import_announce(uint64_t name);
 
 /*
  * The charge of an import that somebody holds grows to `bytes`, if it is not as large already. The
@@ -57,21 +58,21 @@ struct table_node *import_announce(uint64_t name);
  * what it was. Until then other threads that would have the same import grow wait.
  */
 struct import_growth {
-        struct table_node *import; /* NULL: nothing grows */
+        struct memory_import *import; /* NULL: nothing grows */
         struct charge more;
-        uint64_t before; /* the import's pin until now */
-        uint64_t pin;
+        void *charge_lock; /* that it will have, or NULL */
         uint64_t bytes;
+        bool was_waiting;
         bool is_charged; /* here; else somebody of the session is, for so many bytes */
 };
-CUresult import_grow(struct import_growth *ret, struct table_node *import, struct place place,
+CUresult import_grow(struct import_growth *ret, struct memory_import *import, struct place place,
                      uint64_t bytes);
 CUresult import_settle(struct import_growth *growth, CUresult rc);
 
 /* Finds the import by the address or handle the driver gave for it. */
-void import_keep(struct table_node *import, enum charge_space space, uint64_t key);
-struct table_node *import_take(enum charge_space space, uint64_t key);
-struct table_node *import_find(enum charge_space space, uint64_t key);
+void import_keep(struct memory_import *import, enum charge_space space, uint64_t key);
+struct memory_import *import_take(enum charge_space space, uint64_t key);
+struct memory_import *import_find(enum charge_space space, uint64_t key);
 
 /* The program made its own memory shareable under this name; `key` is the address or number that
  * its charge is kept under, for import_unexport() when it ends. */

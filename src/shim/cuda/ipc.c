@@ -46,7 +46,7 @@ static struct place place_of_address(CUdeviceptr address)
 
 static CUresult charge_opened(CUdeviceptr address, uint64_t name)
 {
-        struct table_node *import;
+        struct memory_import *import;
         CUdeviceptr base;
         size_t bytes;
         CUresult rc;
@@ -65,7 +65,7 @@ static uint64_t name_of(const CUipcMemHandle *handle)
 }
 
 /* `announced` is ended. */
-static CUresult settle_open(CUdeviceptr *ret, uint64_t name, struct table_node *announced,
+static CUresult settle_open(CUdeviceptr *ret, uint64_t name, struct memory_import *announced,
                             CUresult rc)
 {
         if (rc == CUDA_SUCCESS && front_is_on()) {
@@ -81,7 +81,7 @@ CUresult hook_cuIpcOpenMemHandle(CUdeviceptr *ret, CUipcMemHandle handle, unsign
 {
         ACCESS;
         uint64_t name = name_of(&handle);
-        struct table_node *announced = import_announce(name);
+        struct memory_import *announced = import_announce(name);
 
         return settle_open(ret, name, announced, real.cuIpcOpenMemHandle(ret, handle, flags));
 }
@@ -90,13 +90,13 @@ CUresult hook_cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle, uns
 {
         ACCESS;
         uint64_t name = name_of(&handle);
-        struct table_node *announced = import_announce(name);
+        struct memory_import *announced = import_announce(name);
 
         return settle_open(ret, name, announced, real.cuIpcOpenMemHandle_v2(ret, handle, flags));
 }
 
 /* Puts the import back if the driver refused. */
-static CUresult settle_close(struct table_node *import, CUresult rc, enum charge_space space,
+static CUresult settle_close(struct memory_import *import, CUresult rc, enum charge_space space,
                              uint64_t key)
 {
         if (rc == CUDA_SUCCESS)
@@ -109,7 +109,7 @@ static CUresult settle_close(struct table_node *import, CUresult rc, enum charge
 CUresult hook_cuIpcCloseMemHandle(CUdeviceptr address)
 {
         ACCESS;
-        struct table_node *import = import_take(SPACE_IMPORT, address);
+        struct memory_import *import = import_take(SPACE_IMPORT, address);
 
         return settle_close(import, real.cuIpcCloseMemHandle(address), SPACE_IMPORT, address);
 }
@@ -129,7 +129,7 @@ CUresult hook_cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool,
 {
         ACCESS;
         uint64_t name = data ? import_name_bytes(data, sizeof(*data)) : 0;
-        struct table_node *announced = import_announce(name);
+        struct memory_import *announced = import_announce(name);
         CUresult rc = real.cuMemPoolImportPointer(ret, pool, data);
 
         if (rc == CUDA_SUCCESS && front_is_on()) {
@@ -146,7 +146,7 @@ CUresult hook_cuImportExternalMemory(CUexternalMemory *ret,
 {
         ACCESS;
         struct import_growth growth;
-        struct table_node *import;
+        struct memory_import *import;
         uint64_t name = 0;
         CUresult rc;
 
@@ -169,7 +169,7 @@ CUresult hook_cuImportExternalMemory(CUexternalMemory *ret,
 CUresult hook_cuDestroyExternalMemory(CUexternalMemory memory)
 {
         ACCESS;
-        struct table_node *import = import_take(SPACE_HANDLE, key_of(memory));
+        struct memory_import *import = import_take(SPACE_HANDLE, key_of(memory));
 
         return settle_close(import, real.cuDestroyExternalMemory(memory), SPACE_HANDLE,
                             key_of(memory));

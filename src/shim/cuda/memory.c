@@ -105,7 +105,7 @@ CUresult hook_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t wid
 }
 
 /* A stream-ordered block may be freed here too, and an import: its pool may shrink at once. */
-static CUresult settle_unknown(struct table_node *import, CUresult rc, CUdeviceptr address)
+static CUresult settle_unknown(struct memory_import *import, CUresult rc, CUdeviceptr address)
 {
         struct charge none = { .device = CHARGE_NO_DEVICE };
 
@@ -130,7 +130,7 @@ CUresult hook_cuMemFree(CUdeviceptr_v1 address)
 {
         ACCESS;
         struct charge taken;
-        struct table_node *import;
+        struct memory_import *import;
 
         if (charge_take(&taken, SPACE_POINTER, address))
                 return settle_known(&taken, real.cuMemFree(address), address);
@@ -142,7 +142,7 @@ CUresult hook_cuMemFree_v2(CUdeviceptr address)
 {
         ACCESS;
         struct charge taken;
-        struct table_node *import;
+        struct memory_import *import;
 
         if (charge_take(&taken, SPACE_POINTER, address))
                 return settle_known(&taken, real.cuMemFree_v2(address), address);

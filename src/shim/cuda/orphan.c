@@ -10,6 +10,13 @@
 #define NAME_BYTE (UINT64_C(1) << 44)
 #define HOLD_BYTE (UINT64_C(2) << 44)
 
+struct orphan {
+        struct table_link link; /* key: name */
+        uint64_t number;        /* of its charge */
+        void *charge_lock;      /* or NULL */
+        int row;
+};
+
 static uint64_t byte_of(uint64_t name)
 {
         return NAME_BYTE | (name & (NAME_BYTE - 1));
@@ -55,50 +62,50 @@ bool name_is_held(uint64_t name)
         return is_held;
 }
 
-/* A node of state.orphans: key = name, value = the pin or 0, id = number of its charge, row. */
-void orphan_make(uint64_t name, uint64_t pin, struct charge *take_charge)
+void orphan_make(uint64_t name, void *charge_lock, struct charge *take_charge)
 {
-        struct table_node *node = table_node(&state.orphans);
-        uint64_t id = ++state.imports_last_id;
+        struct orphan *orphan = table_make(&state.orphans, sizeof(*orphan));
+        uint64_t number = ++state.imports_last_id;
 
-        if (node) { /* without it the charge stays until the process ends */
-                node->key = name;
-                node->value = pin;
-                node->id = id;
-                node->row = take_charge->device;
-                table_put(&state.orphans, node);
+        if (orphan) { /* without it the charge stays until the process ends */
+                orphan->link.key = name;
+                orphan->charge_lock = charge_lock;
+                orphan->number = number;
+                orphan->row = take_charge->device;
+                table_put(&state.orphans, orphan);
                 add_relaxed(&state.orphans_live, 1u);
         }
         take_charge->owner = 0;
-        charge_keep(take_charge, SPACE_IMPORT, id);
+        charge_keep(take_charge, SPACE_IMPORT, number);
 }
 
-static void orphan_end(struct table_node *orphan)
+static void orphan_end(struct orphan *orphan)
 {
         struct charge charge;
 
-        charge_take(&charge, SPACE_IMPORT, orphan->id);
+        charge_take(&charge, SPACE_IMPORT, orphan->number);
         charge_drop(&charge);
-        if (orphan->value) /* after the charge: the next to be charged finds the room */
-                liveness_unlock((void *)(uintptr_t)orphan->value);
+        /* After the charge: the next to be charged finds the room. */
+        if (orphan->charge_lock)
+                liveness_unlock(orphan->charge_lock);
         table_remove(&state.orphans, orphan);
-        table_node_free(&state.orphans, orphan);
+        table_free(&state.orphans, orphan);
         add_relaxed(&state.orphans_live, -1u);
 }
 
 /* The first that is over; the table changes when it is ended. */
-static struct table_node *orphan_over(int row)
+static struct orphan *orphan_over(int row)
 {
-        struct table_node *orphan = table_each(&state.orphans, NULL);
+        struct orphan *orphan = table_each(&state.orphans, NULL);
 
-        while (orphan && ((row >= 0 && orphan->row != row) || name_is_held(orphan->key)))
+        while (orphan && ((row >= 0 && orphan->row != row) || name_is_held(orphan->link.key)))
                 orphan = table_each(&state.orphans, orphan);
         return orphan;
 }
 
 void orphans_sweep(int row)
 {
-        struct table_node *orphan;
+        struct orphan *orphan;
 
         if (!load_relaxed(&state.orphans_live))
                 return;

@@ -24,8 +24,8 @@ void *name_hold(uint64_t name);
 /* Does anybody import it, this process included? True when it cannot be told. */
 bool name_is_held(uint64_t name);
 
-/* Under imports_lock. `pin` is the lock of whoever is charged, or 0. */
-void orphan_make(uint64_t name, uint64_t pin, struct charge *take_charge);
+/* Under imports_lock. `charge_lock` is that of whoever is charged (name_lock()), or NULL. */
+void orphan_make(uint64_t name, void *charge_lock, struct charge *take_charge);
 
 /* Gives back what nobody holds any more on this row; -1: on every row. */
 void orphans_sweep(int row);

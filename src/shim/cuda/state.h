@@ -163,13 +163,13 @@ struct state {
         struct meter meters[STATE_METERS];
 
         struct lock vmm_lock;
-        struct handle_table vmm_handles;  /* handle -> allocation */
-        struct handle_table vmm_mappings; /* address -> allocation */
+        struct handle_table vmm_handles;  /* struct vmm_allocation */
+        struct handle_table vmm_mappings; /* struct vmm_mapping */
         uint64_t vmm_last_id;
 
         struct lock graphs_lock;
-        struct handle_table graphs;          /* executable graph -> its memory */
-        _Atomic uint32_t graphs_with_memory; /* nodes in there: most programs have none */
+        struct handle_table graphs;          /* struct graph_part */
+        _Atomic uint32_t graphs_with_memory; /* parts in there: most programs have none */
         uint64_t graphs_last_gone;           /* the last odd key */
 
         /* Held by who asks the driver whether graphs are over, and by who may end a context: then
@@ -199,12 +199,12 @@ struct state {
         uint64_t primary[STATE_DEVICES]; /* the primary context, while it was seen active */
 
         struct lock imports_lock;
-        struct handle_table imports;     /* name -> what we hold of others */
-        struct handle_table import_keys; /* the driver's handle for it -> the import */
-        struct handle_table exports;     /* our own memory that others may hold -> its name */
+        struct handle_table imports;        /* struct memory_import: what we hold of others */
+        struct handle_table import_handles; /* struct import_handle */
+        struct handle_table exports;        /* struct memory_export: of ours, others may hold it */
         _Atomic uint32_t exports_live;
         _Atomic uint32_t imports_uncharged;
-        struct handle_table orphans; /* given back by us, held by others: orphan.h */
+        struct handle_table orphans; /* struct orphan: given back by us, held by others */
         _Atomic uint32_t orphans_live;
         uint64_t imports_last_id;
 };

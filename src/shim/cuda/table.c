@@ -18,114 +18,122 @@ static uint64_t bucket_of(const struct handle_table *table, uint64_t key)
         return (key * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (table->bucket_count - 1);
 }
 
-/* A new chunk doubles the nodes; the buckets follow, so that a chain stays about one long. */
-static void grow(struct handle_table *table)
+/* The buckets follow the records, so that a chain stays about one long. */
+static void grow_buckets(struct handle_table *table, uint64_t count)
 {
-        uint64_t count = (uint64_t)FIRST_CHUNK << table->chunks;
+        struct table_link **old = table->buckets;
         uint64_t old_count = table->bucket_count;
-        struct table_node **old = table->buckets;
-        struct table_node **buckets;
-        struct table_node *nodes;
+        struct table_link **buckets = pages(count * sizeof(struct table_link *));
 
-        if (table->chunks == TABLE_CHUNKS)
-                return;
-        nodes = pages(count * sizeof(*nodes));
-        if (!nodes)
-                return;
-        for (uint64_t i = 0; i < count; i++) {
-                nodes[i].next = table->free;
-                table->free = &nodes[i];
-        }
-        table->chunks++;
-        buckets = pages(2 * count * sizeof(struct table_node *));
         if (!buckets)
                 return;
         table->buckets = buckets;
-        table->bucket_count = 2 * count;
+        table->bucket_count = count;
         for (uint64_t i = 0; i < old_count; i++) {
-                for (struct table_node *node = old[i], *next; node; node = next) {
-                        next = node->next;
-                        node->next = NULL;
-                        struct table_node **end = &buckets[bucket_of(table, node->key)];
+                for (struct table_link *link = old[i], *next; link; link = next) {
+                        struct table_link **end = &buckets[bucket_of(table, link->key)];
 
+                        next = link->next;
+                        link->next = NULL;
                         while (*end) /* the newest of a key stays first */
                                 end = &(*end)->next;
-                        *end = node;
+                        *end = link;
                 }
         }
         if (old)
-                munmap(old, old_count * sizeof(struct table_node *));
+                munmap(old, old_count * sizeof(struct table_link *));
 }
 
-struct table_node *table_node(struct handle_table *table)
+/* A new chunk doubles the records. */
+static void grow(struct handle_table *table, size_t bytes)
 {
-        struct table_node *node;
+        uint64_t count = (uint64_t)FIRST_CHUNK << table->chunks;
+        char *records;
+
+        if (table->chunks == TABLE_CHUNKS)
+                return;
+        records = pages(count * bytes);
+        if (!records)
+                return;
+        for (uint64_t i = 0; i < count; i++)
+                table_free(table, records + i * bytes);
+        table->chunks++;
+        grow_buckets(table, 2 * count);
+}
+
+void *table_make(struct handle_table *table, size_t bytes)
+{
+        struct table_link *link;
 
         if (!table->free)
-                grow(table);
+                grow(table, bytes);
         if (!table->free || !table->bucket_count)
                 return NULL;
-        node = table->free;
-        table->free = node->next;
-        memset(node, 0, sizeof(*node));
-        return node;
+        link = table->free;
+        table->free = link->next;
+        memset(link, 0, bytes);
+        return link;
 }
 
-void table_node_free(struct handle_table *table, struct table_node *node)
+void table_free(struct handle_table *table, void *record)
 {
-        node->next = table->free;
-        table->free = node;
+        struct table_link *link = record;
+
+        link->next = table->free;
+        table->free = link;
 }
 
-void table_put(struct handle_table *table, struct table_node *node)
+void table_put(struct handle_table *table, void *record)
 {
-        struct table_node **head = &table->buckets[bucket_of(table, node->key)];
+        struct table_link *link = record;
+        struct table_link **head = &table->buckets[bucket_of(table, link->key)];
 
-        node->next = *head;
-        *head = node;
+        link->next = *head;
+        *head = link;
         table->used++;
 }
 
-struct table_node *table_find(const struct handle_table *table, uint64_t key)
+/* The first of a chain that has the key. */
+static struct table_link *seek(struct table_link *link, uint64_t key)
 {
-        struct table_node *node;
-
-        if (!table->bucket_count)
-                return NULL;
-        node = table->buckets[bucket_of(table, key)];
-        while (node && node->key != key)
-                node = node->next;
-        return node;
+        while (link && link->key != key)
+                link = link->next;
+        return link;
 }
 
-struct table_node *table_next(const struct table_node *node)
+void *table_find(const struct handle_table *table, uint64_t key)
 {
-        struct table_node *next = node->next;
-
-        while (next && next->key != node->key)
-                next = next->next;
-        return next;
+        return table->bucket_count ? seek(table->buckets[bucket_of(table, key)], key) : NULL;
 }
 
-void table_remove(struct handle_table *table, struct table_node *node)
+void *table_next(const void *record)
 {
-        struct table_node **link = &table->buckets[bucket_of(table, node->key)];
+        const struct table_link *link = record;
 
-        while (*link != node)
-                link = &(*link)->next;
-        *link = node->next;
-        node->next = NULL;
+        return seek(link->next, link->key);
+}
+
+void table_remove(struct handle_table *table, void *record)
+{
+        struct table_link *link = record;
+        struct table_link **at = &table->buckets[bucket_of(table, link->key)];
+
+        while (*at != link)
+                at = &(*at)->next;
+        *at = link->next;
+        link->next = NULL;
         table->used--;
 }
 
-struct table_node *table_each(const struct handle_table *table, const struct table_node *last)
+void *table_each(const struct handle_table *table, const void *last)
 {
+        const struct table_link *link = last;
         uint64_t bucket = 0;
 
-        if (last && last->next)
-                return last->next;
-        if (last)
-                bucket = bucket_of(table, last->key) + 1;
+        if (link && link->next)
+                return link->next;
+        if (link)
+                bucket = bucket_of(table, link->key) + 1;
         for (; bucket < table->bucket_count; bucket++) {
                 if (table->buckets[bucket])
                         return table->buckets[bucket];

@@ -2,7 +2,7 @@
 /*
  * Virtual memory management: memory that lives until its last handle and its last mapping are gone.
  *
- * An allocation is a node of its own, counted: one for each handle the program holds (cuMemCreate,
+ * An allocation is counted: one for each handle the program holds (cuMemCreate,
  * cuMemRetainAllocationHandle, each import) and one for each mapping. Its charge is kept under its
  * number, not under the driver's handle, which may come again while an old mapping still lives.
  *
@@ -25,62 +25,66 @@
 #include "shim/cuda/real.h"
 #include "shim/cuda/state.h"
 
-/*
- * An allocation's node: key = handle, count = handles, value = mappings, extent = calls that hold
- * it while the driver works, id = number of its charge or import, row = IMPORTED or 0.
- * A mapping's node: key = address, value = allocation, extent = length.
- */
-#define IMPORTED 1
+struct vmm_allocation {
+        struct table_link link; /* key: the handle that was seen last */
+        uint64_t number;        /* of its charge, or import */
+        uint64_t handles;
+        uint64_t mappings;
+        uint64_t calls; /* that hold it while the driver works */
+        bool is_imported;
+};
 
-static struct table_node *allocation_of(const struct table_node *mapping)
-{
-        return (struct table_node *)(uintptr_t)mapping->value;
-}
+struct vmm_mapping {
+        struct table_link link;            /* key: its address; or a sparse array */
+        struct vmm_allocation *allocation; /* NULL: it is not ours */
+        struct vmm_mapping *next;          /* of those that are taken out together */
+        uint64_t bytes;                    /* 0: tiles of the array */
+};
 
 /* Under vmm_lock. */
-static void end_if_unused(struct table_node *allocation)
+static void end_if_unused(struct vmm_allocation *allocation)
 {
         struct charge charge;
-        struct table_node *import;
+        struct memory_import *import;
 
-        if (!allocation || allocation->count || allocation->value || allocation->extent)
+        if (!allocation || allocation->handles || allocation->mappings || allocation->calls)
                 return;
-        while ((import = import_take(SPACE_HANDLE, allocation->id)))
+        while ((import = import_take(SPACE_HANDLE, allocation->number)))
                 import_end(import);
-        charge_take(&charge, SPACE_HANDLE, allocation->id);
-        import_unexport(SPACE_HANDLE, allocation->id, &charge);
+        charge_take(&charge, SPACE_HANDLE, allocation->number);
+        import_unexport(SPACE_HANDLE, allocation->number, &charge);
         charge_drop(&charge);
         table_remove(&state.vmm_handles, allocation);
-        table_node_free(&state.vmm_handles, allocation);
+        table_free(&state.vmm_handles, allocation);
 }
 
-/* A new allocation's node outside the table, or NULL: no memory for it. */
-static struct table_node *allocation_make(void)
+/* A new one outside the table, or NULL: no memory for it. */
+static struct vmm_allocation *allocation_make(void)
 {
-        struct table_node *allocation;
+        struct vmm_allocation *allocation;
 
         lock_take(&state.vmm_lock);
-        allocation = table_node(&state.vmm_handles);
+        allocation = table_make(&state.vmm_handles, sizeof(*allocation));
         if (allocation) {
-                allocation->id = ++state.vmm_last_id;
-                allocation->count = 1;
+                allocation->number = ++state.vmm_last_id;
+                allocation->handles = 1;
         }
         lock_drop(&state.vmm_lock);
         return allocation;
 }
 
-static void allocation_put(struct table_node *allocation, CUmemGenericAllocationHandle handle)
+static void allocation_put(struct vmm_allocation *allocation, CUmemGenericAllocationHandle handle)
 {
         lock_take(&state.vmm_lock);
-        allocation->key = handle;
+        allocation->link.key = handle;
         table_put(&state.vmm_handles, allocation);
         lock_drop(&state.vmm_lock);
 }
 
-static void allocation_unmake(struct table_node *allocation)
+static void allocation_unmake(struct vmm_allocation *allocation)
 {
         lock_take(&state.vmm_lock);
-        table_node_free(&state.vmm_handles, allocation);
+        table_free(&state.vmm_handles, allocation);
         lock_drop(&state.vmm_lock);
 }
 
@@ -104,7 +108,7 @@ CUresult hook_cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
                           const CUmemAllocationProp *prop, unsigned long long flags)
 {
         ACCESS;
-        struct table_node *allocation;
+        struct vmm_allocation *allocation;
         struct charge charge;
         CUresult rc;
 
@@ -121,31 +125,31 @@ CUresult hook_cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
                 allocation_unmake(allocation);
                 return settle(&charge, rc, SPACE_HANDLE, 0);
         }
-        settle(&charge, rc, SPACE_HANDLE, allocation->id);
+        settle(&charge, rc, SPACE_HANDLE, allocation->number);
         allocation_put(allocation, *ret);
         return rc;
 }
 
 /* The allocation of a handle, held until let_go(); NULL when it is not ours. */
-static struct table_node *hold(CUmemGenericAllocationHandle handle)
+static struct vmm_allocation *hold(CUmemGenericAllocationHandle handle)
 {
-        struct table_node *allocation;
+        struct vmm_allocation *allocation;
 
         lock_take(&state.vmm_lock);
         allocation = table_find(&state.vmm_handles, handle);
         if (allocation)
-                allocation->extent++;
+                allocation->calls++;
         lock_drop(&state.vmm_lock);
         return allocation;
 }
 
-static void let_go(struct table_node *allocation, int more_handles)
+static void let_go(struct vmm_allocation *allocation, int more_handles)
 {
         if (!allocation)
                 return;
         lock_take(&state.vmm_lock);
-        allocation->extent--;
-        allocation->count += (uint64_t)(int64_t)more_handles;
+        allocation->calls--;
+        allocation->handles += (uint64_t)(int64_t)more_handles;
         end_if_unused(allocation);
         lock_drop(&state.vmm_lock);
 }
@@ -154,16 +158,16 @@ static void let_go(struct table_node *allocation, int more_handles)
 CUresult hook_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
         ACCESS;
-        struct table_node *allocation;
+        struct vmm_allocation *allocation;
         CUresult rc;
 
         lock_take(&state.vmm_lock);
         allocation = table_find(&state.vmm_handles, handle);
-        while (allocation && !allocation->count)
+        while (allocation && !allocation->handles)
                 allocation = table_next(allocation);
         if (allocation) {
-                allocation->count--;
-                allocation->extent++;
+                allocation->handles--;
+                allocation->calls++;
         }
         lock_drop(&state.vmm_lock);
         rc = real.cuMemRelease(handle);
@@ -176,48 +180,50 @@ CUresult hook_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, voi
 {
         ACCESS;
         CUresult rc = real.cuMemRetainAllocationHandle(ret, address);
-        struct table_node *mapping, *allocation;
+        struct vmm_allocation *allocation;
+        struct vmm_mapping *mapping;
 
         if (rc != CUDA_SUCCESS || !front_is_on())
                 return rc;
         lock_take(&state.vmm_lock);
         mapping = table_find(&state.vmm_mappings, key_of(address));
-        allocation = mapping ? allocation_of(mapping) : NULL;
+        allocation = mapping ? mapping->allocation : NULL;
         if (!allocation)
                 allocation = table_find(&state.vmm_handles, *ret);
-        if (allocation && allocation->key != *ret) {
+        if (allocation && allocation->link.key != *ret) {
                 table_remove(&state.vmm_handles, allocation);
-                allocation->key = *ret;
+                allocation->link.key = *ret;
                 table_put(&state.vmm_handles, allocation);
         }
         if (allocation)
-                allocation->count++;
+                allocation->handles++;
         lock_drop(&state.vmm_lock);
         return rc;
 }
 
-static struct table_node *mapping_make(void)
+static struct vmm_mapping *mapping_make(void)
 {
-        struct table_node *mapping;
+        struct vmm_mapping *mapping;
 
         lock_take(&state.vmm_lock);
-        mapping = table_node(&state.vmm_mappings);
+        mapping = table_make(&state.vmm_mappings, sizeof(*mapping));
         lock_drop(&state.vmm_lock);
         return mapping;
 }
 
 /* What is mapped without being ours (a multicast object) is noted too, so that an unmapping of
  * several mappings finds its way from one to the next. */
-static void mapping_settle(struct table_node *mapping, struct table_node *allocation, CUresult rc)
+static void mapping_settle(struct vmm_mapping *mapping, struct vmm_allocation *allocation,
+                           CUresult rc)
 {
         lock_take(&state.vmm_lock);
         if (rc == CUDA_SUCCESS) {
-                mapping->value = key_of(allocation);
+                mapping->allocation = allocation;
                 table_put(&state.vmm_mappings, mapping);
                 if (allocation)
-                        allocation->value++;
+                        allocation->mappings++;
         } else {
-                table_node_free(&state.vmm_mappings, mapping);
+                table_free(&state.vmm_mappings, mapping);
         }
         lock_drop(&state.vmm_lock);
         let_go(allocation, 0);
@@ -234,14 +240,14 @@ static struct place place_of_handle(CUmemGenericAllocationHandle handle)
 
 /* An imported handle does not tell the size of what it stands for: its mappings do, each as far as
  * it reaches. */
-static CUresult grow_import(struct import_growth *ret, const struct table_node *allocation,
+static CUresult grow_import(struct import_growth *ret, const struct vmm_allocation *allocation,
                             CUmemGenericAllocationHandle handle, uint64_t bytes)
 {
         *ret = (struct import_growth){ .import = NULL };
-        if (!allocation || allocation->row != IMPORTED)
+        if (!allocation || !allocation->is_imported)
                 return CUDA_SUCCESS;
-        return import_grow(ret, import_find(SPACE_HANDLE, allocation->id), place_of_handle(handle),
-                           bytes);
+        return import_grow(ret, import_find(SPACE_HANDLE, allocation->number),
+                           place_of_handle(handle), bytes);
 }
 
 /* What reaches past every number is larger than any limit. */
@@ -254,7 +260,8 @@ CUresult hook_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
                        CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
         ACCESS;
-        struct table_node *mapping, *allocation;
+        struct vmm_allocation *allocation;
+        struct vmm_mapping *mapping;
         struct import_growth growth;
         CUresult rc;
 
@@ -263,8 +270,8 @@ CUresult hook_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
         mapping = mapping_make();
         if (!mapping)
                 return CUDA_ERROR_OUT_OF_MEMORY;
-        mapping->key = address;
-        mapping->extent = bytes;
+        mapping->link.key = address;
+        mapping->bytes = bytes;
         allocation = hold(handle);
         rc = grow_import(&growth, allocation, handle, end_of(offset, bytes));
         if (rc == CUDA_SUCCESS)
@@ -274,36 +281,36 @@ CUresult hook_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
 }
 
 /* Takes the mappings out that fill the range, as a list. */
-static struct table_node *mappings_take(uint64_t address, uint64_t bytes)
+static struct vmm_mapping *mappings_take(uint64_t address, uint64_t bytes)
 {
-        struct table_node *list = NULL;
-        struct table_node *mapping;
+        struct vmm_mapping *list = NULL;
+        struct vmm_mapping *mapping;
 
         for (uint64_t at = address; at - address < bytes;) {
                 mapping = table_find(&state.vmm_mappings, at);
-                if (!mapping || !mapping->extent)
+                if (!mapping || !mapping->bytes)
                         break;
                 table_remove(&state.vmm_mappings, mapping);
                 mapping->next = list;
                 list = mapping;
-                at += mapping->extent;
+                at += mapping->bytes;
         }
         return list;
 }
 
-static void mappings_settle(struct table_node *list, CUresult rc)
+static void mappings_settle(struct vmm_mapping *list, CUresult rc)
 {
-        for (struct table_node *next; list; list = next) {
-                struct table_node *allocation = allocation_of(list);
+        for (struct vmm_mapping *next; list; list = next) {
+                struct vmm_allocation *allocation = list->allocation;
 
                 next = list->next;
                 if (rc != CUDA_SUCCESS) {
                         table_put(&state.vmm_mappings, list);
                         continue;
                 }
-                table_node_free(&state.vmm_mappings, list);
+                table_free(&state.vmm_mappings, list);
                 if (allocation)
-                        allocation->value--;
+                        allocation->mappings--;
                 end_if_unused(allocation);
         }
 }
@@ -311,7 +318,7 @@ static void mappings_settle(struct table_node *list, CUresult rc)
 CUresult hook_cuMemUnmap(CUdeviceptr address, size_t bytes)
 {
         ACCESS;
-        struct table_node *list;
+        struct vmm_mapping *list;
         CUresult rc;
 
         lock_take(&state.vmm_lock);
@@ -330,16 +337,16 @@ static void pin_tiles(const CUarrayMapInfo *maps, unsigned count)
 {
         for (unsigned i = 0; i < count; i++) {
                 const CUarrayMapInfo *map = &maps[i];
-                struct table_node *mapping;
+                struct vmm_mapping *mapping;
 
                 if (map->memOperationType != CU_MEM_OPERATION_TYPE_MAP)
                         continue;
                 mapping = mapping_make();
                 if (!mapping)
                         continue;
-                mapping->key = map->resourceType == CU_RESOURCE_TYPE_ARRAY
-                                       ? key_of(map->resource.array)
-                                       : key_of(map->resource.mipmap);
+                mapping->link.key = map->resourceType == CU_RESOURCE_TYPE_ARRAY
+                                            ? key_of(map->resource.array)
+                                            : key_of(map->resource.mipmap);
                 mapping_settle(mapping, hold(map->memHandle.memHandle), CUDA_SUCCESS);
         }
 }
@@ -366,10 +373,10 @@ CUresult hook_cuMemMapArrayAsync_ptsz(CUarrayMapInfo *maps, unsigned int count, 
 
 void vmm_array_gone(uint64_t array)
 {
-        struct table_node *mapping;
+        struct vmm_mapping *mapping;
 
         lock_take(&state.vmm_lock);
-        while ((mapping = table_find(&state.vmm_mappings, array)) && !mapping->extent) {
+        while ((mapping = table_find(&state.vmm_mappings, array)) && !mapping->bytes) {
                 table_remove(&state.vmm_mappings, mapping);
                 mapping->next = NULL;
                 mappings_settle(mapping, CUDA_SUCCESS);
@@ -390,11 +397,11 @@ static uint64_t share_name(const void *shareable, CUmemAllocationHandleType type
 CUresult hook_cuMemExportToShareableHandle(void *ret, CUmemGenericAllocationHandle handle,
                                            CUmemAllocationHandleType type, unsigned long long flags)
 {
-        struct table_node *allocation = front_is_on() ? hold(handle) : NULL;
+        struct vmm_allocation *allocation = front_is_on() ? hold(handle) : NULL;
         CUresult rc = real.cuMemExportToShareableHandle(ret, handle, type, flags);
 
         if (rc == CUDA_SUCCESS && allocation)
-                import_export(share_name(ret, type), SPACE_HANDLE, allocation->id);
+                import_export(share_name(ret, type), SPACE_HANDLE, allocation->number);
         let_go(allocation, 0);
         return rc;
 }
@@ -412,23 +419,23 @@ static uint64_t imported_name(void *shareable, CUmemAllocationHandleType type)
 /* A handle we know came again: nothing more is to be charged. */
 static bool is_again(CUmemGenericAllocationHandle handle)
 {
-        struct table_node *allocation;
+        struct vmm_allocation *allocation;
 
         lock_take(&state.vmm_lock);
         allocation = table_find(&state.vmm_handles, handle);
         if (allocation)
-                allocation->count++;
+                allocation->handles++;
         lock_drop(&state.vmm_lock);
         return allocation != NULL;
 }
 
 /* `import` stays with the allocation, or is ended. */
 static CUresult settle_import(CUmemGenericAllocationHandle handle, uint64_t name,
-                              struct table_node *import)
+                              struct memory_import *import)
 {
         uint64_t bytes = import_bytes_known(name);
         struct import_growth growth;
-        struct table_node *allocation;
+        struct vmm_allocation *allocation;
         CUresult rc = CUDA_SUCCESS;
 
         if (is_again(handle)) {
@@ -440,14 +447,14 @@ static CUresult settle_import(CUmemGenericAllocationHandle handle, uint64_t name
                 import_end(import);
                 return CUDA_ERROR_OUT_OF_MEMORY;
         }
-        allocation->row = IMPORTED;
-        import_keep(import, SPACE_HANDLE, allocation->id);
+        allocation->is_imported = true;
+        import_keep(import, SPACE_HANDLE, allocation->number);
         if (bytes)
                 rc = import_settle(&growth, grow_import(&growth, allocation, handle, bytes));
         if (rc == CUDA_SUCCESS) {
                 allocation_put(allocation, handle);
         } else {
-                import_end(import_take(SPACE_HANDLE, allocation->id));
+                import_end(import_take(SPACE_HANDLE, allocation->number));
                 allocation_unmake(allocation);
         }
         return rc;
@@ -458,7 +465,7 @@ CUresult hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, 
 {
         ACCESS;
         CUmemGenericAllocationHandle handle = 0;
-        struct table_node *announced;
+        struct memory_import *announced;
         uint64_t name;
         CUresult rc;
 

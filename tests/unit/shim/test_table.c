@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of handles: the newest of a key is found first, nothing is lost when it grows, and a
- * node stays where it is.
+ * record stays where it is.
  */
 #include "shim/cuda/table.h"
 
@@ -12,15 +12,20 @@
 
 #define MANY 20000u
 
-static struct table_node *put(struct handle_table *table, uint64_t key, uint64_t value)
-{
-        struct table_node *node = table_node(table);
+struct record {
+        struct table_link link;
+        uint64_t value;
+};
 
-        assert_non_null(node);
-        node->key = key;
-        node->value = value;
-        table_put(table, node);
-        return node;
+static struct record *put(struct handle_table *table, uint64_t key, uint64_t value)
+{
+        struct record *record = table_make(table, sizeof(*record));
+
+        assert_non_null(record);
+        record->link.key = key;
+        record->value = value;
+        table_put(table, record);
+        return record;
 }
 
 static void an_empty_table_has_nothing(void **unused)
@@ -35,8 +40,8 @@ static void an_empty_table_has_nothing(void **unused)
 static void the_newest_of_a_key_is_first(void **unused)
 {
         struct handle_table table = { 0 };
-        struct table_node *old = put(&table, 7, 1);
-        struct table_node *new = put(&table, 7, 2);
+        struct record *old = put(&table, 7, 1);
+        struct record *new = put(&table, 7, 2);
 
         (void)unused;
         put(&table, 8, 3);
@@ -45,26 +50,26 @@ static void the_newest_of_a_key_is_first(void **unused)
         assert_null(table_next(old));
         table_remove(&table, new);
         assert_ptr_equal(table_find(&table, 7), old);
-        table_node_free(&table, new);
+        table_free(&table, new);
         table_remove(&table, old);
         assert_null(table_find(&table, 7));
 }
 
-static void nodes_stay_while_it_grows(void **unused)
+static void records_stay_while_it_grows(void **unused)
 {
-        static struct table_node *nodes[MANY];
+        static struct record *records[MANY];
         struct handle_table table = { 0 };
 
         (void)unused;
         for (uint64_t i = 0; i < MANY; i++)
-                nodes[i] = put(&table, i * 4096, i);
+                records[i] = put(&table, i * 4096, i);
         for (uint64_t i = 0; i < MANY; i += 2) {
-                table_remove(&table, nodes[i]);
-                table_node_free(&table, nodes[i]);
+                table_remove(&table, records[i]);
+                table_free(&table, records[i]);
         }
         for (uint64_t i = 0; i < MANY; i++) {
                 if (i % 2)
-                        assert_ptr_equal(table_find(&table, i * 4096), nodes[i]);
+                        assert_ptr_equal(table_find(&table, i * 4096), records[i]);
                 else
                         assert_null(table_find(&table, i * 4096));
         }
@@ -74,8 +79,8 @@ static void nodes_stay_while_it_grows(void **unused)
 static void order_of_a_key_survives_growth(void **unused)
 {
         struct handle_table table = { 0 };
-        struct table_node *old = put(&table, 42, 1);
-        struct table_node *new = put(&table, 42, 2);
+        struct record *old = put(&table, 42, 1);
+        struct record *new = put(&table, 42, 2);
 
         (void)unused;
         for (uint64_t i = 0; i < MANY; i++)
@@ -84,7 +89,7 @@ static void order_of_a_key_survives_growth(void **unused)
         assert_ptr_equal(table_next(new), old);
 }
 
-static void each_visits_every_node_once(void **unused)
+static void each_visits_every_record_once(void **unused)
 {
         struct handle_table table = { 0 };
         uint64_t sum = 0;
@@ -93,9 +98,9 @@ static void each_visits_every_node_once(void **unused)
         (void)unused;
         for (uint64_t i = 1; i <= 3000; i++)
                 put(&table, i * 977, i);
-        for (struct table_node *node = table_each(&table, NULL); node;
-             node = table_each(&table, node)) {
-                sum += node->value;
+        for (struct record *record = table_each(&table, NULL); record;
+             record = table_each(&table, record)) {
+                sum += record->value;
                 count++;
         }
         assert_int_equal(count, 3000);
@@ -107,9 +112,9 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_empty_table_has_nothing),
                 cmocka_unit_test(the_newest_of_a_key_is_first),
-                cmocka_unit_test(nodes_stay_while_it_grows),
+                cmocka_unit_test(records_stay_while_it_grows),
                 cmocka_unit_test(order_of_a_key_survives_growth),
-                cmocka_unit_test(each_visits_every_node_once),
+                cmocka_unit_test(each_visits_every_record_once),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
