@@ -339,8 +339,10 @@ int command_ls(int argc, char **argv)
                 json_out_open(&listing.out, NULL, '[');
         if (rc == 0)
                 rc = list_all(&listing, &err);
-        if (rc < 0 && rc != -ENOENT)
+        if (rc < 0 && rc != -ENOENT) {
+                json_out_free(&listing.out);
                 return command_fail("ls", STATUS_NO, &err);
+        }
         if (listing.is_json) {
                 json_out_close(&listing.out, ']');
                 return json_out_end(&listing.out) < 0 ? STATUS_NO : STATUS_YES;

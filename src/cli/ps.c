@@ -150,8 +150,10 @@ int command_ps(int argc, char **argv)
         if (listing.is_json)
                 json_out_open(&listing.out, NULL, '[');
         rc = view.count ? list_named(&listing, view.name[0], &err) : list_all(&listing, &err);
-        if (rc < 0)
+        if (rc < 0) {
+                json_out_free(&listing.out);
                 return command_fail("ps", STATUS_NO, &err);
+        }
         if (listing.is_json) {
                 json_out_close(&listing.out, ']');
                 return json_out_end(&listing.out) < 0 ? STATUS_NO : STATUS_YES;

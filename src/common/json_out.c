@@ -3,58 +3,110 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "common/minmax.h"
 #include "common/text.h"
+
+#define ROOM_LEAST 1024u
+#define DIGITS_MOST 20u
+#define ESCAPE_BYTES 16u
+
+/* For so many bytes, and a NUL behind them. NULL: out of memory, now or before. */
+static char *make_room(struct json_out *out, size_t bytes)
+{
+        size_t room = out->room ? out->room : ROOM_LEAST;
+        char *grown;
+
+        if (out->has_failed)
+                return NULL;
+        while (room - out->used <= bytes)
+                room *= 2;
+        if (room != out->room) {
+                grown = realloc(out->at, room);
+                if (!grown) {
+                        out->has_failed = true;
+                        return NULL;
+                }
+                out->at = grown;
+                out->room = room;
+        }
+        out->used += bytes;
+        return out->at + out->used - bytes;
+}
+
+static void put(struct json_out *out, const char *text, size_t length)
+{
+        char *at = make_room(out, length);
+
+        if (at)
+                memcpy(at, text, length);
+}
 
 static void indent(struct json_out *out)
 {
-        fputc('\n', out->stream);
+        put(out, "\n", 1);
         for (unsigned i = 0; i < out->depth; i++)
-                fputs("  ", out->stream);
+                put(out, "  ", 2);
 }
 
-/* Beyond 16 bits as two halves (RFC 8259, section 7). */
-static void put_escaped(struct json_out *out, uint32_t point)
+static bool is_plain(char c)
 {
-        if (point < 0x10000)
-                fprintf(out->stream, "\\u%04x", point);
+        return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* By its number; beyond 16 bits as two halves (RFC 8259, section 7). */
+static void put_point(struct json_out *out, uint32_t point)
+{
+        char text[ESCAPE_BYTES];
+        int length = point < 0x10000 ? snprintf(text, sizeof(text), "\\u%04x", point)
+                                     : snprintf(text, sizeof(text), "\\u%04x\\u%04x",
+                                                0xd7c0 + (point >> 10), 0xdc00 + (point & 0x3ff));
+
+        put(out, text, (size_t)length);
+}
+
+/* One character that is not plain. Returns how many bytes of `at` it was. */
+static unsigned put_special(struct json_out *out, const char *at)
+{
+        unsigned length = text_utf8(at);
+
+        if (*at == '"' || *at == '\\')
+                put(out, *at == '"' ? "\\\"" : "\\\\", 2);
+        else if (*at == '\n' || *at == '\t')
+                put(out, *at == '\n' ? "\\n" : "\\t", 2);
+        else if (!length)
+                put_point(out, 0xfffd);
+        else if (text_is_hidden(text_point(at, length)))
+                put_point(out, text_point(at, length));
         else
-                fprintf(out->stream, "\\u%04x\\u%04x", 0xd7c0 + (point >> 10),
-                        0xdc00 + (point & 0x3ff));
+                put(out, at, length);
+        return length ? length : 1;
 }
 
 static void put_text(struct json_out *out, const char *value)
 {
-        fputc('"', out->stream);
-        for (const char *at = value; *at;) {
-                unsigned length = text_utf8(at);
-
-                if (*at == '"' || *at == '\\')
-                        fprintf(out->stream, "\\%c", *at);
-                else if (*at == '\n')
-                        fputs("\\n", out->stream);
-                else if (*at == '\t')
-                        fputs("\\t", out->stream);
-                else if (!length)
-                        fputs("\\ufffd", out->stream);
-                else if (text_is_hidden(text_point(at, length)))
-                        put_escaped(out, text_point(at, length));
-                else
-                        fwrite(at, 1, length, out->stream);
-                at += length ? length : 1;
+        put(out, "\"", 1);
+        for (const char *from = value; *value; from = value) {
+                while (is_plain(*value))
+                        value++;
+                put(out, from, (size_t)(value - from));
+                if (*value)
+                        value += put_special(out, value);
         }
-        fputc('"', out->stream);
+        put(out, "\"", 1);
 }
 
 static void put_key(struct json_out *out, const char *key)
 {
         if (out->has_before)
-                fputc(',', out->stream);
-        if (out->depth)
+                put(out, ",", 1);
+        if (out->stream && out->depth)
                 indent(out);
         if (key) {
                 put_text(out, key);
-                fputs(": ", out->stream);
+                put(out, ": ", out->stream ? 2 : 1);
         }
         out->has_before = true;
 }
@@ -62,7 +114,7 @@ static void put_key(struct json_out *out, const char *key)
 void json_out_open(struct json_out *out, const char *key, char bracket)
 {
         put_key(out, key);
-        fputc(bracket, out->stream);
+        put(out, &bracket, 1);
         out->depth++;
         out->has_before = false;
 }
@@ -70,10 +122,26 @@ void json_out_open(struct json_out *out, const char *key, char bracket)
 void json_out_close(struct json_out *out, char bracket)
 {
         out->depth--;
-        if (out->has_before)
+        if (out->stream && out->has_before)
                 indent(out);
-        fputc(bracket, out->stream);
+        put(out, &bracket, 1);
         out->has_before = true;
+}
+
+void json_out_raw(struct json_out *out, const char *key, const char *json, size_t length)
+{
+        put_key(out, key);
+        put(out, json, length);
+}
+
+void json_out_bool(struct json_out *out, const char *key, bool value)
+{
+        json_out_raw(out, key, value ? "true" : "false", value ? 4 : 5);
+}
+
+void json_out_null(struct json_out *out, const char *key)
+{
+        json_out_raw(out, key, "null", 4);
 }
 
 void json_out_text(struct json_out *out, const char *key, const char *value)
@@ -86,55 +154,109 @@ void json_out_text(struct json_out *out, const char *key, const char *value)
         put_text(out, value);
 }
 
+/* Without leading zeros, but `least` digits. */
+static void put_digits(struct json_out *out, uint64_t value, unsigned least)
+{
+        char digits[DIGITS_MOST];
+        unsigned at = DIGITS_MOST;
+
+        for (; value || DIGITS_MOST - at < least; value /= 10)
+                digits[--at] = (char)('0' + value % 10);
+        put(out, digits + at, DIGITS_MOST - at);
+}
+
 void json_out_u64(struct json_out *out, const char *key, uint64_t value)
 {
         put_key(out, key);
-        fprintf(out->stream, "%" PRIu64, value);
+        put_digits(out, value, 1);
 }
 
-/* `value` / 10^`digits`, without zeros at the end. */
-static void put_decimal(struct json_out *out, const char *key, uint64_t value, int digits)
+void json_out_whole(struct json_out *out, const char *key, uint64_t value)
+{
+        json_out_u64(out, key, min_u64(value, INT64_MAX));
+}
+
+/* `value` / 10^`digits` without zeros at the end, but `least` decimals. */
+static void put_decimal(struct json_out *out, const char *key, uint64_t value, unsigned digits,
+                        unsigned least)
 {
         uint64_t one = 1, rest;
 
-        for (int i = 0; i < digits; i++)
+        for (unsigned i = 0; i < digits; i++)
                 one *= 10;
-        put_key(out, key);
         rest = value % one;
-        fprintf(out->stream, "%" PRIu64, value / one);
-        if (rest == 0)
-                return;
-        for (; rest % 10 == 0; digits--)
+        for (; digits > least && rest % 10 == 0; digits--)
                 rest /= 10;
-        fprintf(out->stream, ".%0*" PRIu64, digits, rest);
+        put_key(out, key);
+        put_digits(out, value / one, 1);
+        if (!digits)
+                return;
+        put(out, ".", 1);
+        put_digits(out, rest, digits);
+}
+
+void json_out_decimal(struct json_out *out, const char *key, uint64_t value, unsigned digits)
+{
+        put_decimal(out, key, value, digits, 1);
 }
 
 void json_out_percent(struct json_out *out, const char *key, uint32_t ppm)
 {
-        put_decimal(out, key, ppm, 4);
+        put_decimal(out, key, ppm, 4, 0);
 }
 
 void json_out_seconds(struct json_out *out, const char *key, uint64_t ns)
 {
-        put_decimal(out, key, ns, 9);
-}
-
-void json_out_bool(struct json_out *out, const char *key, bool value)
-{
-        put_key(out, key);
-        fputs(value ? "true" : "false", out->stream);
-}
-
-void json_out_null(struct json_out *out, const char *key)
-{
-        put_key(out, key);
-        fputs("null", out->stream);
+        put_decimal(out, key, ns, 9, 0);
 }
 
 int json_out_end(struct json_out *out)
 {
-        fputc('\n', out->stream);
-        if (fflush(out->stream) != 0)
-                return -errno;
-        return ferror(out->stream) ? -EIO : 0;
+        FILE *stream = out->stream;
+        int rc = 0;
+
+        put(out, "\n", 1);
+        if (out->has_failed)
+                rc = -ENOMEM;
+        else if (fwrite(out->at, 1, out->used, stream) != out->used || fflush(stream) != 0)
+                rc = -errno;
+        else if (ferror(stream))
+                rc = -EIO;
+        json_out_free(out);
+        out->stream = stream;
+        return rc;
+}
+
+const char *json_out_done(struct json_out *out)
+{
+        char *end = make_room(out, 0);
+
+        if (!end)
+                return NULL;
+        *end = '\0';
+        return out->at;
+}
+
+char *json_out_take(struct json_out *out, size_t *ret_length)
+{
+        char *text = json_out_done(out) ? out->at : NULL;
+
+        if (!text)
+                return NULL;
+        *ret_length = out->used;
+        *out = (struct json_out){ 0 };
+        return text;
+}
+
+void json_out_clear(struct json_out *out)
+{
+        out->used = 0;
+        out->depth = 0;
+        out->has_before = out->has_failed = false;
+}
+
+void json_out_free(struct json_out *out)
+{
+        free(out->at);
+        *out = (struct json_out){ 0 };
 }

@@ -7,7 +7,7 @@
 #define ALIQUOT_DAEMON_API_PARTS_H
 
 #include "daemon/api.h"
-#include "daemon/json_text.h"
+#include "common/json_out.h"
 #include "daemon/node_gpus.h"
 
 #define API_TIME_BYTES 40u
@@ -88,7 +88,7 @@ bool api_may_see(const struct api_call *call, const struct sessions_one *session
 
 const char *api_time(uint64_t ns, char ret[API_TIME_BYTES]);
 const char *api_uuid(const struct http_api *api, const uint8_t uuid[16], char ret[UUID_TEXT_BYTES]);
-void api_put_session(struct json_text *out, const struct http_api *api,
+void api_put_session(struct json_out *out, const struct http_api *api,
                      const struct sessions_one *session);
 json_t *api_bytes(uint64_t value);
 json_t *api_view_device(const struct http_api *api, const struct card *card);

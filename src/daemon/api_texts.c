@@ -24,7 +24,7 @@
 struct kept_text {
         struct sessions_one one; /* as it was written */
         uint64_t at_ns;          /* 0: it was not */
-        struct json_text text;
+        struct json_out text;
 };
 
 struct kept_list {
@@ -49,7 +49,7 @@ void api_texts_free(struct api_texts *texts)
 {
         for (unsigned i = 0; texts && i < SESSIONS_MOST; i++) {
                 if (texts->kept[i])
-                        json_text_free(&texts->kept[i]->text);
+                        json_out_free(&texts->kept[i]->text);
                 free(texts->kept[i]);
         }
         for (unsigned i = 0; texts && i < LISTS; i++)
@@ -84,7 +84,7 @@ static struct kept_text *place_of(const struct http_api *api, const struct sessi
 static void write_anew(const struct http_api *api, struct kept_text *kept,
                        const struct sessions_one *session)
 {
-        json_text_clear(&kept->text);
+        json_out_clear(&kept->text);
         api_put_session(&kept->text, api, session);
         kept->at_ns = node_now_ns();
         memcpy(&kept->one, session, sizeof(*session));
@@ -148,7 +148,7 @@ static struct kept_list *oldest_list(struct api_texts *texts)
 }
 
 /* When it was written. */
-static uint64_t put_session(struct json_text *out, const struct http_api *api,
+static uint64_t put_session(struct json_out *out, const struct http_api *api,
                             const struct sessions_one *session)
 {
         struct kept_text *kept = place_of(api, session);
@@ -159,7 +159,7 @@ static uint64_t put_session(struct json_text *out, const struct http_api *api,
                 out->has_failed = true;
                 return 0;
         }
-        json_text_raw(out, NULL, kept->text.at, kept->text.used);
+        json_out_raw(out, NULL, kept->text.at, kept->text.used);
         return kept->at_ns;
 }
 
@@ -168,24 +168,24 @@ static struct http_shared *write_list(const struct http_api *api,
                                       const struct sessions_one *const *list, unsigned count,
                                       bool is_last, uint64_t *ret_at_ns)
 {
-        struct json_text out = { 0 };
+        struct json_out out = { 0 };
         uint64_t at_ns = node_now_ns();
         size_t length;
         char *text;
 
-        json_text_open(&out, NULL, '{');
-        json_text_open(&out, "sessions", '[');
+        json_out_open(&out, NULL, '{');
+        json_out_open(&out, "sessions", '[');
         for (unsigned i = 0; i < count; i++) {
                 uint64_t written_ns = put_session(&out, api, list[i]);
 
                 if (written_ns < at_ns)
                         at_ns = written_ns;
         }
-        json_text_close(&out, ']');
-        json_text_string(&out, "next", is_last ? NULL : list[count - 1]->name);
-        json_text_close(&out, '}');
-        text = json_text_take(&out, &length);
-        json_text_free(&out);
+        json_out_close(&out, ']');
+        json_out_text(&out, "next", is_last ? NULL : list[count - 1]->name);
+        json_out_close(&out, '}');
+        text = json_out_take(&out, &length);
+        json_out_free(&out);
         *ret_at_ns = at_ns;
         return text ? http_share(text, length) : NULL;
 }

@@ -63,74 +63,74 @@ json_t *api_bytes(uint64_t value)
         return json_integer(whole(value));
 }
 
-static void put_time(struct json_text *out, const char *key, uint64_t ns)
+static void put_time(struct json_out *out, const char *key, uint64_t ns)
 {
         char text[API_TIME_BYTES];
 
-        json_text_string(out, key, ns ? api_time(ns, text) : NULL);
+        json_out_text(out, key, ns ? api_time(ns, text) : NULL);
 }
 
-static void put_seconds(struct json_text *out, const char *key, uint64_t ns)
+static void put_seconds(struct json_out *out, const char *key, uint64_t ns)
 {
-        json_text_decimal(out, key, ns, 9);
+        json_out_decimal(out, key, ns, 9);
 }
 
 /* Only where it has launched since the daemon began. */
-static void put_gpu_time(struct json_text *out, const struct http_api *api,
+static void put_gpu_time(struct json_out *out, const struct http_api *api,
                          const struct sessions_one *session, unsigned share)
 {
         struct scheduler_view seen;
 
         if (!scheduler_read(api->options.scheduler, session->id, share, &seen))
                 return;
-        json_text_open(out, "gpu_time", '{');
+        json_out_open(out, "gpu_time", '{');
         put_seconds(out, "held_seconds", seen.held_ns);
         put_seconds(out, "billed_seconds", seen.billed_ns);
         put_seconds(out, "waited_seconds", seen.waited_ns);
         put_seconds(out, "throttled_seconds", seen.throttled_ns);
         put_seconds(out, "debt_seconds", seen.bucket_ns < 0 ? 0 - (uint64_t)seen.bucket_ns : 0);
         put_seconds(out, "shown_seconds", node_shown_ns(api->options.node, session, share));
-        json_text_whole(out, "leases", seen.leases);
-        json_text_close(out, '}');
+        json_out_whole(out, "leases", seen.leases);
+        json_out_close(out, '}');
 }
 
 /* Only while it is. */
-static void put_report(struct json_text *out, const struct http_api *api,
+static void put_report(struct json_out *out, const struct http_api *api,
                        const struct sessions_one *session, unsigned share)
 {
         struct node_compute_report report;
         bool is_reported = node_compute_report(api->options.node, session, share, &report);
 
-        json_text_bool(out, "compute_reported", is_reported);
+        json_out_bool(out, "compute_reported", is_reported);
         if (!is_reported)
                 return;
-        json_text_open(out, "compute_report", '{');
+        json_out_open(out, "compute_report", '{');
         put_time(out, "since", report.since_ns);
-        json_text_string(out, "why", node_claims_why(report.why));
-        json_text_decimal(out, "shown_percent", report.shown_tenths, 1);
-        json_text_decimal(out, "claimed_percent", report.claimed_tenths, 1);
-        json_text_close(out, '}');
+        json_out_text(out, "why", node_claims_why(report.why));
+        json_out_decimal(out, "shown_percent", report.shown_tenths, 1);
+        json_out_decimal(out, "claimed_percent", report.claimed_tenths, 1);
+        json_out_close(out, '}');
 }
 
-static void put_percent(struct json_text *out, const char *key, uint32_t milli_percent)
+static void put_percent(struct json_out *out, const char *key, uint32_t milli_percent)
 {
         if (milli_percent)
-                json_text_decimal(out, key, milli_percent, 3);
+                json_out_decimal(out, key, milli_percent, 3);
         else
-                json_text_null(out, key);
+                json_out_null(out, key);
 }
 
 /* As api_add_driver(). */
-static void put_driver(struct json_text *out, uint64_t driver_bytes, uint64_t ledger_bytes)
+static void put_driver(struct json_out *out, uint64_t driver_bytes, uint64_t ledger_bytes)
 {
         if (driver_bytes == SAMPLE_NONE)
                 return;
-        json_text_whole(out, "driver_bytes", driver_bytes);
-        json_text_whole(out, "unexplained_bytes",
-                        driver_bytes > ledger_bytes ? driver_bytes - ledger_bytes : 0);
+        json_out_whole(out, "driver_bytes", driver_bytes);
+        json_out_whole(out, "unexplained_bytes",
+                       driver_bytes > ledger_bytes ? driver_bytes - ledger_bytes : 0);
 }
 
-static void put_share(struct json_text *out, const struct http_api *api,
+static void put_share(struct json_out *out, const struct http_api *api,
                       const struct sessions_one *session, const struct api_use *use, unsigned at)
 {
         const struct sessions_share *share = &session->share[at];
@@ -138,14 +138,14 @@ static void put_share(struct json_text *out, const struct http_api *api,
         const struct card *card = card_of(api, share->uuid);
         char uuid[UUID_TEXT_BYTES];
 
-        json_text_open(out, NULL, '{');
-        json_text_string(out, "uuid", uuid_format(share->uuid, card && card->is_instance, uuid));
-        json_text_whole(out, "memory_bytes", share->memory_bytes);
-        json_text_whole(out, "used_bytes", used_bytes);
+        json_out_open(out, NULL, '{');
+        json_out_text(out, "uuid", uuid_format(share->uuid, card && card->is_instance, uuid));
+        json_out_whole(out, "memory_bytes", share->memory_bytes);
+        json_out_whole(out, "used_bytes", used_bytes);
         if (card)
-                json_text_whole(out, "card_bytes", card->promisable_bytes);
+                json_out_whole(out, "card_bytes", card->promisable_bytes);
         else
-                json_text_null(out, "card_bytes");
+                json_out_null(out, "card_bytes");
         put_percent(out, "compute_percent",
                     share->compute_milli_percent < SESSIONS_WHOLE_MILLI_PERCENT
                             ? share->compute_milli_percent
@@ -154,7 +154,7 @@ static void put_share(struct json_text *out, const struct http_api *api,
         put_driver(out, node_driver_bytes(api->options.node, session, share->uuid), used_bytes);
         put_report(out, api, session, at);
         put_gpu_time(out, api, session, at);
-        json_text_close(out, '}');
+        json_out_close(out, '}');
 }
 
 static const char *id_text(const uint8_t id[16], char ret[33])
@@ -170,54 +170,54 @@ static const char *id_text(const uint8_t id[16], char ret[33])
 }
 
 /* As they were saved: api_body.c let nothing else in, and the database may have been edited. */
-static void put_labels(struct json_text *out, const struct sessions_one *session)
+static void put_labels(struct json_out *out, const struct sessions_one *session)
 {
         bool has_some = session->labels[0] && strcmp(session->labels, "{}") != 0;
         json_t *labels = has_some ? json_loads(session->labels, 0, NULL) : NULL;
         const char *text = labels ? session->labels : "{}";
 
-        json_text_raw(out, "labels", text, strlen(text));
+        json_out_raw(out, "labels", text, strlen(text));
         json_decref(labels);
 }
 
-void api_put_session(struct json_text *out, const struct http_api *api,
+void api_put_session(struct json_out *out, const struct http_api *api,
                      const struct sessions_one *session)
 {
         static struct folder_use seen;
         const struct api_use *use = api_use_of(api, session, &seen);
         char id[33];
 
-        json_text_open(out, NULL, '{');
-        json_text_string(out, "name", session->name);
-        json_text_string(out, "id", id_text(session->id, id));
-        json_text_whole(out, "owner", session->owner_uid);
-        json_text_string(out, "state", state_names[session->state]);
-        json_text_whole(out, "version", session->version);
+        json_out_open(out, NULL, '{');
+        json_out_text(out, "name", session->name);
+        json_out_text(out, "id", id_text(session->id, id));
+        json_out_whole(out, "owner", session->owner_uid);
+        json_out_text(out, "state", state_names[session->state]);
+        json_out_whole(out, "version", session->version);
         put_time(out, "created_at", session->created_ns);
         put_time(out, "expires_at", session->expires_ns);
         put_time(out, "ended_at", session->ended_ns);
         if (session->ttl_ns)
                 put_seconds(out, "ttl_seconds", session->ttl_ns);
         else
-                json_text_null(out, "ttl_seconds");
-        json_text_string(out, "on_end", ending_names[session->ending % 3]);
-        json_text_whole(out, "weight", session->weight);
-        json_text_string(out, "priority", priority_names[session->priority % 3]);
+                json_out_null(out, "ttl_seconds");
+        json_out_text(out, "on_end", ending_names[session->ending % 3]);
+        json_out_whole(out, "weight", session->weight);
+        json_out_text(out, "priority", priority_names[session->priority % 3]);
         if (session->gang[0])
-                json_text_string(out, "gang", session->gang);
+                json_out_text(out, "gang", session->gang);
         else
-                json_text_null(out, "gang");
-        json_text_string(out, "context", session->is_context_free ? "free" : "charge");
+                json_out_null(out, "gang");
+        json_out_text(out, "context", session->is_context_free ? "free" : "charge");
         put_labels(out, session);
-        json_text_whole(out, "processes", use->count);
+        json_out_whole(out, "processes", use->count);
         if (!use->is_now)
                 put_time(out, "looked_at", use->at_ns);
-        json_text_bool(out, "clamped", node_is_clamped(api->options.node, session));
-        json_text_open(out, "devices", '[');
+        json_out_bool(out, "clamped", node_is_clamped(api->options.node, session));
+        json_out_open(out, "devices", '[');
         for (unsigned i = 0; i < session->share_count; i++)
                 put_share(out, api, session, use, i);
-        json_text_close(out, ']');
-        json_text_close(out, '}');
+        json_out_close(out, ']');
+        json_out_close(out, '}');
 }
 
 static json_t *view_process(const struct http_api *api, const struct sessions_one *session,
