@@ -55,7 +55,7 @@ def test_the_way_it_is_launched_does_not_matter(load, kind):
 @pytest.mark.parametrize("kind", ("sync", "step", "poll"))
 def test_a_program_that_waits_is_as_fast_as_the_cap_says(sim, kind, ns):
     """For each launch, or for twenty, or by asking: beside itself without a cap."""
-    got = beside_solo(sim, {}, kind=kind, ns=ns, cap=30 * PERCENT, seconds=4, settle=300)
+    got = beside_solo(sim, {}, kind=kind, ns=ns, cap=30 * PERCENT, seconds=4, solo_seconds=1, settle=300)
     assert abs(got["of_solo"] - got["promised"]) < POINT, got
 
 

@@ -136,8 +136,7 @@ def test_threads_that_wait_for_one_stream_pay_for_all_of_it(play, words):
     assert_at_the_cap(play(words, threads=2, ns=2 * US), 2 * POINT)
 
 
-@pytest.mark.parametrize("threads", (2, 4))
-@pytest.mark.parametrize("ns, cap", (("20u", CAP), ("200u", CAP), ("500u", CAP), ("200u", 700_000)))
+@pytest.mark.parametrize("threads, ns, cap", ((2, "20u", CAP), (4, "200u", CAP), (2, "500u", CAP), (4, "200u", 700_000)))
 def test_threads_that_each_wait_in_a_stream_of_their_own_pay_for_the_time_of_all(play, threads, ns, cap):
     """Their streams overlap: the session is in flight while one of them is."""
     assert_at_the_cap(play(f"o k{ns} s", cap, threads=threads), 2 * POINT)
