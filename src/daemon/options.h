@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 #include "common/error.h"
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 #define OPTIONS_CONFIG "/etc/aliquot/aliquotd.conf"
 #define OPTIONS_WRONG 2 /* exit status */

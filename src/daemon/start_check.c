@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "common/text.h"
-#include "daemon/http.h"
+#include "daemon/http/http.h"
 #include "daemon/options.h"
-#include "daemon/tenant.h"
+#include "daemon/tenant/tenant.h"
 
 int start_read_token(const struct config *config, struct token *ret, struct error *err)
 {

@@ -13,8 +13,8 @@
 #define ALIQUOT_DAEMON_START_CHECK_H
 
 #include "common/error.h"
-#include "daemon/config.h"
-#include "daemon/token.h"
+#include "daemon/base/token.h"
+#include "daemon/config/config.h"
 #include "store/store.h"
 
 #define START_SOCKET_FILE "aliquotd.sock" /* in the runtime folder */

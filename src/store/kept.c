@@ -20,8 +20,8 @@
  * To cut a file, to own, to change and to delete it takes its inode's lock, which a tenant holds
  * for as long as it likes: in a write() from memory that a file system of its own fills, say.
  * Nothing ends that wait. So the daemon lists what there is to do (store_list_kept()) and leaves it
- * to a process for each user (daemon/cleanup.h). The user's id is in the folder's name, as the file
- * may be ours by then.
+ * to a process for each user (daemon/processes/cleanup.h). The user's id is in the folder's name,
+ * as the file may be ours by then.
  */
 #include <dirent.h>
 #include <errno.h>

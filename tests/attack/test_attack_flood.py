@@ -12,7 +12,7 @@ CONNECTIONS = 120  # below http.max_peer_connections
 OF_EACH = 3
 HANDFUL = 5
 SOCKETS, KNOCKS = 50, 100
-HEARD_MOST = 64  # in a turn of the loop, src/daemon/tenant_queue.c
+HEARD_MOST = 64  # in a turn of the loop, src/daemon/tenant/tenant_queue.c
 REFUSED = "aliquot_joins_refused_total"
 TURNS = 6  # from a request that has arrived to its answer, at most
 

@@ -7,7 +7,7 @@ from daemon import wait_for
 from hang import HANG_SECONDS
 from tenant import needs_root
 
-UNREAD_MOST = 16  # src/daemon/tenant_visit.c
+UNREAD_MOST = 16  # src/daemon/tenant/tenant_visit.c
 JOINERS = 5 * UNREAD_MOST
 pytestmark = needs_root
 

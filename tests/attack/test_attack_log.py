@@ -8,7 +8,7 @@ from tenant import create, holding, needs_root
 pytestmark = needs_root
 
 ROWS, CHANGES = 1000, 3000
-EVENTS_BURST, EVENTS_A_SECOND = 1000, 50  # src/daemon/owner_log.h
+EVENTS_BURST, EVENTS_A_SECOND = 1000, 50  # src/daemon/base/owner_log.h
 
 
 def test_slots_that_lie_are_one_line_of_a_search(served, tenant):

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/request.h"
+#include "daemon/http/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,7 +15,7 @@ from daemon import Daemon, wait_for
 from hang import HANG_SECONDS
 from script import MIB, Script
 
-SCHEMA = json.loads((SOURCE / "src/daemon/openapi.json").read_text())
+SCHEMA = json.loads((SOURCE / "src/daemon/api/openapi.json").read_text())
 TOKEN = "correct-horse-battery-staple"
 GOOD = {"name": "new", "memory": "1MiB"}
 
@@ -231,7 +231,7 @@ def test_every_answer_is_as_described(daemon):
 
 
 def test_every_path_that_is_described_is_served_and_no_other(daemon):
-    served = set(re.findall(r'^        \{ "([A-Z]+)", "([^"]+)"', (SOURCE / "src/daemon/api.c").read_text(), re.M))
+    served = set(re.findall(r'^        \{ "([A-Z]+)", "([^"]+)"', (SOURCE / "src/daemon/api/api.c").read_text(), re.M))
     written = {(method.upper(), re.sub(r"\{\w+\}", "{}", path)) for path, item in SCHEMA["paths"].items()
                for method in item if method != "parameters"}
     assert served == written
@@ -239,7 +239,7 @@ def test_every_path_that_is_described_is_served_and_no_other(daemon):
 
 
 def test_every_field_that_is_described_is_known_and_no_other():
-    text = (SOURCE / "src/daemon/api_body.c").read_text()
+    text = (SOURCE / "src/daemon/api/api_body.c").read_text()
     table = text[text.index("} fields[] = {"):]
     known = dict(re.findall(r'\{ "(\w+)", \w+, (true|false) \}', table[:table.index("};")]))
     schemas = SCHEMA["components"]["schemas"]

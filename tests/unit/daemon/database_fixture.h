@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "common/text.h"
-#include "daemon/database.h"
+#include "daemon/database/database.h"
 
 /* Last: it defines fail(). */
 #include <setjmp.h>

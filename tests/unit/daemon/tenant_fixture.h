@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "common/text.h"
-#include "daemon/tenant_parts.h"
+#include "daemon/tenant/tenant_parts.h"
 
 /* Last: it defines fail(). */
 #include <setjmp.h>

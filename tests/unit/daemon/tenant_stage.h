@@ -14,7 +14,7 @@
 
 #include "common/atomic.h"
 #include "common/clock.h"
-#include "daemon/folder.h"
+#include "daemon/node/folder.h"
 
 /* Last: it defines fail(). */
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  * The budget for work that tenants lengthen: its sum is bounded however many ask and however short
  * each piece is, and short work of others goes on. Time is the test's.
  */
-#include "daemon/budget.h"
+#include "daemon/base/budget.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * The cleaning of slots: each user's is a process of its own, and one that stands still keeps
  * nobody else's files from being cleaned.
  */
-#include "daemon/cleanup.h"
+#include "daemon/processes/cleanup.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "daemon/address.h"
-#include "daemon/config_keys.h"
+#include "daemon/base/address.h"
+#include "daemon/config/config_keys.h"
 
 #include "config_fixture.h"
 

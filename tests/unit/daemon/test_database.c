@@ -7,7 +7,7 @@
 
 #include <sqlite3.h>
 
-#include "daemon/database_schema.h"
+#include "daemon/database/database_schema.h"
 
 static char held[HELD_BYTES], again[HELD_BYTES];
 

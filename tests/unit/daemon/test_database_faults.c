@@ -13,7 +13,7 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 
-#include "daemon/database_schema.h"
+#include "daemon/database/database_schema.h"
 #include "fault_vfs.h"
 
 #define CHANGES_MOST 500u /* far more than any deed makes */

@@ -11,7 +11,7 @@
 #include <sys/mount.h>
 #include <sys/syscall.h>
 
-#include "daemon/database_schema.h"
+#include "daemon/database/database_schema.h"
 
 #define NOBODY 65534u
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <sys/resource.h>
 
-#include "daemon/descriptors.h"
+#include "daemon/base/descriptors.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

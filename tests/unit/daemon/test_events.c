@@ -5,7 +5,7 @@
  * `trail` events, all of the node itself, and readers who count what they get. Turns are the
  * test's too.
  */
-#include "daemon/api_events.c" // NOLINT(bugprone-suspicious-include)
+#include "daemon/api/api_events.c" // NOLINT(bugprone-suspicious-include)
 
 #include <setjmp.h>
 #include <stdarg.h>

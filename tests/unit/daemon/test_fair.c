@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "daemon/fair.h"
+#include "daemon/base/fair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

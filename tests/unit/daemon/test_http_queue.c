@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/http_parts.h"
+#include "daemon/http/http_parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * Searches for the processes of sessions: nobody who makes one stand still keeps the signals from
  * another user's sessions, or the daemon from its work.
  */
-#include "daemon/hunt.h"
+#include "daemon/node/hunt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include "common/atomic.h"
 #include "common/machine_clock.h"
-#include "daemon/victim.h"
+#include "daemon/processes/victim.h"
 
 /* Last: it defines fail(). */
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 /*
  * Who a pid is: real processes, and what the kernel tells of them.
  */
-#include "daemon/identity.h"
+#include "daemon/processes/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "common/machine_clock.h"
-#include "daemon/victim.h"
+#include "daemon/processes/victim.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
  */
 #include <sys/wait.h>
 
-#include "daemon/address.h"
+#include "daemon/base/address.h"
 #include "daemon/options.h"
 
 #include "config_fixture.h"

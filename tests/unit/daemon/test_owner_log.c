@@ -3,7 +3,7 @@
  * How many lines of the log are about one user is not for that user to say. Others' are all there,
  * and so is the number of those that were left out.
  */
-#include "daemon/owner_log.h"
+#include "daemon/base/owner_log.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

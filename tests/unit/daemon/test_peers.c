@@ -6,7 +6,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "daemon/peers.h"
+#include "daemon/base/peers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * whatever its tenant does to `slots`.
  */
 #include "common/clock.h"
-#include "daemon/promise.h"
+#include "daemon/node/promise.h"
 
 #include <errno.h>
 #include <fcntl.h>

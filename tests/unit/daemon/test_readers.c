@@ -3,7 +3,7 @@
  * Who processes are, read by children of the daemon: nobody who keeps one waiting keeps the daemon,
  * or other users' readers, from their work.
  */
-#include "daemon/readers.h"
+#include "daemon/processes/readers.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

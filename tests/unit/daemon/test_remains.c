@@ -3,7 +3,7 @@
  * Removed sessions count as their user's until the kernel has let go of all that was in their
  * folders.
  */
-#include "daemon/remains.h"
+#include "daemon/node/remains.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/request.h"
+#include "daemon/http/request.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
  *
  * A story knows that a socket is closed as a pipe ends whose last writer lies in its queue.
  */
-#include "daemon/sink.h"
+#include "daemon/base/sink.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/receive.h"
+#include "daemon/base/receive.h"
 
 /* Last: it defines fail(). */
 #include <setjmp.h>

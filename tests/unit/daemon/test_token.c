@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/token.h"
+#include "daemon/base/token.h"
 
 /* Last: it defines fail(). */
 #include <setjmp.h>

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The HTTP API: which request leads where, and who may do what.
+ *
+ *      api_start(&api, &options, &err)
+ *      http_start(.handler = api_handle, .done = api_done, .context = api)
+ *
+ * One table of routes; openapi.json describes the same and a test compares the two. Over the
+ * socket the kernel says who asks: root and the daemon's own user are administrators, others see
+ * and change their own sessions. Over TCP who brings the token is an administrator, and others only
+ * read. Every refusal is a problem (RFC 9457) that names the field it is about.
+ */
+#ifndef ALIQUOT_DAEMON_API_API_H
+#define ALIQUOT_DAEMON_API_API_H
+
+#include "daemon/base/token.h"
+#include "daemon/http/http.h"
+#include "daemon/node/node.h"
+#include "daemon/tenant/tenant.h"
+
+struct http_api;
+
+struct api_options {
+        struct scheduler *scheduler;
+        struct event_base *base;
+        struct node *node;
+        const struct tenants *tenants;
+        const struct config *config; /* borrowed, read at each use */
+        const struct token *token;   /* the same; length 0: nobody is an administrator over TCP */
+};
+
+int api_start(struct http_api **ret, const struct api_options *options, struct error *err);
+void api_stop(struct http_api *api);
+
+http_handler api_handle; /* `context` is the struct http_api */
+http_handler api_done;
+
+/* Counts connections in the metrics. */
+void api_set_http(struct http_api *api, const struct http *http);
+
+#endif

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * /v1/events: the audit trail as server-sent events, from any event on.
+ *
+ * Every stream is read to from the database, from the last event that it had, whether that was long
+ * ago or just now. All streams together get a bounded number of events in one turn of the loop, a
+ * few for each stream in order, so requests wait for no more than one such turn, however many
+ * streams there are and however far they are behind. Numbers of events are the database's, so a
+ * reader that comes back with the last it saw misses nothing, also over a restart. A reader that
+ * lets too much pile up is cut off.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "common/clock.h"
+#include "common/minmax.h"
+#include "common/text.h"
+#include "daemon/api/api_parts.h"
+#include "settings/settings.h"
+
+#define BATCH 20u              /* events of one stream before the next stream's turn */
+#define TURN_EVENTS 200u       /* of all streams in one turn of the loop, and the rest of a batch */
+#define TURN_BYTES (64u << 10) /* likewise */
+#define TURN_USEC 10000u       /* between two turns while some stream is behind */
+#define BLOCKED_USEC 50000u    /* while those behind do not read */
+#define IDLE_USEC 1000000u
+#define BEAT_NS UINT64_C(15000000000) /* between comments that show that the connection lives */
+#define UNREAD_MOST 1000              /* events that may happen while a reader takes nothing */
+
+struct subscriber {
+        TAILQ_ENTRY(subscriber) entry;
+        struct api_subscribers *all;
+        struct http_connection *connection;
+        struct api_caller caller;
+        char session[SESSIONS_NAME_BYTES]; /* "": all */
+        int64_t last;                      /* the event it has had */
+        int64_t blocked_at; /* the latest event when it stopped reading; 0: it reads */
+};
+
+struct api_subscribers {
+        struct http_api *api;
+        struct event *clock;
+        unsigned wait_usec; /* that the clock was set to */
+        uint64_t beat_ns;   /* the next; monotonic */
+        int64_t latest;     /* event; less than in the database only while there is no stream */
+        unsigned count;
+        TAILQ_HEAD(subscriber_list, subscriber) list; /* whose turn is next comes first */
+};
+
+static void on_gone(void *context)
+{
+        struct subscriber *subscriber = context;
+
+        TAILQ_REMOVE(&subscriber->all->list, subscriber, entry);
+        subscriber->all->count--;
+        free(subscriber);
+}
+
+/* Another user's sessions are not told. */
+static bool may_hear(const struct subscriber *subscriber, const struct database_event *event)
+{
+        json_t *detail;
+        bool is_own;
+
+        if (subscriber->session[0] && strcmp(subscriber->session, event->session) != 0)
+                return false;
+        if (subscriber->caller.sees_all ||
+            (!event->session[0] && strcmp(event->type, "stranger") != 0))
+                return true;
+        detail = json_loads(event->detail ? event->detail : "{}", 0, NULL);
+        is_own = json_integer_value(json_object_get(detail, "owner")) ==
+                         (json_int_t)subscriber->caller.uid &&
+                 json_object_get(detail, "owner");
+        json_decref(detail);
+        return is_own;
+}
+
+/* False: the reader is gone, and the subscriber with it. */
+static bool send_event(struct subscriber *subscriber, const struct database_event *event,
+                       size_t *ret_bytes)
+{
+        json_t *detail = json_loads(event->detail ? event->detail : "{}", 0, NULL);
+        char time[API_TIME_BYTES], *text = NULL, *data;
+        size_t length = 0;
+        bool is_here = true;
+        FILE *stream;
+        json_t *json;
+
+        subscriber->last = event->id;
+        json = json_pack("{s:I, s:s, s:s, s:o, s:s, s:o}", "id", (json_int_t)event->id, "time",
+                         api_time(event->time_ns, time), "type", event->type, "session",
+                         event->session[0] ? json_string(event->session) : json_null(), "who",
+                         event->who, "detail", detail ? detail : json_object());
+        data = json ? json_dumps(json, HTTP_JSON) : NULL;
+        json_decref(json);
+        stream = data ? open_memstream(&text, &length) : NULL;
+        if (stream) {
+                fprintf(stream, "id: %lld\nevent: %s\ndata: %s\n\n", (long long)event->id,
+                        event->type, data);
+                if (fclose(stream) == 0)
+                        is_here = http_send(subscriber->connection, text, length);
+        }
+        *ret_bytes = length;
+        free(text);
+        free(data);
+        return is_here;
+}
+
+/* -- Turns ------------------------------------------------------------------------------------ */
+
+/* What is left to give in this turn. */
+struct turn_room {
+        unsigned events;
+        size_t bytes;
+};
+
+struct event_batch {
+        struct subscriber *subscriber;
+        unsigned count;
+        size_t bytes;
+};
+
+/* Negative ends the walk. */
+static int send_one(const struct database_event *event, void *context)
+{
+        struct event_batch *batch = context;
+        struct subscriber *subscriber = batch->subscriber;
+        size_t bytes = 0;
+        bool is_here = true;
+
+        batch->count++;
+        if (may_hear(subscriber, event))
+                is_here = send_event(subscriber, event, &bytes);
+        else
+                subscriber->last = event->id;
+        batch->bytes += bytes;
+        return is_here ? 0 : -1;
+}
+
+/* The asking costs as much as an event, also where it finds none. Negative errno: the database
+ * cannot be read now. */
+static int send_batch(struct api_subscribers *all, struct subscriber *subscriber,
+                      struct turn_room *turn)
+{
+        struct event_batch batch = { .subscriber = subscriber };
+        struct error err = { 0 };
+        int rc = database_events(node_database(all->api->options.node), subscriber->last, BATCH,
+                                 subscriber->session[0] ? subscriber->session : NULL, send_one,
+                                 &batch, &err);
+
+        if (rc == 0 && batch.count < BATCH && subscriber->last < all->latest)
+                subscriber->last = all->latest;
+        turn->events -= batch.count + 1 < turn->events ? batch.count + 1 : turn->events;
+        turn->bytes -= batch.bytes < turn->bytes ? batch.bytes : turn->bytes;
+        return rc;
+}
+
+/* Cuts a reader off that has taken nothing while too much happened. */
+static void wait_for_reader(struct api_subscribers *all, struct subscriber *subscriber)
+{
+        if (!subscriber->blocked_at)
+                subscriber->blocked_at = all->latest;
+        else if (all->latest - subscriber->blocked_at > UNREAD_MOST)
+                http_connection_end(subscriber->connection);
+}
+
+/* Gives each stream that is behind a batch, as far as the turn goes; the next turn begins where
+ * this one ended. How long it may be until then, in microseconds. */
+static unsigned serve_streams(struct api_subscribers *all)
+{
+        struct turn_room turn = { .events = TURN_EVENTS, .bytes = TURN_BYTES };
+        unsigned wait_usec = IDLE_USEC;
+
+        for (unsigned left = all->count; left; left--) {
+                struct subscriber *subscriber = TAILQ_FIRST(&all->list);
+
+                if (!turn.events || !turn.bytes)
+                        return TURN_USEC;
+                TAILQ_REMOVE(&all->list, subscriber, entry);
+                TAILQ_INSERT_TAIL(&all->list, subscriber, entry);
+                if (subscriber->last >= all->latest)
+                        continue;
+                if (!http_has_room(subscriber->connection)) {
+                        wait_usec = min_u32(wait_usec, BLOCKED_USEC);
+                        wait_for_reader(all, subscriber);
+                        continue;
+                }
+                subscriber->blocked_at = 0;
+                if (send_batch(all, subscriber, &turn) < 0)
+                        return IDLE_USEC;
+                wait_usec = TURN_USEC;
+        }
+        return wait_usec;
+}
+
+static void beat(struct api_subscribers *all)
+{
+        static const char comment[] = ": still here\n\n";
+        struct subscriber *subscriber = TAILQ_FIRST(&all->list);
+        uint64_t now_ns = clock_machine_ns();
+
+        if (now_ns < all->beat_ns)
+                return;
+        all->beat_ns = now_ns + BEAT_NS;
+        while (subscriber) {
+                struct subscriber *next = TAILQ_NEXT(subscriber, entry);
+
+                if (http_has_room(subscriber->connection))
+                        http_send(subscriber->connection, comment, sizeof(comment) - 1);
+                subscriber = next;
+        }
+}
+
+static int set_clock(struct api_subscribers *all, unsigned wait_usec)
+{
+        const struct timeval wait = { wait_usec / 1000000, wait_usec % 1000000 };
+
+        all->wait_usec = wait_usec;
+        return event_add(all->clock, &wait);
+}
+
+static void on_clock(evutil_socket_t fd, short what, void *context)
+{
+        struct api_subscribers *all = context;
+
+        beat(all);
+        set_clock(all, serve_streams(all));
+}
+
+/* A turn comes soon, never sooner than TURN_USEC after the last one. */
+static void wake(struct api_subscribers *all)
+{
+        if (all->wait_usec > TURN_USEC)
+                set_clock(all, TURN_USEC);
+}
+
+static void on_event(const struct database_event *event, void *context)
+{
+        struct api_subscribers *all = context;
+
+        all->latest = event->id;
+        if (all->count)
+                wake(all);
+}
+
+/* -- Who wants to hear ------------------------------------------------------------------------ */
+
+static bool find_latest(struct api_call *call)
+{
+        struct error err = { 0 };
+        int64_t oldest, latest;
+
+        if (database_event_range(node_database(call->api->options.node), &oldest, &latest, &err) <
+            0) {
+                api_refuse(call, 503, "unavailable", NULL, "%s", err.text);
+                return false;
+        }
+        call->api->subscribers->latest = latest;
+        return true;
+}
+
+/* Where neither is said, the stream begins with the next event. */
+static bool read_wishes(struct api_call *call, struct subscriber *ret)
+{
+        const char *seen = request_header(call->exchange->request, "Last-Event-ID");
+        struct api_query query;
+        const uint64_t latest = (uint64_t)call->api->subscribers->latest;
+        uint64_t since = latest, last = 0;
+        bool has_last = false;
+
+        api_query_begin(call, &query);
+        while (api_query_next(call, &query)) {
+                if (strcmp(query.name, "since") == 0) {
+                        if (!api_whole(query.value, INT64_MAX, &since))
+                                api_query_refuse(call, &query, "the number of an event");
+                } else if (strcmp(query.name, "last") == 0) {
+                        if (!api_whole(query.value, INT64_MAX, &last))
+                                api_query_refuse(call, &query, "how many events");
+                        has_last = true;
+                } else if (strcmp(query.name, "session") == 0) {
+                        if (settings_check_name("", query.value, NULL) < 0)
+                                api_query_refuse(call, &query, "the name of a session");
+                        else
+                                text_put(ret->session, sizeof(ret->session), NULL, "%s",
+                                         query.value);
+                } else {
+                        api_query_refuse(call, &query, "no parameter of this name");
+                }
+        }
+        if (query.has_failed)
+                return false;
+        if (has_last)
+                since = latest > last ? latest - last : 0;
+        if (seen && !api_whole(seen, INT64_MAX, &since)) {
+                api_refuse(call, 400, "bad-field", "Last-Event-ID", "it is the number of no event");
+                return false;
+        }
+        /* There is nothing to wait for between the latest event and one yet to come. */
+        ret->last = (int64_t)min_u64(since, latest);
+        return true;
+}
+
+void api_get_events(struct api_call *call)
+{
+        struct api_subscribers *all = call->api->subscribers;
+        struct subscriber wishes = { .all = all,
+                                     .caller = call->caller,
+                                     .connection = call->exchange->connection };
+        struct subscriber *subscriber;
+
+        if (!find_latest(call) || !read_wishes(call, &wishes))
+                return;
+        if (strcmp(call->exchange->request->method, "HEAD") == 0) {
+                http_reply(call->exchange, 200, "text/event-stream", "", 0);
+                return;
+        }
+        subscriber = malloc(sizeof(*subscriber));
+        if (!subscriber) {
+                api_refuse(call, 503, "unavailable", NULL, "out of memory");
+                return;
+        }
+        *subscriber = wishes;
+        TAILQ_INSERT_TAIL(&all->list, subscriber, entry);
+        all->count++;
+        wake(all);
+        http_stream(call->exchange, "text/event-stream", on_gone, subscriber);
+}
+
+struct api_subscribers *api_subscribers_new(struct http_api *api)
+{
+        struct api_subscribers *all = calloc(1, sizeof(*all));
+
+        if (!all)
+                return NULL;
+        all->api = api;
+        TAILQ_INIT(&all->list);
+        all->beat_ns = clock_machine_ns() + BEAT_NS;
+        all->clock = event_new(api->options.base, -1, 0, on_clock, all);
+        if (!all->clock || set_clock(all, IDLE_USEC) < 0) {
+                api_subscribers_free(all);
+                return NULL;
+        }
+        node_listen(api->options.node, on_event, all);
+        return all;
+}
+
+void api_subscribers_free(struct api_subscribers *all)
+{
+        if (!all)
+                return;
+        if (all->clock)
+                event_free(all->clock);
+        node_listen(all->api->options.node, NULL, NULL);
+        free(all);
+}

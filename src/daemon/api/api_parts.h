@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the API share, and nobody else. A file a subject, each with its routes'
+ * handlers; api.c has the table.
+ */
+#ifndef ALIQUOT_DAEMON_API_API_PARTS_H
+#define ALIQUOT_DAEMON_API_API_PARTS_H
+
+#include "daemon/api/api.h"
+#include "common/json_out.h"
+#include "daemon/node/node_gpus.h"
+
+#define API_TIME_BYTES 40u
+#define API_STATUSES 600u
+#define API_QUERY_BYTES 256u /* of a list; one that is longer is answered anew each time */
+
+enum api_class {
+        API_META,
+        API_DEVICES,
+        API_SESSIONS,
+        API_EVENTS,
+        API_METRICS,
+        API_NONE, /* no route */
+        API_CLASSES,
+};
+
+struct api_subscribers;
+struct api_texts;
+struct api_uses;
+
+struct http_api {
+        struct api_options options;
+        const struct http *http;
+        uint64_t started_ns;
+        struct api_subscribers *subscribers;
+        struct api_texts *texts;
+        struct api_uses *uses;
+        uint64_t answers[API_CLASSES][API_STATUSES]; /* requests, by class and status */
+};
+
+/* Who asks. */
+struct api_caller {
+        uint32_t uid; /* UINT32_MAX: no user's, over TCP without a token */
+        bool is_admin;
+        bool sees_all; /* an administrator, or a reader over TCP */
+        bool may_change;
+        char who[DATABASE_WHO_BYTES];
+};
+
+/* What a handler is given. */
+struct api_call {
+        struct http_api *api;
+        struct http_exchange *exchange;
+        struct api_caller caller;
+        const char *name; /* the part of the path that is {name} or {uuid}; decoded */
+};
+
+typedef void api_handler(struct api_call *call);
+
+api_handler api_get_root, api_get_health, api_get_ready, api_get_openapi;
+api_handler api_get_metrics, api_get_devices, api_get_device, api_get_events;
+api_handler api_get_sessions, api_get_session, api_get_processes, api_get_all_processes;
+api_handler api_post_session, api_patch_session, api_delete_session, api_post_renew;
+
+/* -- api.c -- */
+
+/* A problem about a field. */
+void api_refuse(struct api_call *call, unsigned status, const char *type, const char *field,
+                const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* The next query parameter; false at their end, or after a refusal (*ret_failed). */
+struct api_query {
+        char *rest;
+        const char *name, *value;
+        bool has_failed;
+};
+void api_query_begin(struct api_call *call, struct api_query *ret);
+bool api_query_next(struct api_call *call, struct api_query *query);
+void api_query_refuse(struct api_call *call, struct api_query *query, const char *expected);
+bool api_has_no_query(struct api_call *call); /* false after a refusal */
+bool api_whole(const char *text, uint64_t most, uint64_t *ret);
+
+/* The session of the path, or NULL and 404: also for who may not see it. */
+const struct sessions_one *api_find(struct api_call *call);
+bool api_may_see(const struct api_call *call, const struct sessions_one *session);
+
+/* -- api_view.c: how things look -- */
+
+const char *api_time(uint64_t ns, char ret[API_TIME_BYTES]);
+const char *api_uuid(const struct http_api *api, const uint8_t uuid[16], char ret[UUID_TEXT_BYTES]);
+void api_put_session(struct json_out *out, const struct http_api *api,
+                     const struct sessions_one *session);
+json_t *api_bytes(uint64_t value);
+json_t *api_view_device(const struct http_api *api, const struct card *card);
+/* NULL also: the daemon may not look now. */
+json_t *api_view_processes(const struct http_api *api, const struct sessions_one *session);
+
+/* -- api_use.c: what lives in a session -- */
+
+struct api_use {
+        uint8_t id[16]; /* of the session */
+        bool is_now;    /* else it is as of at_ns, since the daemon may not look now */
+        uint64_t at_ns; /* 0: nobody has looked yet */
+        unsigned count; /* of processes */
+        uint64_t used_bytes[SESSIONS_GPUS]; /* by share */
+};
+
+struct api_uses *api_uses_new(void);
+void api_uses_free(struct api_uses *uses);
+
+/* Valid until the next one is asked for. `seen`: the processes, if it is now, and always the
+ * ledger. */
+const struct api_use *api_use_of(const struct http_api *api, const struct sessions_one *session,
+                                 struct folder_use *seen);
+
+/* -- api_texts.c -- */
+
+struct api_texts *api_texts_new(void);
+void api_texts_free(struct api_texts *texts);
+
+/* Answers with a session as it is now. */
+void api_reply_session(struct api_call *call, unsigned status, const struct sessions_one *session);
+
+/* Answers with the list that was told to who asked the same and may see the same, its use at most
+ * 100 ms old; false: there is none. */
+bool api_reply_kept(struct api_call *call, const char *query);
+
+/* Answers with these, and keeps that for who asks so next; `query` NULL: for nobody. */
+void api_reply_list(struct api_call *call, const char *query,
+                    const struct sessions_one *const *list, unsigned count, bool is_last);
+
+/* -- api_gpus.c: what the driver says of the GPUs; what it does not say is left out -- */
+
+void api_add_gpu(const struct http_api *api, json_t *device, const uint8_t uuid[16]);
+
+/* What it says that is held, and how much more that is than the ledger's. */
+void api_add_driver(json_t *view, uint64_t driver_bytes, uint64_t ledger_bytes);
+
+/* Of a process that is of this session by the kernel's word; SAMPLE_NONE. */
+uint64_t api_driver_bytes(const struct http_api *api, const struct sessions_one *session,
+                          uint32_t pid, const uint8_t uuid[16]);
+
+/* -- api_body.c: what is asked for -- */
+
+/* The body as an object, or NULL after a refusal. "" counts as {} if `may_lack`. */
+json_t *api_body(struct api_call *call, bool may_lack);
+
+/* Fills event->session's fields, change_bits and wish; `one` is what event->session points to, and
+ * for a change starts as the session is. False after a refusal. */
+bool api_read_creation(struct api_call *call, json_t *body, struct sessions_one *one,
+                       struct sessions_event *event);
+bool api_read_change(struct api_call *call, json_t *body, struct sessions_one *one,
+                     struct sessions_event *event);
+bool api_read_ttl(struct api_call *call, json_t *body, uint64_t *ret_ns, bool *ret_is_said);
+
+/* -- api_events.c -- */
+
+struct api_subscribers *api_subscribers_new(struct http_api *api);
+void api_subscribers_free(struct api_subscribers *subscribers);
+
+#endif

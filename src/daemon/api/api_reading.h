@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A body of the API while it is read: api_body.c has the table of fields, api_memory.c what is said
+ * of GPUs and of memory on them. Each function is false after a refusal.
+ */
+#ifndef ALIQUOT_DAEMON_API_API_READING_H
+#define ALIQUOT_DAEMON_API_API_READING_H
+
+#include "common/units.h"
+#include "daemon/api/api_parts.h"
+#include "settings/resolve.h"
+
+struct api_reading {
+        struct api_call *call;
+        struct sessions_one *one;
+        struct sessions_event *event;
+        json_t *body;
+        struct settings_gpus gpus;
+        bool is_change;
+};
+
+bool reading_refuse(struct api_reading *reading, const char *field, const char *expected);
+bool reading_refuse_why(struct api_reading *reading, const char *field, const struct error *err);
+
+/* The GPUs of a creation, named or counted; before `memory`, which goes to them. */
+bool reading_gpus(struct api_reading *reading);
+bool reading_memory(struct api_reading *reading, json_t *memory);
+
+#endif

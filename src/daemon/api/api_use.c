@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How many processes a session has and what they hold, kept from look to look: where its owner's
+ * sessions were looked at a lot (budget.h), what was seen last is told, and when that was.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/api/api_parts.h"
+
+struct api_uses {
+        struct api_use *use[SESSIONS_MOST]; /* by the session's place; NULL: never asked for */
+};
+
+struct api_uses *api_uses_new(void)
+{
+        return calloc(1, sizeof(struct api_uses));
+}
+
+void api_uses_free(struct api_uses *uses)
+{
+        for (unsigned i = 0; uses && i < SESSIONS_MOST; i++)
+                free(uses->use[i]);
+        free(uses);
+}
+
+/* Where memory is out, one that is not kept. */
+static struct api_use *place_of(const struct http_api *api, const struct sessions_one *session)
+{
+        static struct api_use passing;
+        const struct sessions *all = node_sessions(api->options.node);
+        struct api_use **place = &api->uses->use[session - all->session];
+        struct api_use *use;
+
+        if (!*place)
+                *place = calloc(1, sizeof(**place));
+        use = *place ? *place : &passing;
+        if (memcmp(use->id, session->id, sizeof(use->id)) != 0) {
+                *use = (struct api_use){ .at_ns = 0 };
+                memcpy(use->id, session->id, sizeof(use->id));
+        }
+        return use;
+}
+
+/* What fails for another reason is as far as it can be told: nobody, who holds nothing. */
+const struct api_use *api_use_of(const struct http_api *api, const struct sessions_one *session,
+                                 struct folder_use *seen)
+{
+        struct api_use *use = place_of(api, session);
+
+        use->is_now = folder_read(node_store(api->options.node), session, seen, NULL) != -EAGAIN;
+        if (!use->is_now)
+                return use;
+        use->at_ns = node_now_ns();
+        use->count = seen->count;
+        for (unsigned i = 0; i < session->share_count; i++)
+                use->used_bytes[i] = folder_used_bytes(seen, session->share[i].uuid);
+        return use;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of /metrics share, and nobody else. A metric is its head and then its series.
+ */
+#ifndef ALIQUOT_DAEMON_API_METRICS_PARTS_H
+#define ALIQUOT_DAEMON_API_METRICS_PARTS_H
+
+#include <stdio.h>
+
+#include "daemon/api/api_parts.h"
+
+void metrics_head(FILE *out, const char *name, const char *type, const char *help);
+
+void metrics_put_compute(FILE *out, const struct http_api *api);
+void metrics_put_gpus(FILE *out, const struct http_api *api);
+void metrics_put_sessions(FILE *out, const struct http_api *api);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Metrics of each session, with metrics.sessions = yes only. A session's files are read once for
+ * all of them; the counters are those of its ledger, which its programs write.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/api/metrics_parts.h"
+#include "daemon/schedule/scheduler.h"
+
+enum metric {
+        LIMIT,
+        USED,
+        DRIVER,
+        UNEXPLAINED,
+        REFUSED,
+        RECLAIMED,
+        DRAINED,
+        DRIVER_REFUSED,
+        COMPUTE_LIMIT,
+        GUARANTEE,
+        HELD,
+        BILLED,
+        WAITED,
+        THROTTLED,
+        DEBT,
+        LEASES,
+        REPORTED,
+        PROCESSES, /* of a session; the others, of a session and a GPU */
+        METRICS,
+};
+
+static const struct {
+        const char *name, *type, *help; /* help NULL: of the one before */
+        const char *labels;
+} metrics[METRICS] = {
+        [LIMIT] = { "aliquot_session_memory_limit_bytes", "gauge",
+                    "What a session may use of a GPU." },
+        [USED] = { "aliquot_session_memory_used_bytes", "gauge",
+                   "What its programs hold of a GPU, by its ledger." },
+        [DRIVER] = { "aliquot_session_memory_driver_bytes", "gauge",
+                     "What its programs hold of a GPU, by the driver." },
+        [UNEXPLAINED] = { "aliquot_session_memory_unexplained_bytes", "gauge",
+                          "What of that the ledger does not explain." },
+        [REFUSED] = { "aliquot_session_refused_charges_total", "counter",
+                      "Requests for memory that were over the limit." },
+        [RECLAIMED] = { "aliquot_session_reclaimed_bytes_total", "counter",
+                        "Memory that was taken back from processes that had died." },
+        [DRAINED] = { "aliquot_session_drained_charges_total", "counter",
+                      "Requests that waited for the driver to free what the dead had held." },
+        [DRIVER_REFUSED] = { "aliquot_session_driver_refused_charges_total", "counter",
+                             "Requests within the limit for which the driver had no memory." },
+        [COMPUTE_LIMIT] = { "aliquot_session_gpu_time_limit_ratio", "gauge",
+                            "What a session may use of a GPU's time; 1 without a cap." },
+        [GUARANTEE] = { "aliquot_session_gpu_time_guarantee_ratio", "gauge",
+                        "What it is promised of a GPU's time; 0 without a guarantee." },
+        [HELD] = { "aliquot_session_gpu_time_held_seconds_total", "counter",
+                   "Time in which a GPU was a session's, which had work there." },
+        [BILLED] = { "aliquot_session_gpu_time_billed_seconds_total", "counter",
+                     "What its programs measured of that as busy." },
+        [WAITED] = { "aliquot_session_gpu_time_waited_seconds_total", "counter",
+                     "Time in which it wanted a GPU and did not have it." },
+        [THROTTLED] = { "aliquot_session_gpu_time_throttled_seconds_total", "counter",
+                        "Time of that in which its own cap was reached." },
+        [DEBT] = { "aliquot_session_gpu_time_debt_seconds", "gauge",
+                   "What it used above its cap and has not paid back." },
+        [LEASES] = { "aliquot_session_gpu_turns_total", "counter", "Turns that it had on a GPU." },
+        [REPORTED] = { "aliquot_session_gpu_time_reported", "gauge",
+                       "Whether the session is seen to use a GPU for longer than it says, or than "
+                       "its cap allows." },
+        [PROCESSES] = { "aliquot_session_processes", "gauge", "Processes that live in a session." },
+};
+
+/* What it had is told once it has launched there. */
+static void note_time(double values[PROCESSES], const struct http_api *api,
+                      const struct sessions_one *session, unsigned share)
+{
+        const struct sessions_share *terms = &session->share[share];
+        struct scheduler_view had;
+
+        values[COMPUTE_LIMIT] =
+                terms->compute_milli_percent ? terms->compute_milli_percent / 1e5 : 1;
+        values[GUARANTEE] = terms->guarantee_milli_percent / 1e5;
+        for (unsigned i = HELD; i <= LEASES; i++)
+                values[i] = NAN;
+        if (!scheduler_read(api->options.scheduler, session->id, share, &had))
+                return;
+        values[HELD] = (double)had.held_ns / 1e9;
+        values[BILLED] = (double)had.billed_ns / 1e9;
+        values[WAITED] = (double)had.waited_ns / 1e9;
+        values[THROTTLED] = (double)had.throttled_ns / 1e9;
+        values[DEBT] = had.bucket_ns < 0 ? (double)-had.bucket_ns / 1e9 : 0;
+        values[LEASES] = (double)had.leases;
+}
+
+/* What is told of one session's files. */
+struct session_metrics {
+        const struct api_use *use;
+        const struct page_ledger *ledger;
+};
+
+/* A session's own name needs no escapes: settings_check_name(). */
+static void put_share(FILE *const out[METRICS], const struct http_api *api,
+                      const struct sessions_one *session, const struct session_metrics *seen,
+                      unsigned share)
+{
+        const uint8_t *uuid = session->share[share].uuid;
+        const struct page_ledger *ledger = &seen->ledger[share];
+        const uint64_t used = seen->use->used_bytes[share];
+        bool has_used = seen->use->at_ns != 0;
+        uint64_t driver = node_driver_bytes(api->options.node, session, uuid);
+        bool has_driver = driver != SAMPLE_NONE;
+        double values[PROCESSES] = {
+                [LIMIT] = (double)session->share[share].memory_bytes,
+                [USED] = has_used ? (double)used : NAN,
+                [DRIVER] = has_driver ? (double)driver : NAN,
+                [UNEXPLAINED] = !has_driver || !has_used ? NAN
+                                : driver > used          ? (double)(driver - used)
+                                                         : 0,
+                [REFUSED] = (double)ledger->refused,
+                [RECLAIMED] = (double)ledger->reclaimed_bytes,
+                [DRAINED] = (double)ledger->drained,
+                [DRIVER_REFUSED] = (double)ledger->driver_refused,
+        };
+        struct node_compute_report report;
+        char text[UUID_TEXT_BYTES];
+
+        note_time(values, api, session, share);
+        values[REPORTED] = node_compute_report(api->options.node, session, share, &report);
+        api_uuid(api, uuid, text);
+        for (unsigned i = 0; i < PROCESSES; i++) {
+                if (!isnan(values[i]))
+                        fprintf(out[i], "%s{session=\"%s\",gpu=\"%s\"%s} %.16g\n", metrics[i].name,
+                                session->name, text, metrics[i].labels ? metrics[i].labels : "",
+                                values[i]);
+        }
+}
+
+static void put_session(FILE *const out[METRICS], const struct http_api *api,
+                        const struct sessions_one *session)
+{
+        static struct folder_use use;
+        const struct session_metrics seen = { api_use_of(api, session, &use), use.ledger };
+
+        for (unsigned i = 0; i < session->share_count; i++)
+                put_share(out, api, session, &seen, i);
+        if (seen.use->at_ns)
+                fprintf(out[PROCESSES], "%s{session=\"%s\"} %u\n", metrics[PROCESSES].name,
+                        session->name, seen.use->count);
+}
+
+/* Series of one metric stand together, so each is written apart and then all after each other. */
+void metrics_put_sessions(FILE *out, const struct http_api *api)
+{
+        const struct sessions *all = node_sessions(api->options.node);
+        FILE *part[METRICS] = { NULL };
+        char *text[METRICS] = { NULL };
+        size_t length[METRICS];
+        bool is_open = true;
+
+        for (unsigned i = 0; i < METRICS; i++) {
+                part[i] = open_memstream(&text[i], &length[i]);
+                is_open = is_open && part[i];
+        }
+        for (unsigned i = 0; is_open && i < all->entries; i++) {
+                if (all->session[i].state != SESSIONS_FREE)
+                        put_session(part, api, &all->session[i]);
+        }
+        for (unsigned i = 0; i < METRICS; i++) {
+                if (metrics[i].help)
+                        metrics_head(out, metrics[i].name, metrics[i].type, metrics[i].help);
+                if (part[i] && fclose(part[i]) == 0)
+                        fputs(text[i], out);
+                free(text[i]);
+        }
+}

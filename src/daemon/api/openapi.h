@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * openapi.json as it was when this was built (tools/embed).
+ */
+#ifndef ALIQUOT_DAEMON_API_OPENAPI_H
+#define ALIQUOT_DAEMON_API_OPENAPI_H
+
+#include <stddef.h>
+
+extern const char openapi_json[];
+extern const size_t openapi_json_bytes;
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where to listen on TCP, as people write it: "127.0.0.1:9420" or "[::1]:9420".
+ *
+ * Numbers only: a name could come to mean another machine's address tomorrow. Port 0 is any free
+ * one.
+ */
+#ifndef ALIQUOT_DAEMON_BASE_ADDRESS_H
+#define ALIQUOT_DAEMON_BASE_ADDRESS_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "common/error.h"
+
+struct address {
+        struct sockaddr_storage socket;
+        socklen_t length;
+};
+
+#define ADDRESS_EXPECTED "an address and port such as 127.0.0.1:9420 or [::1]:9420"
+
+/* How many bytes of "HOST" or "HOST:PORT" are the host, with the brackets of IPv6; 0: it is
+ * neither. *ret_port is NULL where there is none. The host may be any text without a colon. */
+size_t address_split(const char *text, const char **ret_port);
+
+/* Whether a host is an IPv4 address, or an IPv6 address in brackets. */
+bool address_is_number(const char *host, size_t bytes);
+
+/* -EINVAL with what was expected. */
+int address_parse(const char *text, struct address *ret, struct error *err);
+
+unsigned address_port(const struct address *address);
+
+/* Whether only programs of this machine can reach it: 127.0.0.0/8, also as IPv6 has it
+ * (::ffff:127.0.0.0/104), and ::1. */
+bool address_is_loopback(const struct address *address);
+bool address_is_loopback_socket(const struct sockaddr *socket);
+
+#endif

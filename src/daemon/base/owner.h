@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose a file must be that tells the daemon something: its own user's, or root's.
+ */
+#ifndef ALIQUOT_DAEMON_BASE_OWNER_H
+#define ALIQUOT_DAEMON_BASE_OWNER_H
+
+#include <sys/stat.h>
+
+#include "common/error.h"
+
+/* 0, or -EPERM where the file belongs to another user. */
+int owner_check(const struct stat *st, const char *path, struct error *err);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/base/peers.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/address.h"
+
+#define SECOND_NS 1e9
+#define NETWORK_BYTES 8 /* of an IPv6 address */
+#define MAPPED_BYTES 12 /* of an IPv6 address, before the IPv4 address that it maps */
+#define RESERVE 16u     /* one place in so many */
+
+unsigned peers_reserve(unsigned most)
+{
+        return most > 1 && most < RESERVE ? 1 : most / RESERVE;
+}
+
+struct peer_key peers_user(uint32_t uid)
+{
+        struct peer_key key = { .kind = 'u' };
+
+        memcpy(key.name, &uid, sizeof(uid));
+        return key;
+}
+
+struct peer_key peers_session(const uint8_t id[16])
+{
+        struct peer_key key = { .kind = 's' };
+
+        memcpy(key.name, id, sizeof(key.name));
+        return key;
+}
+
+struct peer_key peers_address(const struct sockaddr *address)
+{
+        const struct in6_addr *six = &((const struct sockaddr_in6 *)address)->sin6_addr;
+        struct peer_key key = { .kind = '4' };
+
+        if (address_is_loopback_socket(address)) {
+                key.kind = 'l';
+        } else if (address->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(six)) {
+                memcpy(key.name, six->s6_addr + MAPPED_BYTES, sizeof(struct in_addr));
+        } else if (address->sa_family == AF_INET6) {
+                key.kind = '6';
+                memcpy(key.name, six, NETWORK_BYTES);
+        } else if (address->sa_family == AF_INET) {
+                memcpy(key.name, &((const struct sockaddr_in *)address)->sin_addr,
+                       sizeof(struct in_addr));
+        }
+        return key;
+}
+
+static void fill(struct peer *peer, const struct peers_rate *rate, uint64_t now_ns)
+{
+        double passed = now_ns > peer->filled_ns ? (double)(now_ns - peer->filled_ns) : 0;
+
+        peer->filled_ns = now_ns;
+        peer->tokens += passed / SECOND_NS * rate->per_second;
+        if (peer->tokens > rate->burst)
+                peer->tokens = rate->burst;
+}
+
+struct peer *peers_enter(struct peers *peers, const struct peer_key *key,
+                         const struct peers_rate *rate, uint64_t now_ns)
+{
+        struct peer *peer;
+
+        LIST_FOREACH(peer, peers, entry)
+        {
+                /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
+                if (memcmp(&peer->key, key, sizeof(*key)) == 0)
+                        break;
+        }
+        if (!peer) {
+                peer = calloc(1, sizeof(*peer));
+                if (!peer)
+                        return NULL;
+                peer->key = *key;
+                peer->tokens = rate->burst;
+                peer->filled_ns = now_ns;
+                LIST_INSERT_HEAD(peers, peer, entry);
+        }
+        peer->connections++;
+        return peer;
+}
+
+void peers_leave(struct peer *peer)
+{
+        peer->connections--;
+}
+
+bool peers_take(struct peer *peer, const struct peers_rate *rate, uint64_t now_ns,
+                unsigned *ret_wait_seconds)
+{
+        if (!rate->per_second)
+                return true;
+        fill(peer, rate, now_ns);
+        if (peer->tokens >= 1) {
+                peer->tokens -= 1;
+                return true;
+        }
+        *ret_wait_seconds = (unsigned)((1 - peer->tokens) / rate->per_second) + 1;
+        return false;
+}
+
+void peers_tidy(struct peers *peers, const struct peers_rate *rate, uint64_t now_ns)
+{
+        struct peer *peer = LIST_FIRST(peers);
+
+        while (peer) {
+                struct peer *next = LIST_NEXT(peer, entry);
+
+                fill(peer, rate, now_ns);
+                if (!peer->connections && (!rate->per_second || peer->tokens >= rate->burst)) {
+                        LIST_REMOVE(peer, entry);
+                        free(peer);
+                }
+                peer = next;
+        }
+}
+
+void peers_free(struct peers *peers)
+{
+        struct peer *peer;
+
+        while ((peer = LIST_FIRST(peers))) {
+                LIST_REMOVE(peer, entry);
+                free(peer);
+        }
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who is on the other side of a connection, and how much of the server each may take.
+ *
+ * A peer is a user (on the socket), a session (on its own socket, where many containers are root)
+ * or an address (on TCP; of IPv6 the /64 that one machine can have all of). All loopback addresses
+ * are one peer, since every program of the machine can connect from each of them. A peer has a
+ * count of connections and a bucket of tokens, one a request, that fills at the configured rate.
+ * Peers are forgotten when they have no connection and a full bucket. Time is monotonic nanoseconds
+ * and comes in.
+ */
+#ifndef ALIQUOT_DAEMON_BASE_PEERS_H
+#define ALIQUOT_DAEMON_BASE_PEERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+
+#include "daemon/base/fair.h"
+
+struct peer_key {
+        uint8_t kind; /* 'u' user, 's' session, '4', '6' address, 'l' all of loopback */
+        uint8_t name[16];
+};
+
+struct peer {
+        LIST_ENTRY(peer) entry;
+        struct peer_key key;
+        unsigned connections;
+        double tokens;
+        uint64_t filled_ns;    /* when `tokens` was true */
+        struct fair_peer fair; /* its requests that wait */
+};
+
+LIST_HEAD(peers, peer);
+
+struct peers_rate {
+        uint32_t per_second; /* 0: any number */
+        uint32_t burst;
+};
+
+/* How many of `most` places only root and the daemon's owner may take. */
+unsigned peers_reserve(unsigned most);
+
+struct peer_key peers_user(uint32_t uid);
+struct peer_key peers_session(const uint8_t id[16]);
+struct peer_key peers_address(const struct sockaddr *address);
+
+/* One connection more of this peer; NULL: out of memory. */
+struct peer *peers_enter(struct peers *peers, const struct peer_key *key,
+                         const struct peers_rate *rate, uint64_t now_ns);
+void peers_leave(struct peer *peer);
+
+/* Whether a request may be served now; if not, *ret_wait_seconds says when. */
+bool peers_take(struct peer *peer, const struct peers_rate *rate, uint64_t now_ns,
+                unsigned *ret_wait_seconds);
+
+/* Forgets who may be forgotten; now and then. */
+void peers_tidy(struct peers *peers, const struct peers_rate *rate, uint64_t now_ns);
+void peers_free(struct peers *peers);
+
+#endif

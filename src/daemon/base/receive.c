@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/base/receive.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+
+static void tell(int fd)
+{
+        static uint64_t told_ns;
+        struct ucred peer;
+        socklen_t bytes = sizeof(peer);
+
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
+            log_due(&told_ns, clock_machine_ns()))
+                log_line(LOG_WARN,
+                         "pid %d of user %u sent descriptors to this daemon, which takes none; the "
+                         "connection was closed",
+                         peer.pid, peer.uid);
+}
+
+ssize_t receive_plain(int fd, void *into, size_t bytes)
+{
+        struct iovec part = { into, bytes };
+        /* Without room for control messages: a look at descriptors says MSG_CTRUNC. The kernel may
+         * say so of bytes behind these, too. */
+        struct msghdr look = { .msg_iov = &part, .msg_iovlen = 1 };
+        ssize_t got = recvmsg(fd, &look, MSG_PEEK | MSG_DONTWAIT);
+
+        if (got < 0)
+                return -errno;
+        if (look.msg_flags & MSG_CTRUNC) {
+                tell(fd);
+                return -EBADMSG;
+        }
+        if (got == 0)
+                return 0;
+        /* No more than was seen: what arrived since may have some. */
+        got = recv(fd, into, (size_t)got, MSG_DONTWAIT);
+        return got < 0 ? -errno : got;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the daemon knows and must not forget: its sessions, and the audit trail of who changed what.
+ *
+ *      database_open(path, true, &database, &err)
+ *      database_each(database, restore, node, &err)    // at the start
+ *      database_save(database, session, &event, &err)  // one transaction with its audit row
+ *
+ * SQLite in WAL mode with synchronous=FULL: when a call has returned, what it wrote survives a
+ * kill, a crash and a power cut; when it was cut off or failed, nothing of it is there, and the
+ * next call works again once there is room. One process has it open at a time, and sees its own
+ * writes only. What is read is checked as if a stranger had written it. A database that is damaged,
+ * newer or not ours is refused, never repaired and never deleted: database_put_aside() renames it,
+ * when asked to. One that is deleted while it is open is written anew.
+ *
+ * One thread. Every call may wait for the disk. Errors: -ENOSPC, -EROFS, -EACCES, -EIO; -EPROTO
+ * made by a newer version; -EBADMSG damaged; -EPERM others could have written it; -EBUSY another
+ * process has it; -EEXIST the name is another session's; -EINVAL what was to be saved makes no
+ * sense; -ESTALE another file is in its place.
+ */
+#ifndef ALIQUOT_DAEMON_DATABASE_DATABASE_H
+#define ALIQUOT_DAEMON_DATABASE_DATABASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "core/sessions.h"
+
+#define DATABASE_FILE "aliquot.db" /* in the state folder */
+#define DATABASE_PATH_BYTES 1024u
+#define DATABASE_TYPE_BYTES 32u
+#define DATABASE_WHO_BYTES 64u
+#define DATABASE_DETAIL_BYTES 4096u
+#define DATABASE_TRIM_ROWS 1000u /* the most that one database_trim() takes */
+
+struct database;
+
+/* A row of the audit trail. Numbers rise and are never used twice. */
+struct database_event {
+        int64_t id; /* set by what saves it */
+        uint64_t time_ns;
+        char type[DATABASE_TYPE_BYTES];    /* 1 or more of a-z, 0-9, '-', '_', '.' */
+        char session[SESSIONS_NAME_BYTES]; /* "": about none */
+        uint8_t session_id[16];
+        char who[DATABASE_WHO_BYTES]; /* "uid 1000 pid 4242", "token", "daemon" */
+        const char *detail;           /* a JSON object; NULL is {}. Borrowed for the call */
+};
+
+/* `make`: also where there is none yet. The folder must exist, be ours, and no one else's to write.
+ */
+int database_open(const char *path, bool make, struct database **ret, struct error *err);
+
+/* Its sessions are in this runtime folder from now on. -EBUSY while there are folders of them in
+ * another one, which a daemon of that one serves. */
+int database_settle(struct database *database, const char *runtime_dir, struct error *err);
+
+/* NULL is fine. */
+void database_close(struct database *database);
+
+/* Every transaction begins with this, and who promises nothing for long asks now and then: whether
+ * the files are where they were opened. What was deleted or moved away is put back whole, with a
+ * line in the log. Where that fails, and where another file is in the place of ours (-ESTALE),
+ * nothing is changed until it goes well, and that is logged once. */
+int database_look(struct database *database, struct error *err);
+
+/* What the last look found and could not put right; "" if nothing. Borrowed until the next. */
+const char *database_trouble(const struct database *database);
+
+/* Renames what is at `path`, with all that belongs to it, and says to what. 0 also if there is
+ * nothing; then *ret is "". Not while it is open anywhere. */
+int database_put_aside(const char *path, char ret[DATABASE_PATH_BYTES], struct error *err);
+
+/* The session as it is now, and the event (NULL: none) with its id set. */
+int database_save(struct database *database, const struct sessions_one *session,
+                  struct database_event *event, struct error *err);
+
+/* The same for one that has its name from now on, whoever had it. */
+int database_adopt(struct database *database, const struct sessions_one *session,
+                   struct database_event *event, struct error *err);
+
+/* The same for a session that is no more; 0 also if it was not there. */
+int database_forget(struct database *database, const uint8_t id[16], struct database_event *event,
+                    struct error *err);
+
+/* An event alone. */
+int database_tell(struct database *database, struct database_event *event, struct error *err);
+
+/* In the order of their creation. A negative answer of `each` ends the walk and is returned. `each`
+ * does not call the database. */
+int database_each(struct database *database,
+                  int (*each)(const struct sessions_one *session, void *context), void *context,
+                  struct error *err);
+
+/* Up to `most` events after `id`, oldest first, of one session by its name or (NULL) of all. */
+int database_events(struct database *database, int64_t id, unsigned most, const char *session,
+                    int (*each)(const struct database_event *event, void *context), void *context,
+                    struct error *err);
+
+/* The oldest event that is kept, and the latest there was; 0 if none. */
+int database_event_range(struct database *database, int64_t *ret_oldest, int64_t *ret_latest,
+                         struct error *err);
+
+/* Deletes the events that are older than `before_ns`; and while there are more than `keep_rows` (0:
+ * any number), the oldest event of the owner that has the most, so that no user's events push out
+ * another's. Returns how many; after DATABASE_TRIM_ROWS there may be more to delete. */
+int database_trim(struct database *database, uint64_t before_ns, uint64_t keep_rows,
+                  struct error *err);
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A connection: idle, a head, a body, a wait in the queue, the handler, the answer, idle again.
+ *
+ * A request is never served where it is read: the queue calls http_connection_serve() for it. While
+ * it waits the connection is not read, so a peer that sends faster than it is served fills its own
+ * sockets.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/scoped.h"
+#include "daemon/base/receive.h"
+#include "daemon/http/http_parts.h"
+
+#define READ_MOST 16384u
+
+static void let(struct http_connection *connection, enum http_phase phase, uint64_t for_ns)
+{
+        connection->phase = phase;
+        connection->deadline_ns = for_ns ? clock_machine_ns() + for_ns : 0;
+}
+
+static const struct config *config_of(const struct http_connection *connection)
+{
+        return connection->http->options.config;
+}
+
+static size_t waiting(struct http_connection *connection)
+{
+        return evbuffer_get_length(bufferevent_get_output(connection->buffers));
+}
+
+static void forget_request(struct http_connection *connection)
+{
+        free(connection->head);
+        free(connection->headers);
+        connection->head = NULL;
+        connection->headers = NULL;
+        connection->is_replied = false;
+}
+
+/* libevent closes no socket here: its events go, and then http_close() has it. */
+static void drop(struct http_connection *connection)
+{
+        if (connection->readable)
+                event_free(connection->readable);
+        if (connection->buffers) {
+                bufferevent_setfd(connection->buffers, -1);
+                bufferevent_free(connection->buffers);
+        }
+        if (connection->input)
+                evbuffer_free(connection->input);
+        free(connection);
+}
+
+void http_connection_end(struct http_connection *connection)
+{
+        struct http *http = connection->http;
+        const evutil_socket_t fd = bufferevent_getfd(connection->buffers);
+        const bool is_local = connection->peer.is_local;
+
+        http_queue_remove(connection);
+        TAILQ_REMOVE(&http->connections, connection, entry);
+        http->count--;
+        http->owner_count -= connection->peer.is_owner;
+        peers_leave(connection->counted);
+        if (connection->gone)
+                connection->gone(connection->gone_context);
+        forget_request(connection);
+        drop(connection);
+        http_close(http, fd, is_local);
+}
+
+/* Half closed, so that the answer arrives although the other side may still be sending. */
+static void drain(struct http_connection *connection)
+{
+        shutdown(bufferevent_getfd(connection->buffers), SHUT_WR);
+        let(connection, HTTP_DRAINING, HTTP_DRAIN_NS);
+}
+
+void http_connection_expire(struct http_connection *connection)
+{
+        if (connection->phase == HTTP_HEAD || connection->phase == HTTP_BODY)
+                http_refuse(connection, 408, "the request did not arrive in time");
+        else
+                http_connection_end(connection);
+}
+
+/* What follows an answer; false: nothing, the connection is about to end. */
+static bool settle(struct http_connection *connection)
+{
+        const struct config *config = config_of(connection);
+        bool keeps_alive = connection->request.keeps_alive;
+
+        if (connection->phase == HTTP_STREAM)
+                return false;
+        forget_request(connection);
+        if (!keeps_alive) {
+                let(connection, HTTP_CLOSING, config->request_timeout_ns);
+                if (!waiting(connection))
+                        drain(connection);
+                return false;
+        }
+        if (waiting(connection) > HTTP_WAITING_MOST) {
+                let(connection, HTTP_LEAVING, config->request_timeout_ns);
+                return false;
+        }
+        let(connection, HTTP_IDLE, config->idle_timeout_ns);
+        TAILQ_REMOVE(&connection->http->connections, connection, entry);
+        TAILQ_INSERT_TAIL(&connection->http->connections, connection, entry);
+        return true;
+}
+
+static bool answer(struct http_connection *connection, const char *body, size_t bytes)
+{
+        const struct http_options *options = &connection->http->options;
+        const struct peers_rate rate = http_rate(connection->http);
+        struct http_exchange exchange = { .connection = connection,
+                                          .request = &connection->request,
+                                          .peer = &connection->peer,
+                                          .body = body,
+                                          .body_bytes = bytes,
+                                          .route = "none" };
+        unsigned seconds;
+
+        if (peers_take(connection->counted, &rate, clock_machine_ns(), &seconds)) {
+                options->handler(&exchange, options->context);
+        } else {
+                http_header(&exchange, "Retry-After", "%u", seconds);
+                http_problem(&exchange, 429, "too-many-requests", NULL,
+                             "more than %u requests a second", rate.per_second);
+        }
+        options->done(&exchange, options->context);
+        return settle(connection);
+}
+
+/* -- Reading ---------------------------------------------------------------------------------- */
+
+/* The head, if all of it is here. */
+static bool take_head(struct http_connection *connection, struct evbuffer *input)
+{
+        size_t most = config_of(connection)->header_bytes_most;
+        struct evbuffer_ptr end = evbuffer_search(input, "\r\n\r\n", 4, NULL);
+        struct error err = { 0 };
+        size_t length;
+        int status;
+
+        if (end.pos < 0 ? evbuffer_get_length(input) > most : (size_t)end.pos + 4 > most) {
+                http_refuse(connection, 431, "the head of the request is too large");
+                return false;
+        }
+        if (end.pos < 0)
+                return false;
+        length = (size_t)end.pos + 4;
+        connection->head = malloc(length + 1);
+        if (!connection->head) {
+                http_refuse(connection, 503, "out of memory");
+                return false;
+        }
+        evbuffer_remove(input, connection->head, length);
+        connection->head[length] = '\0';
+        status = request_parse(connection->head, length, &connection->request, &err);
+        if (status)
+                http_refuse(connection, (unsigned)status, err.text);
+        return status == 0;
+}
+
+static bool begin_body(struct http_connection *connection)
+{
+        static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+        const struct request *request = &connection->request;
+
+        if (request->body_bytes > config_of(connection)->body_bytes_most) {
+                http_refuse(connection, 413, "the body of the request is too large");
+                return false;
+        }
+        connection->phase = HTTP_BODY; /* the deadline stands: it is of the whole request */
+        if (request->awaits_continue && request->body_bytes)
+                bufferevent_write(connection->buffers, go_on, sizeof(go_on) - 1);
+        return true;
+}
+
+/* As far as what has arrived goes; a whole request waits in the queue then. */
+static void read_on(struct http_connection *connection)
+{
+        struct evbuffer *input = connection->input;
+
+        if (connection->phase == HTTP_IDLE) {
+                if (!evbuffer_get_length(input))
+                        return;
+                let(connection, HTTP_HEAD, config_of(connection)->request_timeout_ns);
+        }
+        if (connection->phase == HTTP_HEAD &&
+            (!take_head(connection, input) || !begin_body(connection)))
+                return;
+        if (connection->phase != HTTP_BODY ||
+            evbuffer_get_length(input) < connection->request.body_bytes)
+                return;
+        let(connection, HTTP_READY, 0);
+        http_queue_add(connection);
+}
+
+/* A peer that sends faster than it is served, or than it reads, fills its own sockets. */
+static void look_or_wait(struct http_connection *connection)
+{
+        if (connection->phase == HTTP_READY || connection->phase == HTTP_LEAVING)
+                event_del(connection->readable);
+        else
+                event_add(connection->readable, NULL);
+}
+
+/* Bytes, or what receive_plain() says. */
+static ssize_t receive(struct http_connection *connection, int fd)
+{
+        struct evbuffer_iovec room;
+        ssize_t got;
+
+        if (evbuffer_reserve_space(connection->input, READ_MOST, &room, 1) != 1)
+                return -ENOMEM;
+        got = receive_plain(fd, room.iov_base, READ_MOST);
+        room.iov_len = got > 0 ? (size_t)got : 0;
+        evbuffer_commit_space(connection->input, &room, 1);
+        return got;
+}
+
+/* A request that is not whole never will be; an answer that is leaving has until its deadline. */
+static void end_reading(struct http_connection *connection)
+{
+        const bool is_leaving = connection->phase == HTTP_CLOSING ||
+                                (connection->phase == HTTP_IDLE && waiting(connection));
+
+        if (!is_leaving) {
+                http_connection_end(connection);
+                return;
+        }
+        event_del(connection->readable);
+        let(connection, HTTP_CLOSING, config_of(connection)->request_timeout_ns);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *context)
+{
+        struct http_connection *connection = context;
+        const ssize_t got = receive(connection, fd);
+
+        if (got == -EAGAIN || got == -EINTR)
+                return;
+        if (got < 0) {
+                http_connection_end(connection);
+        } else if (got == 0) {
+                end_reading(connection);
+        } else if (connection->phase >= HTTP_STREAM) {
+                evbuffer_drain(connection->input, evbuffer_get_length(connection->input));
+        } else {
+                read_on(connection);
+                look_or_wait(connection);
+        }
+}
+
+/* False: out of memory, and that is the answer. */
+static bool take_body(struct http_connection *connection, char **ret)
+{
+        size_t bytes = connection->request.body_bytes;
+
+        *ret = bytes ? malloc(bytes) : NULL;
+        if (bytes && !*ret) {
+                http_refuse(connection, 503, "out of memory");
+                return false;
+        }
+        evbuffer_remove(connection->input, *ret, bytes);
+        return true;
+}
+
+void http_connection_serve(struct http_connection *connection)
+{
+        scoped_free char *body = NULL;
+
+        if (take_body(connection, &body) &&
+            answer(connection, body, connection->request.body_bytes))
+                read_on(connection);
+        look_or_wait(connection);
+}
+
+static void on_written(struct bufferevent *buffers, void *context)
+{
+        struct http_connection *connection = context;
+
+        if (connection->phase == HTTP_CLOSING) {
+                drain(connection);
+        } else if (connection->phase == HTTP_LEAVING) {
+                let(connection, HTTP_IDLE, config_of(connection)->idle_timeout_ns);
+                read_on(connection);
+                look_or_wait(connection);
+        }
+}
+
+static void on_event(struct bufferevent *buffers, short what, void *context)
+{
+        http_connection_end(context);
+}
+
+/* -- The beginning ---------------------------------------------------------------------------- */
+
+static bool prepare(struct http_connection *connection, int fd)
+{
+        struct event_base *base = connection->http->options.base;
+        int on = 1;
+
+        connection->buffers = bufferevent_socket_new(base, fd, 0);
+        connection->input = evbuffer_new();
+        connection->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, connection);
+        if (!connection->buffers || !connection->input || !connection->readable)
+                return false;
+        if (!connection->peer.is_local)
+                setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        bufferevent_setcb(connection->buffers, NULL, on_written, on_event, connection);
+        return event_add(connection->readable, NULL) == 0;
+}
+
+void http_accept(struct http *http, int fd, const struct http_peer *peer,
+                 const struct peer_key *key)
+{
+        const struct peers_rate rate = http_rate(http);
+        struct http_connection *connection = calloc(1, sizeof(*connection));
+        struct peer *counted =
+                connection ? peers_enter(&http->peers, key, &rate, clock_machine_ns()) : NULL;
+
+        if (!counted) {
+                free(connection);
+                http_close(http, fd, peer->is_local);
+                return;
+        }
+        connection->http = http;
+        connection->peer = *peer;
+        connection->counted = counted;
+        if (!http_make_room(http, connection) || !prepare(connection, fd)) {
+                peers_leave(counted);
+                drop(connection);
+                http_close(http, fd, peer->is_local);
+                return;
+        }
+        let(connection, HTTP_IDLE, http->options.config->idle_timeout_ns);
+        TAILQ_INSERT_TAIL(&http->connections, connection, entry);
+        http->count++;
+        http->owner_count += peer->is_owner;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the HTTP server share, and nobody else.
+ *
+ * http.c has the listeners, the limits and the clock; http_connection.c a connection's life;
+ * http_queue.c which request is served next; http_reply.c what is said.
+ */
+#ifndef ALIQUOT_DAEMON_HTTP_HTTP_PARTS_H
+#define ALIQUOT_DAEMON_HTTP_HTTP_PARTS_H
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/listener.h>
+#include <sys/queue.h>
+
+#include "daemon/base/peers.h"
+#include "daemon/http/http.h"
+
+/* Bytes that may wait for a reader before it is served on; for one of a stream, before it is cut
+ * off. */
+#define HTTP_WAITING_MOST (256u << 10)
+#define HTTP_STREAM_MOST (1u << 20)
+#define HTTP_DRAIN_NS UINT64_C(1000000000)
+#define HTTP_HEADERS_BYTES 2048u
+
+enum http_phase {
+        HTTP_IDLE,    /* nothing of a request is here */
+        HTTP_HEAD,    /* some of its head is */
+        HTTP_BODY,    /* its head is read */
+        HTTP_READY,   /* all of it is here, and waits until it is served; nothing more is read */
+        HTTP_LEAVING, /* its answer has not left, and there is much of it */
+        HTTP_STREAM,
+        HTTP_CLOSING,  /* as soon as the answer has left */
+        HTTP_DRAINING, /* closed for us; what the other side still sends is thrown away */
+};
+
+struct http_connection {
+        TAILQ_ENTRY(http_connection) entry;
+        struct http *http;
+        struct bufferevent *buffers; /* writes; what is read has no descriptors: receive.h */
+        struct event *readable;
+        struct evbuffer *input;
+        struct http_peer peer;
+        struct peer *counted;
+        enum http_phase phase;
+        uint64_t deadline_ns; /* monotonic; 0: none */
+        char *head;           /* of the request that is being read; it points into this */
+        struct request request;
+        struct fair_request queued; /* while HTTP_READY */
+        char *headers;              /* of the answer, as far as they are said */
+        bool is_replied;
+        http_gone *gone;
+        void *gone_context;
+};
+
+TAILQ_HEAD(http_connections, http_connection);
+
+struct http_queue {
+        struct event *event;        /* serves one */
+        struct fair owners, others; /* of owners the peer is_owner */
+        bool was_owner;             /* the last one served */
+};
+
+struct http {
+        struct http_options options;
+        struct evconnlistener *local, *tcp;
+        char local_path[128];
+        uint64_t local_device, local_inode; /* of the socket in it */
+        int local_trouble;                  /* the code last said of it */
+        struct event *clock, *accept_again;
+        unsigned accepted;                   /* in this turn of the event loop */
+        struct http_connections connections; /* the longest idle first */
+        unsigned count, owner_count;         /* of owner_count the peer is_owner */
+        struct peers peers;
+        struct http_queue queue;
+};
+
+struct peers_rate http_rate(const struct http *http);
+
+/* http.c: closes what was accepted, or listened. */
+void http_close(struct http *http, int fd, bool is_local);
+
+/* http.c: whether there is room for this one more, which its peer counts already. */
+bool http_make_room(struct http *http, const struct http_connection *newcomer);
+
+/* http_connection.c */
+void http_accept(struct http *http, int fd, const struct http_peer *peer,
+                 const struct peer_key *key);
+void http_connection_expire(struct http_connection *connection);
+/* The request that is ready. */
+void http_connection_serve(struct http_connection *connection);
+
+/* http_queue.c: the request waits until http_connection_serve() is called for it. */
+int http_queue_start(struct http *http, struct error *err);
+void http_queue_stop(struct http *http);
+void http_queue_add(struct http_connection *connection);
+void http_queue_remove(struct http_connection *connection); /* one that does not wait is left */
+
+/* http_reply.c: for what goes wrong before there is a request; the connection ends after it. */
+void http_refuse(struct http_connection *connection, unsigned status, const char *why);
+
+#endif

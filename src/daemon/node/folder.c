@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/node/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "common/machine_clock.h"
+#include "common/scoped.h"
+#include "common/sums.h"
+#include "common/text.h"
+#include "common/uuid.h"
+#include "daemon/base/budget.h"
+#include "daemon/node/promise.h"
+#include "daemon/processes/victim.h"
+#include "settings/settings.h"
+#include "store/folder.h"
+#include "store/liveness.h"
+
+#define OTHERS_GO_THROUGH 0711
+/* A walk takes as long as the tenant has mappings and descriptors, up to that. */
+#define SIGNALS_MOST_NS UINT64_C(100000000)
+#define LIVES_MOST_NS UINT64_C(5000000) /* what one probe is expected to take at most */
+
+_Static_assert(SESSIONS_NAME_BYTES == PAGE_NAME_BYTES && SESSIONS_GPUS == PAGE_DEVICES,
+               "a session of the node fits its page, and its page it");
+
+static int open_to_all(int folder, const char *path, struct error *err)
+{
+        return fchmod(folder, OTHERS_GO_THROUGH) < 0 ? fail(err, -errno, "%s: %m", path) : 0;
+}
+
+/* Each is opened and checked first, and changed by that descriptor: a name may lead elsewhere. */
+int folder_prepare(const struct store *store, struct error *err)
+{
+        scoped_fd int runtime = -1;
+        scoped_fd int sessions = folder_open_sessions(store, true, err);
+        int rc;
+
+        if (sessions < 0)
+                return sessions;
+        if (geteuid() != 0)
+                return 0;
+        runtime = folder_open_directory(AT_FDCWD, store->path, false, err);
+        if (runtime < 0)
+                return runtime;
+        rc = open_to_all(runtime, store->path, err);
+        return rc < 0 ? rc : open_to_all(sessions, FOLDER_SESSIONS, err);
+}
+
+static uint64_t card_bytes(const struct cards *cards, const uint8_t uuid[16])
+{
+        for (unsigned i = 0; cards && i < cards->count; i++) {
+                if (memcmp(cards->card[i].uuid, uuid, sizeof(cards->card[i].uuid)) == 0)
+                        return cards->card[i].promisable_bytes;
+        }
+        return 0;
+}
+
+static uint32_t cap_of(const struct sessions_share *share)
+{
+        return share->compute_milli_percent ? share->compute_milli_percent * 10 : PAGE_WHOLE_PPM;
+}
+
+/* What a session may use of its own GPUs; of any other, nothing. `cards` may be NULL where the page
+ * is there, and knows how large they are. */
+static void limits_of(const struct sessions_one *session, const struct cards *cards,
+                      struct settings_limits *ret)
+{
+        *ret = (struct settings_limits){ .has_default = true,
+                                         .default_bytes = SETTINGS_NOTHING_BYTES,
+                                         .default_cap_ppm = PAGE_WHOLE_PPM,
+                                         .count = session->share_count };
+        for (unsigned i = 0; i < session->share_count; i++) {
+                const struct sessions_share *share = &session->share[i];
+                struct settings_limit *limit = &ret->device[i];
+
+                memcpy(limit->uuid, share->uuid, sizeof(limit->uuid));
+                limit->limit_bytes = share->memory_bytes;
+                limit->card_bytes = card_bytes(cards, share->uuid);
+                limit->is_named = true;
+                limit->cap_ppm = cap_of(share);
+                limit->is_cap_named = true;
+        }
+}
+
+static void add_caps(const struct sessions_one *session, struct text *text)
+{
+        const struct sessions_share *share = session->share;
+        char uuid[UUID_TEXT_BYTES], shown[SIZE_TEXT_BYTES];
+        bool is_same = true, is_whole = true;
+
+        for (unsigned i = 0; i < session->share_count; i++) {
+                is_same = is_same && cap_of(&share[i]) == cap_of(&share[0]);
+                is_whole = is_whole && cap_of(&share[i]) == PAGE_WHOLE_PPM;
+        }
+        for (unsigned i = 0; !is_whole && i < (is_same ? 1 : session->share_count); i++) {
+                const struct size size = { 0, cap_of(&share[i]) * MICRO_PERCENT_A_PPM };
+
+                text_add(text, "%s%s%s%s", i ? "," : ";compute=",
+                         is_same ? "" : uuid_format(share[i].uuid, false, uuid), is_same ? "" : "=",
+                         size_canonical(&size, shown));
+        }
+}
+
+/* The words that `aliquot ls` shows, and that joining with limits is compared with. */
+static int words_of(const struct sessions_one *session, char ret[SETTINGS_CANONICAL_BYTES],
+                    struct error *err)
+{
+        const struct sessions_share *share = session->share;
+        char uuid[UUID_TEXT_BYTES];
+        bool is_same = true;
+        struct text text;
+
+        for (unsigned i = 1; i < session->share_count; i++)
+                is_same = is_same && share[i].memory_bytes == share[0].memory_bytes;
+        text_begin(&text, ret, SETTINGS_CANONICAL_BYTES);
+        if (is_same)
+                text_add(&text, "memory=%llu", (unsigned long long)share[0].memory_bytes);
+        for (unsigned i = 0; !is_same && i < session->share_count; i++)
+                text_add(&text, "%s%s=%llu",
+                         i ? "," : "memory=", uuid_format(share[i].uuid, false, uuid),
+                         (unsigned long long)share[i].memory_bytes);
+        add_caps(session, &text);
+        if (session->is_context_free)
+                text_add(&text, ";context=free");
+        return text.is_cut ? fail(err, -E2BIG, "too many limits") : 0;
+}
+
+int folder_make(const struct store *store, const struct sessions_one *session,
+                const struct cards *cards, struct error *err)
+{
+        char words[SETTINGS_CANONICAL_BYTES];
+        struct settings_limits limits;
+        struct store_tenancy tenancy = { .uid = session->owner_uid };
+        struct store_session made;
+        const struct store_request request = {
+                .name = session->name,
+                .created_as = words,
+                .flags = session->is_context_free ? PAGE_CONTEXT_FREE : 0,
+                .limits = &limits,
+                .tenancy = &tenancy,
+        };
+        int rc = words_of(session, words, err);
+
+        if (rc < 0)
+                return rc;
+        memcpy(tenancy.id, session->id, sizeof(tenancy.id));
+        limits_of(session, cards, &limits);
+        rc = store_create(store, &request, &made, err);
+        if (rc < 0)
+                return rc;
+        promise_write(made.limits, session);
+        /* One of which it cannot be told whether somebody lives in it could never end. */
+        rc = store_is_live(&made, err);
+        store_close(&made);
+        return rc < 0 ? rc : 0;
+}
+
+/* -ENOENT: there is none of that name; FOLDER_USERS and FOLDER_NOBODYS: not this session's. */
+static int join(const struct store *store, const struct sessions_one *session,
+                struct store_session *ret, struct error *err)
+{
+        int rc = store_join_owned(store, session->name, ret, err);
+
+        if (rc == -EEXIST)
+                return fail(err, FOLDER_USERS,
+                            "%s/sessions/%s is its user's own session and left alone; this one "
+                            "has its place when that is removed",
+                            store->path, session->name);
+        if (rc == -EPROTO)
+                return fail(err, FOLDER_NOBODYS, "%s/sessions/%s is damaged", store->path,
+                            session->name);
+        if (rc < 0 || memcmp(ret->limits->session_id, session->id, sizeof(session->id)) == 0)
+                return rc;
+        store_close(ret);
+        return fail(err, FOLDER_NOBODYS, "session %s in %s carries another id", session->name,
+                    store->path);
+}
+
+static bool is_absent(int rc)
+{
+        return rc == -ENOENT || rc == FOLDER_USERS || rc == FOLDER_NOBODYS;
+}
+
+int folder_find(const struct store *store, const char *name, const uint8_t id[16],
+                struct error *err)
+{
+        struct sessions_one session = { 0 };
+        struct store_session found;
+        int rc;
+
+        memcpy(session.name, name, strlen(name) + 1);
+        memcpy(session.id, id, sizeof(session.id));
+        rc = join(store, &session, &found, err);
+        if (rc == 0)
+                store_close(&found);
+        return rc == 0 ? 1 : rc == -ENOENT ? 0 : rc;
+}
+
+/* Pages of an older version that nobody has mapped any more: out of the way, so that new ones are
+ * made. 1: they are. */
+static int bury_older(const struct store *store, const struct store_session *joined,
+                      const char *name, struct error *err)
+{
+        int rc = page_has_turns(joined->limits->version) ? 1 : store_is_live(joined, err);
+
+        if (rc != 0)
+                return rc < 0 ? rc : 0;
+        store_shut(joined);
+        rc = store_is_live(joined, err);
+        if (rc != 0) { /* somebody came meanwhile */
+                store_release(shared_half(&joined->limits->removed), 0);
+                return rc < 0 ? rc : 0;
+        }
+        rc = store_bury(store, name, err);
+        return rc < 0 ? rc : 1;
+}
+
+int folder_limit(const struct store *store, const struct sessions_one *session, bool is_clamped,
+                 struct error *err)
+{
+        struct settings_limits limits;
+        struct store_session joined;
+        int rc = join(store, session, &joined, err);
+
+        if (rc < 0)
+                return rc;
+        rc = bury_older(store, &joined, session->name, err);
+        if (rc != 0) {
+                store_close(&joined);
+                return rc < 0 ? rc : fail(err, -ENOENT, "made anew");
+        }
+        limits_of(session, NULL, &limits);
+        for (unsigned i = 0; is_clamped && i < limits.count; i++)
+                limits.device[i].limit_bytes = SETTINGS_NOTHING_BYTES;
+        rc = store_set(&joined, &limits, err);
+        if (rc == 0)
+                promise_write(joined.limits, session);
+        store_close(&joined);
+        return rc;
+}
+
+/* 1: nobody gets in any more. 0: there is none. */
+static int shut(const struct store *store, const struct sessions_one *session, struct error *err)
+{
+        struct store_session joined;
+        int rc = join(store, session, &joined, err);
+
+        if (rc < 0)
+                return is_absent(rc) ? 0 : rc;
+        store_shut(&joined);
+        store_close(&joined);
+        return 1;
+}
+
+int folder_shut(const struct store *store, const struct sessions_one *session, struct error *err)
+{
+        int rc = shut(store, session, err);
+
+        return rc < 0 ? rc : 0;
+}
+
+int folder_remove(const struct store *store, const struct sessions_one *session, struct error *err)
+{
+        int rc = shut(store, session, err);
+
+        if (rc <= 0)
+                return rc;
+        rc = store_bury(store, session->name, err);
+        return rc == -ENOENT ? 0 : rc;
+}
+
+/* The file of slots, by its path and inode; `path` has STORE_PATH_BYTES. */
+static int slots_of(const struct store_session *session, char *path, struct liveness_file *ret,
+                    struct error *err)
+{
+        *ret = (struct liveness_file){ path, session->slots_file.device,
+                                       session->slots_file.inode };
+        return text_put(path, STORE_PATH_BYTES, err, "%s/slots", session->path);
+}
+
+/* One probe takes as long as there are locks on the file. */
+static struct budget lives = { .most_ns = LIVES_MOST_NS };
+
+int folder_is_live(const struct store *store, const struct sessions_one *session, struct error *err)
+{
+        const struct budget_work work = { session->id, session->owner_uid };
+        struct store_session joined;
+        uint64_t began_ns;
+        int rc;
+
+        if (!budget_begin(&lives, &work, clock_machine_ns()))
+                return fail(err, -EAGAIN, "session %s was looked at a lot", session->name);
+        rc = join(store, session, &joined, err);
+        if (rc < 0)
+                return is_absent(rc) ? 0 : rc;
+        began_ns = clock_thread_ns();
+        rc = store_is_live(&joined, err);
+        budget_end(&lives, &work, clock_machine_ns(), clock_thread_ns() - began_ns);
+        store_close(&joined);
+        return rc;
+}
+
+static int read_part(int fd, void *to, size_t offset, size_t bytes, struct error *err)
+{
+        ssize_t got = pread(fd, (char *)to + offset, bytes, (off_t)offset);
+
+        if (got < 0)
+                return fail(err, -errno, "slots: %m");
+        return (size_t)got == bytes ? 0 : fail(err, -EPROTO, "slots was cut short");
+}
+
+/* What stands before the slots: as much in every file, whatever its tenant does. */
+static int copy_head(int fd, struct slots_page *ret, struct error *err)
+{
+        int rc = read_part(fd, ret, 0, offsetof(struct slots_page, slot), err);
+
+        return rc < 0 ? rc : page_check_slots(ret, sizeof(*ret), err);
+}
+
+/* What slots holds of those that were ever taken: no more than that is touched. */
+static int copy_slots(int fd, struct slots_page *ret, struct error *err)
+{
+        const uint32_t high = ret->slots_high < PAGE_SLOTS ? ret->slots_high : PAGE_SLOTS;
+        int rc = read_part(fd, ret, offsetof(struct slots_page, slot), high * sizeof(ret->slot[0]),
+                           err);
+
+        if (rc == 0)
+                rc = read_part(fd, ret, offsetof(struct slots_page, row),
+                               high * sizeof(ret->row[0]), err);
+        return rc;
+}
+
+/* Row i of a session that we made is of its i-th share: folder_make() lists them so. */
+static void name_rows(const struct sessions_one *session, struct folder_use *ret)
+{
+        memset(ret->uuid, 0, sizeof(ret->uuid));
+        for (unsigned i = 0; i < session->share_count; i++)
+                memcpy(ret->uuid[i], session->share[i].uuid, sizeof(ret->uuid[i]));
+}
+
+/* Each probe walks all locks on the file, which its tenant places, and its tenant says how many
+ * slots there are to read. */
+static struct budget listings = { .most_ns = USAGE_MOST_NS };
+
+/* Slots of one session that are looked at. */
+struct opened {
+        int fd;
+        const struct liveness_file *file;
+        struct slots_page *copy; /* with its head */
+};
+
+static int list_within(const struct opened *slots, uint64_t most_ns, struct folder_use *ret,
+                       struct error *err)
+{
+        const struct usage_look look = { slots->file, most_ns };
+        int rc = copy_slots(slots->fd, slots->copy, err);
+
+        if (rc < 0)
+                return rc;
+        rc = usage_list_within(slots->copy, &look, ret->process, PAGE_SLOTS);
+        return rc < 0 ? fail(err, rc, "locks of %s: %s", slots->file->path, strerror(-rc)) : rc;
+}
+
+static int list(const struct opened *slots, const struct sessions_one *session,
+                struct folder_use *ret, struct error *err)
+{
+        const struct budget_work work = { session->id, session->owner_uid };
+        const uint64_t most_ns = budget_begin(&listings, &work, clock_machine_ns());
+        const uint64_t began_ns = clock_thread_ns();
+        int rc;
+
+        if (!most_ns)
+                return fail(err, -EAGAIN, "%s was looked at a lot", slots->file->path);
+        rc = list_within(slots, most_ns, ret, err);
+        budget_end(&listings, &work, clock_machine_ns(), clock_thread_ns() - began_ns);
+        return rc == -EOVERFLOW && most_ns < listings.most_ns ? -EAGAIN : rc;
+}
+
+/* 1: its slots are open, with their head copied. 0: it has none, or none was ever taken. `path` has
+ * STORE_PATH_BYTES. The folder was checked when it was made, and is only ours to write. */
+static int open_slots(const struct store *store, const struct sessions_one *session, char *path,
+                      struct opened *slots, struct error *err)
+{
+        int rc = text_put(path, STORE_PATH_BYTES, err, "%s/sessions/%s/slots", store->path,
+                          session->name);
+
+        if (rc < 0)
+                return rc;
+        slots->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (slots->fd < 0)
+                return errno == ENOENT ? 0 : fail(err, -errno, "%s: %m", path);
+        rc = copy_head(slots->fd, slots->copy, err);
+        if (rc < 0 || !slots->copy->slots_high)
+                return rc;
+        if (memcmp(slots->copy->session_id, session->id, sizeof(session->id)) != 0)
+                return fail(err, -EPROTO, "%s is another session's", path);
+        return 1;
+}
+
+/* Many sessions are asked about at once, and most have nobody in them: that takes one look at one
+ * page. */
+int folder_read(const struct store *store, const struct sessions_one *session,
+                struct folder_use *ret, struct error *err)
+{
+        static struct slots_page copy; /* untouched parts take no memory */
+        char path[STORE_PATH_BYTES];
+        struct liveness_file file = { .path = path };
+        struct opened slots = { .fd = -1, .file = &file, .copy = &copy };
+        struct stat st;
+        int rc;
+
+        ret->count = 0;
+        memset(ret->ledger, 0, sizeof(ret->ledger));
+        name_rows(session, ret);
+        rc = open_slots(store, session, path, &slots, err);
+        if (rc == 1) {
+                memcpy(ret->ledger, copy.ledger, sizeof(ret->ledger));
+                rc = fstat(slots.fd, &st) < 0 ? fail(err, -errno, "%s: %m", path) : 0;
+                file.device = (uint64_t)st.st_dev;
+                file.inode = (uint64_t)st.st_ino;
+                if (rc == 0)
+                        rc = list(&slots, session, ret, err);
+        }
+        if (slots.fd >= 0)
+                close(slots.fd);
+        ret->count = rc > 0 ? (unsigned)rc : 0;
+        return rc < 0 ? rc : 0;
+}
+
+int folder_read_ledger(const struct store *store, const struct sessions_one *session,
+                       struct page_ledger ret[PAGE_DEVICES], struct error *err)
+{
+        static struct slots_page copy;
+        char path[STORE_PATH_BYTES];
+        struct opened slots = { .fd = -1, .copy = &copy };
+        int rc = open_slots(store, session, path, &slots, err);
+
+        if (slots.fd >= 0)
+                close(slots.fd);
+        if (rc == 1)
+                memcpy(ret, copy.ledger, sizeof(copy.ledger));
+        else
+                memset(ret, 0, sizeof(copy.ledger));
+        return rc < 0 ? rc : 0;
+}
+
+uint64_t folder_used_bytes(const struct folder_use *use, const uint8_t uuid[16])
+{
+        uint64_t sum = 0;
+
+        for (unsigned row = 0; row < PAGE_DEVICES; row++) {
+                if (memcmp(use->uuid[row], uuid, 16) != 0)
+                        continue;
+                for (unsigned i = 0; i < use->count; i++)
+                        sum = sum_of(sum, use->process[i].bytes[row]);
+        }
+        return sum;
+}
+
+/* To those whom its slots tell of; the kernel has to say the same of each. */
+static int signal_told(const struct store *store, const struct sessions_one *session,
+                       const struct victim_order *order)
+{
+        static struct folder_use use;
+
+        if (folder_read(store, session, &use, NULL) < 0)
+                return 0;
+        return (int)victim_signal_told(use.process, use.count, order);
+}
+
+int folder_can_signal(const struct store *store, const struct sessions_one *session,
+                      struct error *err)
+{
+        struct store_session joined;
+        int rc = join(store, session, &joined, err);
+
+        if (rc < 0)
+                return is_absent(rc) ? 0 : rc;
+        store_close(&joined);
+        return 0;
+}
+
+int folder_signal(const struct store *store, const struct sessions_one *session,
+                  const struct folder_signal *signal, struct victim_walk *walk)
+{
+        char path[STORE_PATH_BYTES];
+        struct liveness_file file;
+        const struct victim_order order = { &file, session->owner_uid, signal->number,
+                                            SIGNALS_MOST_NS, walk };
+        struct store_session joined;
+        int sent = 0;
+        int rc = join(store, session, &joined, NULL);
+
+        if (rc < 0)
+                return is_absent(rc) ? 0 : rc;
+        slots_of(&joined, path, &file, NULL);
+        if (!signal->is_repeated)
+                sent = signal_told(store, session, &order);
+        /* Somebody may live in it whom no slot, or only a forged one, tells of. */
+        if (sent == 0 && store_is_live(&joined, NULL) != 0)
+                sent = (int)victim_signal_all(&order);
+        store_close(&joined);
+        return sent;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/node/hunt.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "daemon/base/aside.h"
+#include "daemon/base/owner_log.h"
+#include "daemon/processes/victim.h"
+
+enum order_state { ORDER_NONE, ORDER_WAITS, ORDER_BEGUN };
+
+struct hunt_order {
+        enum order_state state;
+        uint8_t id[16]; /* of the session: its place may be another's by now */
+        uint32_t uid;
+        struct folder_signal signal;
+};
+
+/* What a child tells as it goes. */
+struct progress {
+        struct victim_walk walk;
+        _Atomic uint8_t is_done[SESSIONS_MOST]; /* by place, since it began */
+};
+
+/* A user's. It stays that user's until the place is needed: where the last walk ended is known. */
+struct hunt {
+        uint32_t uid;
+        struct aside aside;
+        unsigned cuts;             /* children in a row that did not end by themselves */
+        struct progress *progress; /* shared with the child */
+};
+
+struct hunts {
+        const struct sessions *sessions;
+        const struct store *store;
+        unsigned waiting, running, used;
+        unsigned from; /* the place whose turn it is */
+        struct hunt hunt[HUNTS_MOST];
+        struct owner_log log;
+        struct progress *progress;
+        struct hunt_order order[SESSIONS_MOST];
+};
+
+struct hunts *hunts_new(const struct sessions *sessions, const struct store *store)
+{
+        struct hunts *hunts = calloc(1, sizeof(*hunts));
+
+        if (!hunts)
+                return NULL;
+        hunts->log = (struct owner_log)OWNER_LOG_TROUBLE;
+        hunts->sessions = sessions;
+        hunts->store = store;
+        hunts->progress = mmap(NULL, HUNTS_MOST * sizeof(struct progress), PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (hunts->progress == MAP_FAILED) {
+                free(hunts);
+                return NULL;
+        }
+        for (unsigned i = 0; i < HUNTS_MOST; i++)
+                hunts->hunt[i].progress = &hunts->progress[i];
+        return hunts;
+}
+
+void hunts_free(struct hunts *hunts)
+{
+        if (!hunts)
+                return;
+        for (unsigned i = 0; i < hunts->used; i++)
+                aside_end(&hunts->hunt[i].aside);
+        munmap(hunts->progress, HUNTS_MOST * sizeof(struct progress));
+        free(hunts);
+}
+
+bool hunts_are_on(const struct hunts *hunts)
+{
+        return hunts->waiting || hunts->running;
+}
+
+/* -- Orders ----------------------------------------------------------------------------------- */
+
+static const struct sessions_one *session_of(const struct hunts *hunts,
+                                             const struct hunt_order *order)
+{
+        const struct sessions_one *session = &hunts->sessions->session[order - hunts->order];
+
+        return session->state != SESSIONS_FREE &&
+                               memcmp(session->id, order->id, sizeof(order->id)) == 0
+                       ? session
+                       : NULL;
+}
+
+void hunts_order(struct hunts *hunts, const struct sessions_one *session,
+                 const struct folder_signal *signal)
+{
+        struct hunt_order *order = &hunts->order[session - hunts->sessions->session];
+        int number = signal->number;
+
+        /* What was to kill is not softened by what comes later. */
+        if (session_of(hunts, order) && order->state != ORDER_NONE &&
+            order->signal.number == SIGKILL)
+                number = SIGKILL;
+        hunts->waiting += order->state != ORDER_WAITS;
+        *order = (struct hunt_order){ .state = ORDER_WAITS,
+                                      .uid = session->owner_uid,
+                                      .signal = { number, signal->is_repeated } };
+        memcpy(order->id, session->id, sizeof(order->id));
+}
+
+/* -- The child -------------------------------------------------------------------------------- */
+
+static void carry_out(const struct hunts *hunts, const struct hunt *hunt)
+{
+        struct progress *progress = hunt->progress;
+
+        for (unsigned i = 0; i < hunts->sessions->entries; i++) {
+                const struct hunt_order *order = &hunts->order[i];
+                const struct sessions_one *session = session_of(hunts, order);
+
+                if (order->state != ORDER_BEGUN || order->uid != hunt->uid)
+                        continue;
+                if (session)
+                        folder_signal(hunts->store, session, &order->signal, &progress->walk);
+                store_release(&progress->is_done[i], 1);
+        }
+}
+
+static void take_orders(struct hunts *hunts, const struct hunt *hunt)
+{
+        for (unsigned i = 0; i < SESSIONS_MOST; i++) {
+                struct hunt_order *order = &hunts->order[i];
+
+                if (order->state != ORDER_WAITS || order->uid != hunt->uid)
+                        continue;
+                order->state = ORDER_BEGUN;
+                store_relaxed(&hunt->progress->is_done[i], 0);
+                hunts->waiting--;
+        }
+}
+
+/* Those that are not carried out wait again, or are given up. */
+static void drop_orders(struct hunts *hunts, const struct hunt *hunt, bool is_again)
+{
+        for (unsigned i = 0; i < SESSIONS_MOST; i++) {
+                struct hunt_order *order = &hunts->order[i];
+
+                if (order->state != ORDER_BEGUN || order->uid != hunt->uid)
+                        continue;
+                order->state = is_again && !load_acquire(&hunt->progress->is_done[i]) ? ORDER_WAITS
+                                                                                      : ORDER_NONE;
+                hunts->waiting += order->state == ORDER_WAITS;
+                order->signal.is_repeated = true; /* what slots tell of may be where it stood */
+        }
+}
+
+static void begin(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
+{
+        take_orders(hunts, hunt);
+        store_relaxed(&hunt->progress->walk.sent, 0);
+        store_relaxed(&hunt->progress->walk.false_slots, 0);
+        switch (aside_fork(&hunt->aside, "aliquot-hunt", now_ns)) {
+        case 0:
+                carry_out(hunts, hunt);
+                _exit(0);
+        case -1:
+                owner_log(&hunts->log, hunt->uid, LOG_ERROR,
+                          "cannot fork to signal the sessions of user %u: %m", hunt->uid);
+                drop_orders(hunts, hunt, false);
+                break;
+        default:
+                hunts->running++;
+        }
+}
+
+/* -- Tending ---------------------------------------------------------------------------------- */
+
+/* A child that was cut short goes on in another one, which passes by where it stood; until that has
+ * come about too often. */
+static void end(struct hunts *hunts, struct hunt *hunt, bool is_cut)
+{
+        struct victim_walk *walk = &hunt->progress->walk;
+        const uint32_t false_slots = load_relaxed(&walk->false_slots);
+        bool is_again = is_cut && hunt->cuts < VICTIM_PASSED;
+
+        if (false_slots)
+                owner_log(&hunts->log, hunt->uid, LOG_WARN,
+                          "%u slots of sessions of user %u name a process that is not what they "
+                          "say: no signal",
+                          false_slots, hunt->uid);
+        if (is_again) {
+                walk->passed[hunt->cuts++] = load_relaxed(&walk->at);
+        } else {
+                memset(walk->passed, 0, sizeof(walk->passed));
+                hunt->cuts = 0;
+        }
+        drop_orders(hunts, hunt, is_again);
+        hunts->running--;
+}
+
+/* Returns how many processes it has signalled, if it is over. */
+static unsigned tend(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
+{
+        const struct victim_walk *walk = &hunt->progress->walk;
+        const enum aside_state state =
+                aside_tend(&hunt->aside, load_relaxed(&walk->steps), HUNT_STILL_NS, now_ns);
+
+        if (state == ASIDE_STANDS)
+                owner_log(
+                        &hunts->log, hunt->uid, LOG_WARN,
+                        "pid %u holds up the search for the processes of a session of user %u: it "
+                        "is passed over",
+                        load_relaxed(&walk->at), hunt->uid);
+        if (state == ASIDE_RUNS || state == ASIDE_STANDS)
+                return 0;
+        end(hunts, hunt, state == ASIDE_CUT);
+        return load_relaxed(&walk->sent);
+}
+
+/* The user's; else one that nobody uses now. NULL: all are in use. */
+static struct hunt *find(struct hunts *hunts, uint32_t uid)
+{
+        struct hunt *idle = NULL;
+
+        for (unsigned i = 0; i < hunts->used; i++) {
+                if (hunts->hunt[i].uid == uid)
+                        return &hunts->hunt[i];
+                if (!hunts->hunt[i].aside.child)
+                        idle = &hunts->hunt[i];
+        }
+        if (hunts->used < HUNTS_MOST)
+                idle = &hunts->hunt[hunts->used++];
+        if (idle) {
+                *idle = (struct hunt){ .uid = uid, .progress = idle->progress };
+                idle->progress->walk = (struct victim_walk){ .spared = (uint32_t)getpid() };
+        }
+        return idle;
+}
+
+unsigned hunts_tend(struct hunts *hunts, uint64_t now_ns)
+{
+        unsigned sent = 0, busy = 0;
+
+        for (unsigned i = 0; i < hunts->used; i++) {
+                struct hunt *hunt = &hunts->hunt[i];
+
+                if (hunt->aside.child)
+                        sent += tend(hunts, hunt, now_ns);
+                busy += hunt->aside.child && aside_gets_on(&hunt->aside, now_ns);
+        }
+        for (unsigned i = 0; i < SESSIONS_MOST && hunts->waiting && busy < HUNTS_AT_ONCE; i++) {
+                struct hunt_order *order = &hunts->order[hunts->from];
+                struct hunt *hunt = order->state == ORDER_WAITS ? find(hunts, order->uid) : NULL;
+
+                hunts->from = (hunts->from + 1) % SESSIONS_MOST;
+                if (!hunt || hunt->aside.child)
+                        continue;
+                begin(hunts, hunt, now_ns);
+                busy++;
+        }
+        return sent;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Signals to all processes of a session, sent by a process of their own.
+ *
+ * Who is in a session is looked for in other processes' mappings and descriptors, which others can
+ * hold up (aside.h). There is one child at a time for each user; whoever it stood still at is
+ * passed over by the next one. Users who hold up the search hold it up for their own sessions
+ * alone. At most HUNTS_AT_ONCE children get on at a time, whoever they are for, so the searches of
+ * all users together take no more processors than that; users are served in turns.
+ *
+ *      hunts_order(hunts, session, &signal)    // sent soon, not before this returns
+ *      hunts_tend(hunts, now_ns)               // every HUNT_TEND_NS while hunts_are_on()
+ *
+ * The last order for a session replaces one that was not begun. One thread.
+ */
+#ifndef ALIQUOT_DAEMON_NODE_HUNT_H
+#define ALIQUOT_DAEMON_NODE_HUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/sessions.h"
+#include "daemon/node/folder.h"
+
+#define HUNT_TEND_NS UINT64_C(20000000)
+/* Where no further process was looked at for so long, the child stands still. */
+#define HUNT_STILL_NS UINT64_C(3000000000)
+/* Users whose sessions are served at a time. */
+#define HUNTS_MOST 64u
+#define HUNTS_AT_ONCE 4u
+
+struct hunts;
+
+/* NULL: no memory. `sessions` and `store` outlive it. */
+struct hunts *hunts_new(const struct sessions *sessions, const struct store *store);
+
+/* What was ordered and is not sent yet is not sent. */
+void hunts_free(struct hunts *hunts);
+
+void hunts_order(struct hunts *hunts, const struct sessions_one *session,
+                 const struct folder_signal *signal);
+
+/* Some order is not carried out yet. */
+bool hunts_are_on(const struct hunts *hunts);
+
+/* Begins and ends searches. Returns how many processes were signalled, as far as that is known now
+ * and was not said before. */
+unsigned hunts_tend(struct hunts *hunts, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The node: the core's sessions, carried out.
+ *
+ *      node_open(&node, &options, &err)        database, folders, GPUs; what was, is again
+ *      node_step(node, &event, who, &actions)  for whatever somebody asks
+ *      node_close(node)                        programs and folders stay as they are
+ *
+ * Actions are carried out in the core's order: the database first, then what others can see. When
+ * one fails, the rest of its step is left and the core is told so: what could not be saved or made
+ * has not happened, and the answer is an error; what is saved and could not be carried out is owed,
+ * and comes again.
+ *
+ * One thread: all of it runs in the event loop. Nothing here waits but for the disk.
+ */
+#ifndef ALIQUOT_DAEMON_NODE_NODE_H
+#define ALIQUOT_DAEMON_NODE_NODE_H
+
+#include <event2/event.h>
+
+#include "core/claims.h"
+#include "core/sessions.h"
+#include "core/watch.h"
+#include "daemon/database/database.h"
+#include "daemon/node/folder.h"
+#include "machine/cards.h"
+#include "store/store.h"
+
+struct node;
+
+struct node_options {
+        struct event_base *base;
+        const struct store *store;
+        struct database *database; /* borrowed for the node's life */
+        const struct sessions_policy *policy;
+        const char *nvml;  /* the library, as for dlopen(); borrowed for the node's life */
+        bool is_temporary; /* it ends with the last session, and has its own alone */
+        bool is_simulated; /* the library names processes by our pids, in any PID namespace */
+        /* Borrowed likewise, and read at each use. */
+        const struct watch_policy *watch;
+        const struct claims_policy *claims;
+        const char *managed_cgroups; /* see identity_is_in() */
+};
+
+/* The latest look at the cards. */
+struct node_cards {
+        struct cards cards;
+        char trouble[512]; /* why there are none; "" if there are */
+};
+
+int node_open(struct node **ret, const struct node_options *options, struct error *err);
+void node_close(struct node *node);
+
+/*
+ * One event by `who` ("uid 1000", "token", "daemon"). ret->answer is the core's; negative: it could
+ * not be carried out and nothing has changed.
+ */
+int node_step(struct node *node, const struct sessions_event *event, const char *who,
+              struct sessions_actions *ret, struct error *err);
+
+/* Looks for the cards again, from the beginning; waits a moment for the driver's answer. */
+void node_look_again(struct node *node);
+
+/* Borrowed, and valid until the next step. */
+const struct sessions *node_sessions(const struct node *node);
+const struct node_cards *node_cards(const struct node *node);
+const struct store *node_store(const struct node *node);
+struct database *node_database(struct node *node);
+
+/* Calls `listener` for every event of the audit trail, once it is saved. One listener. */
+typedef void node_listener(const struct database_event *event, void *context);
+void node_listen(struct node *node, node_listener *listener, void *context);
+
+/* Calls `watcher` when a session's folder has been made or changed, and before it goes. It takes no
+ * step. A few watchers; each ends itself with the context it began with. */
+#define NODE_WATCHERS 2u
+typedef void node_folder_watcher(const struct sessions_one *session, bool is_there, void *context);
+void node_watch_folders(struct node *node, node_folder_watcher *watcher, void *context);
+void node_leave_folders(struct node *node, void *context);
+
+/* Whose claims of GPU time are compared with the driver's word, and who is told of those that are
+ * not true; NULL: nobody's. Borrowed until the next call. */
+struct scheduler;
+void node_use_scheduler(struct node *node, struct scheduler *scheduler);
+
+/* Some process of this session may be gone: one that ends is looked at soon, not at its turn; once,
+ * however many processes go together. */
+void node_look(struct node *node, const char *name);
+
+/* Answers and losses since the start. */
+#define NODE_ANSWERS (SESSIONS_BAD + 1u)
+struct node_counts {
+        uint64_t admitted;
+        uint64_t refused[NODE_ANSWERS]; /* of creations, by enum sessions_answer */
+        uint64_t ended;                 /* sessions of which nothing is left */
+        uint64_t failed;                /* actions that could not be carried out */
+        uint64_t signals;               /* sent to processes */
+        uint64_t strangers;             /* processes of no session that were seen on a GPU */
+        uint64_t forged;                /* processes and sessions that no ledger explained */
+        uint64_t clamps;
+        uint64_t nvml_failures;
+        uint64_t slots_held; /* users who hold up what is to be done to their slots, now */
+        /* As the programs of all sessions count in their ledgers, up to a second late. */
+        uint64_t refused_charges, drained_charges, driver_refused_charges, reclaimed_bytes;
+};
+const struct node_counts *node_counts(const struct node *node);
+
+/* Rises with every step: while it stands still, no session has changed. */
+uint64_t node_steps(const struct node *node);
+
+/* Now, as the core counts it. */
+uint64_t node_now_ns(void);
+
+#endif

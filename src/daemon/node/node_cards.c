@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When the driver is asked, and what its answer says of the cards.
+ *
+ * Everything is asked for about once a second, less often where an answer takes long; who is on the
+ * GPUs, more often while somebody is suspected. A driver that does not answer holds up its thread
+ * and nothing else: cards stay as they were, and what is shown of them besides goes.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/minmax.h"
+#include "common/text.h"
+#include "daemon/node/node_parts.h"
+
+#define MS UINT64_C(1000000)
+#define WHOLE_LEAST_NS NODE_SECOND_NS          /* between two questions for everything */
+#define WHOLE_MOST_NS (3 * NODE_SECOND_NS / 2) /* who cheats is to be seen within 2 s */
+#define WHOLE_SHARE 200u                       /* ... or so many times what an answer took */
+#define TROUBLE_NS (5 * NODE_SECOND_NS)        /* the same, while there are no cards */
+#define CLOSE_NS (50 * MS)                     /* between two looks at suspects */
+#define VIRTUAL_NS (20 * MS)                   /* between two looks at a clock that leaps */
+#define SILENT_NS (5 * NODE_SECOND_NS)         /* what is older is not shown */
+#define START_MS 5000u                         /* the start waits so long for an answer */
+#define AGAIN_MS 500u                          /* and who asks for the cards again */
+
+/* -- Cards ------------------------------------------------------------------------------------ */
+
+static bool has_card(const struct cards *cards, const uint8_t uuid[16])
+{
+        for (unsigned i = 0; i < cards->count; i++) {
+                if (memcmp(cards->card[i].uuid, uuid, 16) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static void step_gpu(struct node *node, enum sessions_event_type type,
+                     const struct sessions_gpu *gpu)
+{
+        const struct sessions_event event = { .type = type, .gpu = *gpu };
+        struct sessions_actions actions;
+        struct error err = { 0 };
+        char uuid[UUID_TEXT_BYTES];
+
+        node_step(node, &event, "daemon", &actions, &err);
+        if (actions.answer == SESSIONS_FULL)
+                log_line(LOG_WARN, "%s is left out: a node has at most %u GPUs",
+                         uuid_format(gpu->uuid, false, uuid), SESSIONS_GPUS);
+}
+
+static void tell_cards(struct node *node)
+{
+        const struct cards *cards = &node->cards.cards;
+
+        for (unsigned i = 0; i < cards->count; i++) {
+                struct sessions_gpu gpu = { .card_bytes = cards->card[i].promisable_bytes };
+
+                memcpy(gpu.uuid, cards->card[i].uuid, sizeof(gpu.uuid));
+                if (gpu.card_bytes && !cards_is_divided(cards, i))
+                        step_gpu(node, SESSIONS_GPU_HERE, &gpu);
+        }
+        for (unsigned i = 0; i < node->sessions->gpu_count; i++) {
+                const struct sessions_gpu gpu = node->sessions->gpu[i];
+
+                if (gpu.is_here && !has_card(cards, gpu.uuid))
+                        step_gpu(node, SESSIONS_GPU_GONE, &gpu);
+        }
+}
+
+static bool is_news(const struct cards *before, const struct cards *now)
+{
+        bool is_same = before->count == now->count;
+
+        for (unsigned i = 0; is_same && i < now->count; i++)
+                is_same = memcmp(before->card[i].uuid, now->card[i].uuid, 16) == 0 &&
+                          before->card[i].promisable_bytes == now->card[i].promisable_bytes;
+        return !is_same;
+}
+
+static void take_cards(struct node *node, const struct nvml_look *look)
+{
+        bool is_new = is_news(&node->cards.cards, &look->cards);
+
+        if (look->trouble[0] && strcmp(node->cards.trouble, look->trouble) != 0)
+                log_line(LOG_WARN, "%s; nothing is admitted until there is a GPU", look->trouble);
+        node->cards.cards = look->cards;
+        memcpy(node->cards.trouble, look->trouble, sizeof(node->cards.trouble));
+        if (is_new)
+                tell_cards(node);
+}
+
+/* -- Questions and answers -------------------------------------------------------------------- */
+
+/* Looks are spaced so that they take a fixed share of the time, within bounds. */
+static uint64_t whole_every(const struct node *node)
+{
+        uint64_t due_ns = nvml_thread_latest(node->nvml)->took_ns * WHOLE_SHARE;
+
+        if (node->cards.trouble[0])
+                return TROUBLE_NS;
+        if (due_ns < WHOLE_LEAST_NS)
+                return WHOLE_LEAST_NS;
+        return min_u64(due_ns, WHOLE_MOST_NS);
+}
+
+/* Until everything is asked for again. Programs' time: in virtual time they are looked at as often
+ * as in real time. */
+static uint64_t whole_in(const struct node *node)
+{
+        uint64_t since_ns = clock_now_ns() - node->whole_ns, every_ns = whole_every(node);
+
+        return node->whole_ns && since_ns < every_ns ? every_ns - since_ns : 0;
+}
+
+static void arm(struct node *node)
+{
+        uint64_t wait_ns = whole_in(node);
+        struct timeval wait;
+
+        if (judge_is_close(node->judge) && wait_ns > CLOSE_NS)
+                wait_ns = CLOSE_NS;
+        if (!clock_is_machine() && wait_ns > VIRTUAL_NS)
+                wait_ns = VIRTUAL_NS;
+        wait = (struct timeval){ .tv_sec = (time_t)(wait_ns / NODE_SECOND_NS),
+                                 .tv_usec = (suseconds_t)(wait_ns % NODE_SECOND_NS / 1000) };
+        event_add(node->asking, &wait);
+}
+
+static void on_done(const struct nvml_look *look, void *context)
+{
+        struct node *node = context;
+
+        if (node->is_nvml_silent)
+                log_line(LOG_INFO, "the driver answers again");
+        node->is_nvml_silent = false;
+        node->counts.nvml_failures += look->sample.failures;
+        if (look->extent == SAMPLE_WHOLE || look->trouble[0])
+                take_cards(node, look);
+        if (look->extent == SAMPLE_WHOLE)
+                node->heard_ns = clock_machine_ns();
+        if (!look->trouble[0])
+                judge_look(node, look);
+        arm(node);
+}
+
+static void check_silence(struct node *node)
+{
+        if (node->is_nvml_silent || nvml_thread_silent_ns(node->nvml) < SILENT_NS)
+                return;
+        node->is_nvml_silent = true;
+        node->counts.nvml_failures++;
+        log_line(LOG_WARN, "the driver does not answer: who uses the GPUs is not known");
+}
+
+static void ask(struct node *node)
+{
+        struct nvml_ask ask = { .must_restart = node->must_restart_nvml };
+        uint64_t at_ns = clock_now_ns();
+
+        ask.extent = ask.must_restart || !whole_in(node) ? SAMPLE_WHOLE : SAMPLE_PROCESSES;
+        judge_suspects(node->judge, &ask);
+        if (!nvml_thread_ask(node->nvml, &ask)) {
+                const struct timeval wait = { .tv_sec = 1 };
+
+                check_silence(node);
+                event_add(node->asking, &wait);
+                return;
+        }
+        node->must_restart_nvml = false;
+        if (ask.extent == SAMPLE_WHOLE)
+                node->whole_ns = at_ns ? at_ns : 1;
+        /* For a driver that does not answer; its answer arms anew. */
+        event_add(node->asking, &(const struct timeval){ .tv_sec = 1 });
+}
+
+static void on_asking(evutil_socket_t fd, short what, void *context)
+{
+        struct node *node = context;
+
+        if (!clock_is_machine() && whole_in(node) && !judge_is_close(node->judge))
+                arm(node);
+        else
+                ask(node);
+}
+
+void node_look_again(struct node *node)
+{
+        node->must_restart_nvml = true;
+        ask(node);
+        nvml_thread_wait(node->nvml, AGAIN_MS);
+}
+
+const struct nvml_look *node_gpus(const struct node *node)
+{
+        if (!node->heard_ns || clock_machine_ns() - node->heard_ns > SILENT_NS ||
+            node->cards.trouble[0])
+                return NULL;
+        return nvml_thread_latest(node->nvml);
+}
+
+/* -- Start and stop --------------------------------------------------------------------------- */
+
+int node_cards_start(struct node *node, const struct node_options *options, struct error *err)
+{
+        const struct nvml_thread_options thread = {
+                .base = node->base, .nvml = options->nvml, .done = on_done, .context = node
+        };
+        int rc;
+
+        node->watch = options->watch;
+        node->claims = options->claims;
+        node->managed_cgroups = options->managed_cgroups;
+        node->judge = judge_new(options->is_simulated);
+        node->asking = event_new(node->base, -1, 0, on_asking, node);
+        if (!node->judge || !node->asking)
+                return fail(err, -ENOMEM, "out of memory");
+        rc = nvml_thread_start(&node->nvml, &thread, err);
+        if (rc < 0)
+                return rc;
+        text_put(node->cards.trouble, sizeof(node->cards.trouble), NULL,
+                 "the driver has not answered yet");
+        ask(node);
+        nvml_thread_wait(node->nvml, START_MS);
+        return 0;
+}
+
+void node_cards_stop(struct node *node)
+{
+        nvml_thread_stop(node->nvml);
+        if (node->asking)
+                event_free(node->asking);
+        judge_free(node->judge);
+}

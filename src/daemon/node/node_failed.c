@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was decided and saved, and could not be carried out: told once, in the log and the audit
+ * trail, and told again when it is something else. And when it is given up.
+ *
+ * An event such as `changed` or `killed` is of the decision, which is saved first. Where carrying
+ * it out fails, the event `failed` follows it; each second it is tried again, and what it promised
+ * stays so. Programs that outlive SIGKILL, or whom no SIGKILL reaches, are such a failure too.
+ *
+ * What keeps a session alive then can be a lock alone: its descriptor lies in a socket's queue, or
+ * is another user's, or goes from process to process faster than these can be found. No such lock
+ * holds memory of a GPU. Memory is a process's that the driver shows, which no child inherits, and
+ * nobody joins a session that has ended. So when SIGKILL was sent often enough, the session goes as
+ * soon as the driver shows nobody of it, and nobody of its owner's outside sessions, on its GPUs.
+ *
+ * The other way round a process can hold memory without a lock: it has unmapped `slots` and closed
+ * it. So a session without a lock goes at once where the driver shows no living process of its
+ * owner, of it or outside all sessions, with memory on its GPUs; else when that is so, or after a
+ * minute, since that process may have been outside sessions all along.
+ */
+#include <jansson.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/machine_clock.h"
+#include "common/scoped.h"
+#include "common/text.h"
+#include "daemon/node/judge_parts.h"
+#include "daemon/processes/victim.h"
+
+#define KILLS_PATIENT 5u /* in 15 s: a driver takes its time to take a program down */
+#define OUTSIDE_PATIENT_NS (60 * NODE_SECOND_NS)
+
+static void tell_audit(struct node *node, const struct sessions_one *session, const char *why)
+{
+        json_t *detail =
+                json_pack("{s:s, s:I}", "error", why, "owner", (json_int_t)session->owner_uid);
+        scoped_free char *text = detail ? json_dumps(detail, JSON_COMPACT) : NULL;
+
+        json_decref(detail);
+        answer_tell(node, "failed", session, text);
+}
+
+void failed_tell(struct node *node, const struct sessions_one *session, const struct error *err,
+                 bool is_saved)
+{
+        int *told = session ? &node->told_failure[session - node->sessions->session] : NULL;
+        bool is_news = !told || *told != err->code;
+
+        node->counts.failed++;
+        if (told)
+                *told = err->code;
+        if (!is_news)
+                return;
+        owner_log(&node->trouble, session ? session->owner_uid : 0, LOG_ERROR, "session %s: %s",
+                  session ? session->name : "-", err->text);
+        if (session && is_saved)
+                tell_audit(node, session, err->text);
+}
+
+void failed_forget(struct node *node, const struct sessions_one *session)
+{
+        int *told = session ? &node->told_failure[session - node->sessions->session] : NULL;
+
+        if (told && *told && session->state != SESSIONS_FREE)
+                owner_log(&node->trouble, session->owner_uid, LOG_INFO,
+                          "session %s: what had failed is done", session->name);
+        if (told)
+                *told = 0;
+}
+
+void failed_kill(struct node *node, const struct sessions_one *session)
+{
+        unsigned *kills = &node->kills[session - node->sessions->session];
+
+        if (++*kills != KILLS_PATIENT)
+                return;
+        owner_log(&node->trouble, session->owner_uid, LOG_ERROR,
+                  "session %s: some of its processes are alive after %u SIGKILLs, or hold its lock "
+                  "and cannot be found; its memory stays promised while the driver may show one on "
+                  "its GPUs",
+                  session->name, KILLS_PATIENT);
+        tell_audit(node, session, "some of its processes are alive after SIGKILL");
+}
+
+/* -- When it is given up ---------------------------------------------------------------------- */
+
+/* Whether a process of the look may hold memory that was promised to the session at this place. A
+ * process of no session may if it is the owner's, or if its user is not known. */
+static bool may_hold(const struct node *node, const struct nvml_look *look, unsigned at,
+                     unsigned place)
+{
+        const struct identity *who = nvml_look_who(look, look->sample.process[at].pid);
+        int held = node->judge->holding[at].place;
+
+        return held == (int)place ||
+               (held < 0 && (!who || who->uid == node->sessions->session[place].owner_uid));
+}
+
+/* Whether a process may use this GPU for the session. True also where the driver lists none. */
+static bool is_used(const struct node *node, const struct nvml_look *look, unsigned place,
+                    const uint8_t uuid[16])
+{
+        unsigned device = 0;
+
+        while (device < look->sample.device_count &&
+               memcmp(look->sample.device[device].uuid, uuid, 16) != 0)
+                device++;
+        if (device == look->sample.device_count || !look->sample.device[device].has_processes)
+                return true;
+        for (unsigned i = 0; i < look->sample.process_count; i++) {
+                if (look->sample.process[i].device == device && may_hold(node, look, i, place))
+                        return true;
+        }
+        return false;
+}
+
+static bool is_on_a_gpu(const struct node *node, const struct nvml_look *look, unsigned place)
+{
+        const struct sessions_one *session = &node->sessions->session[place];
+
+        for (unsigned i = 0; i < session->share_count; i++) {
+                if (is_used(node, look, place, session->share[i].uuid))
+                        return true;
+        }
+        return false;
+}
+
+/* Not one that has ended since the look, nor one that is reaped later. */
+static bool is_there(const struct identity *who)
+{
+        scoped_fd int held = identity_hold(who->pid);
+
+        return held >= 0 && identity_is_same(held, who) && identity_is_there(held);
+}
+
+static bool is_its_gpu(const struct sessions_one *session, const uint8_t uuid[16])
+{
+        for (unsigned i = 0; i < session->share_count; i++) {
+                if (memcmp(session->share[i].uuid, uuid, 16) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Whether the process at this place of the latest look holds memory that may be the session's. */
+static bool is_holding(const struct node *node, const struct nvml_look *look, unsigned at,
+                       const struct sessions_one *session)
+{
+        const struct sample_process *process = &look->sample.process[at];
+        const struct identity *who = nvml_look_who(look, process->pid);
+        const struct sessions_one *of = node_holder(node, at).session;
+
+        return process->bytes != 0 && who && who->uid == session->owner_uid &&
+               (!of || of == session) &&
+               is_its_gpu(session, look->sample.device[process->device].uuid) && is_there(who);
+}
+
+/* Who has let go of `slots` leaves the session's folder empty, not the card. Root's programs, and
+ * those of the user who serves the node, have no need of that. */
+static bool is_held_outside(const struct node *node, const struct sessions_one *session)
+{
+        const struct nvml_look *look = node_gpus(node);
+
+        if (!look || !node->judge->has_our_pids || look->sample.failures ||
+            session->owner_uid == 0 || session->owner_uid == geteuid())
+                return false;
+        for (unsigned i = 0; i < look->sample.process_count; i++) {
+                if (is_holding(node, look, i, session))
+                        return true;
+        }
+        return false;
+}
+
+/* SIGKILL to the processes that the driver shows: a look through /proc may not have found them. */
+static void kill_shown(struct node *node, const struct nvml_look *look)
+{
+        for (unsigned i = 0; i < look->sample.process_count; i++) {
+                const struct identity *who = nvml_look_who(look, look->sample.process[i].pid);
+                const struct sessions_one *session = node_holder(node, i).session;
+
+                if (who && session && session->state == SESSIONS_KILLING &&
+                    who->uid == session->owner_uid)
+                        node->counts.signals += victim_signal_identity(who, SIGKILL);
+        }
+}
+
+/* Clamped first: no process that still has the session's pages mapped can charge memory there. */
+static bool let_go(struct node *node, const struct sessions_one *session)
+{
+        if (!node->may_go[session - node->sessions->session] ||
+            folder_limit(&node->store, session, true, NULL) < 0)
+                return false;
+        owner_log(&node->trouble, session->owner_uid, LOG_WARN,
+                  "session %s: some process holds its lock and cannot be ended; the driver shows "
+                  "none on its GPUs, so the session is removed",
+                  session->name);
+        return true;
+}
+
+bool failed_is_over(struct node *node, const struct sessions_one *session)
+{
+        uint64_t *since_ns = &node->left_ns[session - node->sessions->session];
+        int live = folder_is_live(&node->store, session, NULL);
+
+        if (live != 0)
+                return live > 0 && let_go(node, session);
+        if (!*since_ns)
+                *since_ns = clock_machine_ns();
+        if (!is_held_outside(node, session))
+                return true;
+        if (clock_machine_ns() - *since_ns < OUTSIDE_PATIENT_NS)
+                return false;
+        owner_log(&node->trouble, session->owner_uid, LOG_WARN,
+                  "session %s: it goes, though its owner's programs outside sessions hold "
+                  "memory on its GPUs",
+                  session->name);
+        return true;
+}
+
+void failed_look(struct node *node, const struct nvml_look *look)
+{
+        const struct sessions *all = node->sessions;
+
+        memset(node->may_go, 0, sizeof(node->may_go));
+        /* A pid that the driver names may be another's here; a list may have failed. */
+        if (!node->judge->has_our_pids || look->sample.failures)
+                return;
+        kill_shown(node, look);
+        for (unsigned i = 0; i < all->entries; i++) {
+                node->may_go[i] = all->session[i].state == SESSIONS_KILLING &&
+                                  node->kills[i] >= KILLS_PATIENT && !is_on_a_gpu(node, look, i);
+        }
+}

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose the processes on the GPUs are, and what their ledgers explain of what they hold; what comes
+ * of it is decided in core/watch.h.
+ *
+ * A session's slots may say anything: which slot is whose is taken from them, since a false claim
+ * only moves bytes about within the session; how much they can explain together is bounded by its
+ * limit.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/text.h"
+#include "daemon/node/judge_parts.h"
+
+#define NOBODY (-1)
+#define RESTORED_LOOKS 2u
+
+struct judge *judge_new(bool is_simulated)
+{
+        struct judge *judge = calloc(1, sizeof(*judge));
+
+        if (judge)
+                judge->has_our_pids = is_simulated || identity_is_host();
+        return judge;
+}
+
+void judge_free(struct judge *judge)
+{
+        if (!judge)
+                return;
+        for (unsigned i = 0; i < SESSIONS_MOST; i++)
+                free(judge->seen[i]);
+        free(judge->holding);
+        free(judge);
+}
+
+bool judge_is_close(const struct judge *judge)
+{
+        return watch_is_close(&judge->watch);
+}
+
+void judge_suspects(const struct judge *judge, struct nvml_ask *ask)
+{
+        for (unsigned i = 0; i < judge->watch.entries && ask->suspect_count < NVML_SUSPECTS; i++) {
+                const struct watch_case *one = &judge->watch.file[i];
+
+                if (one->sight.pid && one->score && !one->is_told)
+                        ask->suspect[ask->suspect_count++] = one->sight.pid;
+        }
+}
+
+/* -- Whose ------------------------------------------------------------------------------------ */
+
+static int compare_files(const void *a, const void *b)
+{
+        const struct slots_place *left = a, *right = b;
+
+        if (left->file.inode != right->file.inode)
+                return left->file.inode < right->file.inode ? -1 : 1;
+        if (left->file.device != right->file.device)
+                return left->file.device < right->file.device ? -1 : 1;
+        return 0;
+}
+
+static void read_slots(struct node *node)
+{
+        struct judge *judge = node->judge;
+        const struct sessions *all = node->sessions;
+
+        judge->slots_count = 0;
+        judge->slots_as_of = node->folder_changes;
+        for (unsigned i = 0; i < all->entries; i++) {
+                char path[STORE_PATH_BYTES];
+                struct stat st;
+
+                if (all->session[i].state == SESSIONS_FREE ||
+                    text_put(path, sizeof(path), NULL, "%s/sessions/%s/slots", node->store.path,
+                             all->session[i].name) < 0 ||
+                    stat(path, &st) < 0)
+                        continue;
+                judge->slots[judge->slots_count++] =
+                        (struct slots_place){ .file = { (uint64_t)st.st_dev, (uint64_t)st.st_ino },
+                                              .place = (int)i };
+        }
+        qsort(judge->slots, judge->slots_count, sizeof(judge->slots[0]), compare_files);
+}
+
+/* A program may have been led to map another user's file, so a session of its own user's comes
+ * first. Any other is next: root's programs, and those that became another user, may be in it. */
+static int place_of(const struct node *node, const struct identity *who)
+{
+        const struct judge *judge = node->judge;
+        const struct sessions_one *all = node->sessions->session;
+        int first = NOBODY;
+
+        for (unsigned i = 0; i < who->slots_count; i++) {
+                const struct slots_place key = { .file = who->slots[i] };
+                const struct slots_place *found =
+                        bsearch(&key, judge->slots, judge->slots_count, sizeof(key), compare_files);
+
+                if (!found || all[found->place].state == SESSIONS_FREE)
+                        continue;
+                if (all[found->place].owner_uid == who->uid)
+                        return found->place;
+                if (first == NOBODY)
+                        first = found->place;
+        }
+        return first;
+}
+
+struct seen_session *judge_seen(struct node *node, const struct sessions_one *session)
+{
+        struct seen_session **place = &node->judge->seen[session - node->sessions->session];
+
+        if (!*place)
+                *place = calloc(1, sizeof(**place));
+        if (*place && memcmp((*place)->id, session->id, sizeof(session->id)) != 0) {
+                **place = (struct seen_session){ 0 };
+                memcpy((*place)->id, session->id, sizeof(session->id));
+        }
+        return *place;
+}
+
+void judge_limits(struct node *node, const struct sessions_one *session, bool is_new)
+{
+        struct seen_session *seen = judge_seen(node, session);
+
+        if (!seen)
+                return;
+        seen->is_restored |= !is_new && !seen->ceiling[0];
+        for (unsigned i = 0; i < session->share_count; i++) {
+                if (session->share[i].memory_bytes > seen->ceiling[i])
+                        seen->ceiling[i] = session->share[i].memory_bytes;
+        }
+}
+
+/* -- What is explained ------------------------------------------------------------------------ */
+
+/* Within the session: see above. The start is not compared, as it differs in a time namespace. */
+static uint64_t slot_bytes(const struct folder_use *use, const struct identity *who, int row)
+{
+        uint64_t sum = 0;
+
+        for (unsigned i = 0; row >= 0 && i < use->count; i++) {
+                const struct usage_process *one = &use->process[i];
+
+                if (one->pid == who->inner_pid && one->pid_ns_inode == who->pid_ns &&
+                    one->bytes[row] <= UINT64_MAX - sum)
+                        sum += one->bytes[row];
+        }
+        return sum;
+}
+
+static int share_of(const struct sessions_one *session, const uint8_t uuid[16])
+{
+        for (unsigned i = 0; i < session->share_count; i++) {
+                if (memcmp(session->share[i].uuid, uuid, 16) == 0)
+                        return (int)i;
+        }
+        return NOBODY;
+}
+
+/* A session whose processes are seen. */
+struct seeing {
+        const struct sessions_one *session;
+        const struct folder_use *use;
+        bool is_listed; /* else what each of its slots says is not known at this look */
+};
+
+/* What a session's processes hold of a device, together. */
+struct sum {
+        uint32_t processes;
+        bool is_accused; /* one of them is, by its own slot */
+        uint64_t held_bytes;
+};
+
+static void see_process(const struct look *look, const struct seeing *seeing, unsigned at,
+                        struct sum *sums)
+{
+        const struct sessions_one *session = seeing->session;
+        const struct folder_use *use = seeing->use;
+        const struct sample_process *process = &look->at->sample.process[at];
+        const struct identity *who = nvml_look_who(look->at, process->pid);
+        const struct sample_device *device = &look->at->sample.device[process->device];
+        int row = share_of(session, device->uuid);
+        struct sum *sum = &sums[process->device];
+        struct watch_sight sight = { .charge = WATCH_PROCESS,
+                                     .pid = process->pid,
+                                     .start_ticks = who->start_ticks,
+                                     .device = process->device,
+                                     .held_bytes = process->bytes,
+                                     .ledger_bytes = slot_bytes(use, who, row),
+                                     .ledger_mark = row < 0 ? 0 : use->ledger[row].tag };
+
+        look->holding[at].ledger_bytes = sight.ledger_bytes;
+        if (process->bytes == SAMPLE_NONE)
+                return;
+        memcpy(sight.session, session->id, sizeof(sight.session));
+        if (seeing->is_listed)
+                sum->is_accused |= watch_see(&look->node->judge->watch, &look->policy, &sight);
+        sum->processes++;
+        sum->held_bytes += process->bytes;
+}
+
+static void see_sum(const struct look *look, const struct sessions_one *session,
+                    const struct folder_use *use, unsigned device, const struct sum *sum,
+                    struct seen_session *seen)
+{
+        struct judge *judge = look->node->judge;
+        int row = share_of(session, look->at->sample.device[device].uuid);
+        struct watch_sight sight = { .charge = WATCH_SESSION,
+                                     .device = (uint8_t)device,
+                                     .processes = sum->processes,
+                                     .held_bytes = sum->held_bytes };
+
+        if (row < 0)
+                return; /* its processes answer for what is on others' GPUs */
+        /* Who held more than its limit before we came is there at the first looks. */
+        if (seen->is_restored && judge->whole <= RESTORED_LOOKS &&
+            use->ledger[row].used_bytes > seen->ceiling[row])
+                seen->ceiling[row] = use->ledger[row].used_bytes;
+        seen->ceiling[row] = watch_ceiling(seen->ceiling[row], session->share[row].memory_bytes,
+                                           use->ledger[row].used_bytes);
+        sight.ledger_bytes = use->ledger[row].used_bytes < seen->ceiling[row]
+                                     ? use->ledger[row].used_bytes
+                                     : seen->ceiling[row];
+        sight.ledger_mark = use->ledger[row].tag;
+        memcpy(sight.session, session->id, sizeof(sight.session));
+        if (look->is_whole) {
+                seen->driver_bytes[row] = sum->held_bytes;
+                judge->explained[device] += sight.ledger_bytes;
+        }
+        if (!sum->is_accused)
+                watch_see(&judge->watch, &look->policy, &sight);
+}
+
+/* Resource errors of the daemon are not evidence against a session. */
+static bool is_our_want(int rc)
+{
+        return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
+}
+
+/* Those of one session: order[from..end). A session that is beyond suspicion waits for a whole
+ * look. Its ledger is read at each look, so what its processes hold together is always compared;
+ * what each slot says is not where its owner's sessions take too long to list. */
+static void see_session(const struct look *look, unsigned from, unsigned end)
+{
+        static struct folder_use use;
+        struct node *node = look->node;
+        unsigned place = (unsigned)look->holding[look->order[from]].place;
+        const struct sessions_one *session = &node->sessions->session[place];
+        struct seen_session *seen = judge_seen(node, session);
+        struct seeing seeing = { .session = session, .use = &use };
+        struct sum sums[SETTINGS_GPUS] = { 0 };
+        int rc;
+
+        if (!seen || (!look->is_whole && !watch_knows(&node->judge->watch, 0, session->id)))
+                return;
+        rc = folder_read(&node->store, session, &use, NULL);
+        seeing.is_listed = rc != -EAGAIN;
+        if (is_our_want(rc))
+                return;
+        /* What cannot be read explains nothing. */
+        if (rc < 0 && seeing.is_listed)
+                memset(use.ledger, 0, sizeof(use.ledger));
+        else
+                told_add(node, seen, session, use.ledger);
+        for (unsigned i = from; i < end; i++)
+                see_process(look, &seeing, look->order[i], sums);
+        if (look->is_whole) {
+                memset(seen->driver_bytes, 0, sizeof(seen->driver_bytes));
+                seen->whole = node->judge->whole;
+        }
+        for (unsigned i = 0; i < look->at->sample.device_count; i++) {
+                if (sums[i].processes)
+                        see_sum(look, session, &use, i, &sums[i], seen);
+        }
+        seen->is_restored &= !look->is_whole;
+}
+
+static void see_stranger(const struct look *look, const struct sample_process *process,
+                         const struct identity *who)
+{
+        const struct watch_sight sight = {
+                .charge = WATCH_STRANGER,
+                .pid = process->pid,
+                .start_ticks = who->start_ticks,
+                .device = process->device,
+                /* Who may not be looked into may be no stranger at all. */
+                .is_managed = who->has_maps && identity_is_in(who, look->node->managed_cgroups),
+                .held_bytes = process->bytes,
+        };
+
+        watch_see(&look->node->judge->watch, &look->policy, &sight);
+}
+
+/* -- A look ----------------------------------------------------------------------------------- */
+
+static const struct holding *sorting; /* qsort() hands nothing on */
+
+static int compare_places(const void *a, const void *b)
+{
+        const unsigned left = *(const unsigned *)a, right = *(const unsigned *)b;
+
+        if (sorting[left].place != sorting[right].place)
+                return sorting[left].place < sorting[right].place ? -1 : 1;
+        return left < right ? -1 : left > right;
+}
+
+/* Slots that no session has may be those of one that was made since they were read. */
+static void find_places(struct look *look)
+{
+        struct node *node = look->node;
+
+        if (node->judge->slots_as_of != node->folder_changes)
+                read_slots(node);
+        for (unsigned i = 0; i < look->at->sample.process_count; i++) {
+                const struct identity *who =
+                        nvml_look_who(look->at, look->at->sample.process[i].pid);
+
+                look->holding[i] = (struct holding){ .place = who ? place_of(node, who) : NOBODY };
+                if (look->holding[i].place >= 0)
+                        look->order[look->order_count++] = i;
+        }
+        sorting = look->holding;
+        if (look->order_count)
+                qsort(look->order, look->order_count, sizeof(*look->order), compare_places);
+}
+
+static void see_everybody(const struct look *look)
+{
+        unsigned from = 0;
+
+        for (unsigned i = 0; i < look->at->sample.process_count; i++) {
+                const struct sample_process *process = &look->at->sample.process[i];
+                const struct identity *who = nvml_look_who(look->at, process->pid);
+                bool is_first = !i || process[-1].pid != process->pid;
+
+                if (who && !who->is_partial && is_first && look->holding[i].place < 0)
+                        see_stranger(look, process, who);
+        }
+        while (from < look->order_count) {
+                int place = look->holding[look->order[from]].place;
+                unsigned end = from;
+
+                while (end < look->order_count && look->holding[look->order[end]].place == place)
+                        end++;
+                see_session(look, from, end);
+                from = end;
+        }
+}
+
+/* From now on it is what others see. */
+static void publish(struct judge *judge, struct look *look)
+{
+        free(judge->holding);
+        judge->holding = look->holding;
+        judge->holding_count = look->at->sample.process_count;
+        look->holding = NULL;
+}
+
+/* The pid that the driver names may be another process's here. */
+static void only_report(struct watch_policy *policy)
+{
+        if (policy->strangers != WATCH_IGNORE)
+                policy->strangers = WATCH_REPORT;
+        if (policy->forged != WATCH_IGNORE)
+                policy->forged = WATCH_REPORT;
+}
+
+void judge_look(struct node *node, const struct nvml_look *at)
+{
+        unsigned count = at->sample.process_count;
+        struct look look = { .node = node,
+                             .at = at,
+                             .is_whole = at->extent == SAMPLE_WHOLE,
+                             .policy = *node->watch,
+                             .holding = calloc(count + 1, sizeof(*look.holding)),
+                             .order = calloc(count + 1, sizeof(*look.order)) };
+
+        look.policy.grace_ns = node->sessions->policy.grace_ns;
+        if (!node->judge->has_our_pids)
+                only_report(&look.policy);
+        if (look.holding && look.order) {
+                if (look.is_whole) {
+                        memset(node->judge->explained, 0, sizeof(node->judge->explained));
+                        node->judge->whole++;
+                }
+                find_places(&look);
+                watch_begin(&node->judge->watch);
+                see_everybody(&look);
+                watch_end(&node->judge->watch, look.is_whole);
+                answer_all(&look);
+                if (look.is_whole && node->scheduler)
+                        claims_look(&look);
+                answer_errors(&look);
+                if (look.is_whole) {
+                        publish(node->judge, &look);
+                        failed_look(node, at);
+                }
+        }
+        free(look.holding);
+        free(look.order);
+}
+
+/* -- What others may see ---------------------------------------------------------------------- */
+
+struct node_holder node_holder(const struct node *node, unsigned at)
+{
+        const struct judge *judge = node->judge;
+        struct node_holder ret = { .ledger_bytes = 0 };
+        int place = at < judge->holding_count ? judge->holding[at].place : NOBODY;
+
+        if (place < 0 || !judge->seen[place] ||
+            memcmp(judge->seen[place]->id, node->sessions->session[place].id, 16) != 0 ||
+            node->sessions->session[place].state == SESSIONS_FREE)
+                return ret;
+        ret.session = &node->sessions->session[place];
+        ret.ledger_bytes = judge->holding[at].ledger_bytes;
+        return ret;
+}
+
+uint64_t node_driver_bytes(const struct node *node, const struct sessions_one *session,
+                           const uint8_t uuid[16])
+{
+        const struct nvml_look *look = node_gpus(node);
+        const struct seen_session *seen = node->judge->seen[session - node->sessions->session];
+        int row = share_of(session, uuid);
+
+        for (unsigned i = 0; look && row >= 0 && i < look->sample.device_count; i++) {
+                if (memcmp(look->sample.device[i].uuid, uuid, 16) != 0 ||
+                    !look->sample.device[i].has_processes)
+                        continue;
+                if (!seen || seen->whole != node->judge->whole ||
+                    memcmp(seen->id, session->id, sizeof(seen->id)) != 0)
+                        return 0;
+                return seen->driver_bytes[row];
+        }
+        return SAMPLE_NONE;
+}
+
+uint64_t node_explained_bytes(const struct node *node, unsigned device)
+{
+        return node->judge->explained[device];
+}
+
+bool node_is_clamped(const struct node *node, const struct sessions_one *session)
+{
+        return node->judge && watch_is_clamped(&node->judge->watch, session->id);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the programs of sessions count in their ledgers, summed up over all sessions, so that it can
+ * be told without naming any.
+ *
+ * The counters are the tenants' to write. A difference that no program makes in a second is a
+ * forged one and left out; one that goes back begins anew. What was counted before the daemon came
+ * is not its to tell.
+ */
+#include <string.h>
+
+#include "daemon/node/judge_parts.h"
+
+#define DIFFERENCE_MOST (UINT64_C(1) << 48)
+
+static void add(uint64_t *sum, uint64_t before, uint64_t now)
+{
+        if (now > before && now - before <= DIFFERENCE_MOST)
+                *sum += now - before;
+}
+
+void told_add(struct node *node, struct seen_session *seen, const struct sessions_one *session,
+              const struct page_ledger ledger[PAGE_DEVICES])
+{
+        struct node_counts *counts = &node->counts;
+
+        for (unsigned i = 0; i < session->share_count; i++) {
+                const struct page_ledger *before = &seen->told[i], *now = &ledger[i];
+
+                if (!seen->is_restored) {
+                        add(&counts->refused_charges, before->refused, now->refused);
+                        add(&counts->drained_charges, before->drained, now->drained);
+                        add(&counts->driver_refused_charges, before->driver_refused,
+                            now->driver_refused);
+                        add(&counts->reclaimed_bytes, before->reclaimed_bytes,
+                            now->reclaimed_bytes);
+                }
+                seen->told[i] = *now;
+        }
+}
+
+void told_farewell(struct node *node, const struct sessions_one *session)
+{
+        struct page_ledger ledger[PAGE_DEVICES];
+        struct seen_session *seen = judge_seen(node, session);
+
+        if (seen && folder_read_ledger(&node->store, session, ledger, NULL) == 0)
+                told_add(node, seen, session, ledger);
+}

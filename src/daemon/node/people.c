@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/node/people.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/machine_clock.h"
+#include "daemon/base/descriptors.h"
+#include "daemon/processes/readers.h"
+
+#define HELD_MOST 4096u /* descriptors of processes */
+#define READ_AGAIN 256u /* one of so many identities is read again at each whole look */
+
+/* A process that NVML listed at the last look, by a descriptor that keeps its pid its own. */
+struct held {
+        int fd; /* -1: one too many, known for one look alone */
+        uint32_t pid;
+        int ticket;             /* it is being read; -1: it is not */
+        bool must_read;         /* as soon as there is a ticket */
+        uint64_t rest_until_ns; /* but not before that: CLOCK_MONOTONIC */
+        bool is_known;
+        struct identity identity;
+};
+
+static void drop_ticket(const struct people *people, struct held *held)
+{
+        readers_drop(people->readers, held->ticket);
+        held->ticket = -1;
+}
+
+static void drop(const struct people *people, struct held *held)
+{
+        drop_ticket(people, held);
+        if (held->fd >= 0)
+                close(held->fd);
+        held->fd = -1;
+}
+
+/* -- Who is there ----------------------------------------------------------------------------- */
+
+static unsigned count_pids(const struct sample *sample)
+{
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < sample->process_count; i++)
+                count += !i || sample->process[i].pid != sample->process[i - 1].pid;
+        return count;
+}
+
+static bool must_read_again(const struct nvml_ask *ask, unsigned looks, const struct held *held)
+{
+        for (unsigned i = 0; i < ask->suspect_count; i++) {
+                if (ask->suspect[i] == held->pid)
+                        return true;
+        }
+        return ask->extent == SAMPLE_WHOLE && (held->pid + looks) % READ_AGAIN == 0;
+}
+
+/* Another program in the same process (exec) changes what it has mapped, not who it is. */
+static bool is_there(const struct held *held)
+{
+        return held->fd >= 0 && identity_is_there(held->fd);
+}
+
+static struct held begin(uint32_t pid, bool has_room)
+{
+        return (struct held){ .fd = has_room ? identity_hold(pid) : -1,
+                              .pid = pid,
+                              .ticket = -1,
+                              .must_read = true };
+}
+
+/* Takes the former array over: both are in the order of the pids. */
+static unsigned hold_all(struct people *people, const struct nvml_ask *ask, unsigned looks,
+                         const struct sample *sample, struct held *ret)
+{
+        const unsigned most = descriptors_most(HELD_MOST, DESCRIPTORS_GPU_USERS);
+        struct held *old = people->held, *end = old + people->count;
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < sample->process_count; i++) {
+                uint32_t pid = sample->process[i].pid;
+
+                if (i && pid == sample->process[i - 1].pid)
+                        continue;
+                while (old < end && old->pid < pid)
+                        drop(people, old++);
+                if (old < end && old->pid == pid && is_there(old) && count < most) {
+                        ret[count] = *old++;
+                        ret[count].must_read |= (!ret[count].is_known && ret[count].ticket < 0) ||
+                                                must_read_again(ask, looks, &ret[count]);
+                } else {
+                        ret[count] = begin(pid, count < most);
+                }
+                count++;
+        }
+        while (old < end)
+                drop(people, old++);
+        return count;
+}
+
+/* -- What is read of them --------------------------------------------------------------------- */
+
+static unsigned first_from(const struct people *people)
+{
+        unsigned at = 0;
+
+        while (at < people->count && people->held[at].pid < people->from)
+                at++;
+        return at;
+}
+
+/* Returns whether anybody is. Where there are too many, each has its turn. */
+static bool ask_all(struct people *people)
+{
+        const uint64_t now_ns = clock_machine_ns();
+        const unsigned first = first_from(people);
+        bool is_any = false, has_turned_away = false;
+
+        for (unsigned i = 0; i < people->count; i++) {
+                struct held *held = &people->held[(first + i) % people->count];
+
+                if (!held->must_read || held->ticket >= 0 || now_ns < held->rest_until_ns)
+                        continue;
+                held->ticket = readers_ask(people->readers, held->pid);
+                held->must_read = held->ticket < 0;
+                is_any |= held->ticket >= 0;
+                if (held->must_read && !has_turned_away)
+                        people->from = held->pid;
+                has_turned_away |= held->must_read;
+        }
+        return is_any;
+}
+
+/* Its place was needed: it comes again when others had theirs. */
+static void lose(const struct people *people, struct held *held)
+{
+        drop_ticket(people, held);
+        held->must_read = true;
+        held->rest_until_ns = clock_machine_ns() + READERS_REST_NS;
+}
+
+/* It had its pid before the driver listed it and has it still: it is the one that was listed. Who
+ * is known already stays what it was until all is read. */
+static void take(struct held *held, const struct identity *said, uint64_t listed_ns)
+{
+        if (!held->is_known && !identity_was_there(said, listed_ns))
+                return;
+        if (held->is_known && said->is_partial && !held->identity.is_partial)
+                return;
+        held->identity = *said;
+        held->is_known = true;
+}
+
+static void take_all(struct people *people, uint64_t listed_ns)
+{
+        for (unsigned i = 0; i < people->count; i++) {
+                struct held *held = &people->held[i];
+                struct identity said;
+                enum readers_word word = READERS_SILENT;
+
+                if (held->ticket >= 0)
+                        word = readers_answer(people->readers, held->ticket, &said);
+                if (word == READERS_PART || word == READERS_WHOLE)
+                        take(held, &said, listed_ns);
+                if (word == READERS_NOBODY)
+                        held->is_known = false;
+                if (word == READERS_NOBODY || word == READERS_WHOLE)
+                        drop_ticket(people, held);
+                if (word == READERS_LOST)
+                        lose(people, held);
+        }
+}
+
+/* Who is on the way out is nobody any more: what it held goes, but after its mappings. */
+static bool is_somebody(const struct held *held)
+{
+        return held->is_known && !held->identity.is_exiting && (held->fd < 0 || is_there(held));
+}
+
+static bool make_room(struct nvml_look *look, unsigned room)
+{
+        struct identity *who;
+
+        if (room <= look->who_room)
+                return true;
+        who = reallocarray(look->who, room, sizeof(*who));
+        if (!who)
+                return false;
+        look->who = who;
+        look->who_room = room;
+        return true;
+}
+
+int people_find(struct people *people, const struct nvml_ask *ask, unsigned looks,
+                struct nvml_look *look)
+{
+        const uint64_t until_ns = clock_machine_ns() + PEOPLE_LOOK_NS;
+        const unsigned room = count_pids(&look->sample);
+        struct held *held = calloc(room + 1, sizeof(*held));
+        uint64_t now_ns;
+        bool has_more = true;
+
+        if (!people->readers)
+                people->readers = readers_new();
+        if (!people->readers || !held || !make_room(look, room)) {
+                free(held);
+                return -ENOMEM;
+        }
+        people->count = hold_all(people, ask, looks, &look->sample, held);
+        free(people->held);
+        people->held = held;
+        while (has_more && (now_ns = clock_machine_ns()) < until_ns) {
+                has_more = ask_all(people);
+                readers_tend(people->readers, until_ns - now_ns);
+                take_all(people, look->sample.listed_ns);
+        }
+        look->who_count = 0;
+        for (unsigned i = 0; i < people->count; i++) {
+                if (is_somebody(&held[i]))
+                        look->who[look->who_count++] = held[i].identity;
+                if (held[i].fd < 0)
+                        drop_ticket(people, &held[i]);
+        }
+        return 0;
+}
+
+void people_release(struct people *people)
+{
+        for (unsigned i = 0; i < people->count; i++)
+                drop(people, &people->held[i]);
+        free(people->held);
+        readers_free(people->readers);
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/processes/cleanup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "common/log.h"
+#include "common/scoped.h"
+#include "common/text.h"
+#include "daemon/base/aside.h"
+#include "daemon/processes/identity.h"
+
+struct cleanup_told {
+        _Atomic uint32_t is_told; /* by the child; until the daemon has taken it */
+        struct cleanup_cut cut;
+};
+
+/* What children tell. */
+struct board {
+        _Atomic uint32_t steps[CLEANUPS_MOST];   /* by cleanup */
+        _Atomic uint32_t at[CLEANUPS_MOST];      /* the place that is being cut, and 1; 0: none */
+        struct cleanup_told told[SESSIONS_MOST]; /* by place */
+};
+
+/* A user's, while it has work or a child. */
+struct cleanup {
+        bool is_used;
+        bool is_wanted;
+        bool is_held; /* no child has ended by itself since one stood still */
+        uint32_t uid;
+        uint64_t rest_ns; /* when that one was gone */
+        struct aside aside;
+};
+
+struct cleanups {
+        const struct sessions *sessions;
+        const struct store *store;
+        struct board *board;
+        unsigned from;     /* whose turn it is */
+        unsigned taken;    /* where cleanups_take() goes on */
+        bool is_full_told; /* that there are too many users */
+        struct cleanup cleanup[CLEANUPS_MOST];
+};
+
+struct cleanups *cleanups_new(const struct sessions *sessions, const struct store *store)
+{
+        struct cleanups *cleanups = calloc(1, sizeof(*cleanups));
+
+        if (!cleanups)
+                return NULL;
+        cleanups->sessions = sessions;
+        cleanups->store = store;
+        cleanups->board = mmap(NULL, sizeof(*cleanups->board), PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (cleanups->board == MAP_FAILED) {
+                free(cleanups);
+                return NULL;
+        }
+        return cleanups;
+}
+
+void cleanups_free(struct cleanups *cleanups)
+{
+        if (!cleanups)
+                return;
+        for (unsigned i = 0; i < CLEANUPS_MOST; i++)
+                aside_end(&cleanups->cleanup[i].aside);
+        munmap(cleanups->board, sizeof(*cleanups->board));
+        free(cleanups);
+}
+
+/* -- The child -------------------------------------------------------------------------------- */
+
+static int path_of(const struct cleanups *cleanups, const struct sessions_one *session,
+                   char ret[STORE_PATH_BYTES])
+{
+        return text_put(ret, STORE_PATH_BYTES, NULL, "%s/sessions/%s/slots", cleanups->store->path,
+                        session->name);
+}
+
+/* Nothing of a session lies behind its page, or in attributes. Waits for nobody. */
+static bool is_too_large(const char *path, struct stat *ret)
+{
+        return fstatat(AT_FDCWD, path, ret, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(ret->st_mode) &&
+               (!store_is_within(ret, sizeof(struct slots_page)) || store_has_attributes(path, -1));
+}
+
+static uint64_t taken(const struct stat *st)
+{
+        const uint64_t blocks = (uint64_t)st->st_blocks * 512;
+
+        return blocks > (uint64_t)st->st_size ? blocks : (uint64_t)st->st_size;
+}
+
+/* 1: it was cut. 0: it is nobody's of this user; or the file system counts more than the content as
+ * the file's: then cutting changes nothing, and that is its size. */
+static int cut(const char *path, const struct sessions_one *session, const struct stat *before)
+{
+        scoped_fd int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        const off_t page = (off_t)sizeof(struct slots_page);
+        const off_t bytes = before->st_size < page ? before->st_size : page;
+        struct stat st;
+        int dropped;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return errno == ENOENT ? 0 : -errno;
+        if (st.st_uid != session->owner_uid || st.st_ino != before->st_ino)
+                return 0; /* one that was made since */
+        if (ftruncate(fd, bytes) < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        dropped = store_drop_attributes(fd);
+        if (dropped != 0)
+                return dropped < 0 ? dropped : 1;
+        /* Not "fewer": it may have been written to again. */
+        return before->st_size > bytes || before->st_blocks != st.st_blocks;
+}
+
+/* Told from the inode that the kernel has, so that no file system makes us wait. */
+static bool is_running(uint32_t pid, const struct stat *file)
+{
+        char path[64];
+        struct statx st;
+
+        snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+        return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO, &st) == 0 &&
+               st.stx_ino == file->st_ino &&
+               makedev(st.stx_dev_major, st.stx_dev_minor) == file->st_dev;
+}
+
+/* While a file runs as a program nobody can cut it, and nobody runs `slots` by mistake. */
+static void end_who_runs(const struct stat *file)
+{
+        scoped_dir DIR *proc = opendir("/proc");
+        struct dirent *entry;
+
+        while (proc && (entry = readdir(proc))) {
+                const uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+                scoped_fd int held = pid > 1 && is_running(pid, file) ? identity_hold(pid) : -1;
+
+                if (held >= 0 && is_running(pid, file))
+                        identity_signal(held, pid, SIGKILL);
+        }
+}
+
+static void tell(struct cleanup_told *told, const struct sessions_one *session, uint64_t bytes,
+                 int rc)
+{
+        memcpy(told->cut.id, session->id, sizeof(told->cut.id));
+        told->cut.bytes = bytes;
+        told->cut.rc = rc;
+        store_release(&told->is_told, 1);
+}
+
+static void clean(const struct cleanups *cleanups, unsigned at)
+{
+        const struct sessions *all = cleanups->sessions;
+        const uint32_t uid = cleanups->cleanup[at].uid;
+        _Atomic uint32_t *steps = &cleanups->board->steps[at];
+        char path[STORE_PATH_BYTES];
+        struct stat st;
+
+        for (unsigned i = 0; i < all->entries; i++) {
+                const struct sessions_one *session = &all->session[i];
+                int rc;
+
+                if (session->state == SESSIONS_FREE || session->owner_uid != uid ||
+                    path_of(cleanups, session, path) < 0 || !is_too_large(path, &st))
+                        continue;
+                store_release(&cleanups->board->at[at], i + 1);
+                rc = cut(path, session, &st);
+                store_release(&cleanups->board->at[at], 0);
+                if (rc == -ETXTBSY)
+                        end_who_runs(&st);
+                if (rc != 0)
+                        tell(&cleanups->board->told[i], session, taken(&st), rc < 0 ? rc : 0);
+                add_relaxed(steps, 1);
+        }
+        store_clear_kept(cleanups->store, &(struct store_clearing){ uid, steps, end_who_runs });
+}
+
+/* -- What there is to do ---------------------------------------------------------------------- */
+
+static struct cleanup *find(struct cleanups *cleanups, uint32_t uid)
+{
+        for (unsigned i = 0; i < CLEANUPS_MOST; i++) {
+                if (cleanups->cleanup[i].is_used && cleanups->cleanup[i].uid == uid)
+                        return &cleanups->cleanup[i];
+        }
+        return NULL;
+}
+
+/* One that is wanted, or has a child, is not asked for again. */
+static bool is_passed(uint32_t uid, void *context)
+{
+        return find(context, uid) != NULL;
+}
+
+static void want(uint32_t uid, void *context)
+{
+        struct cleanups *cleanups = context;
+
+        for (unsigned i = 0; i < CLEANUPS_MOST; i++) {
+                struct cleanup *cleanup = &cleanups->cleanup[i];
+
+                if (cleanup->is_used)
+                        continue;
+                *cleanup = (struct cleanup){ .is_used = true, .is_wanted = true, .uid = uid };
+                return;
+        }
+        if (!cleanups->is_full_told)
+                log_line(LOG_WARN,
+                         "slots of user %u are not cleaned up: %u other users have work, or hold "
+                         "it up",
+                         uid, CLEANUPS_MOST);
+        cleanups->is_full_told = true;
+}
+
+void cleanups_look(struct cleanups *cleanups)
+{
+        const struct sessions *all = cleanups->sessions;
+        char path[STORE_PATH_BYTES];
+        struct stat st;
+
+        for (unsigned i = 0; i < all->entries; i++) {
+                const struct sessions_one *session = &all->session[i];
+
+                if (session->state != SESSIONS_FREE && path_of(cleanups, session, path) == 0 &&
+                    is_too_large(path, &st) && !is_passed(session->owner_uid, cleanups))
+                        want(session->owner_uid, cleanups);
+        }
+        store_list_kept(cleanups->store, &(struct store_look){ is_passed, want, cleanups });
+}
+
+/* -- Tending ---------------------------------------------------------------------------------- */
+
+static void begin(struct cleanups *cleanups, unsigned at, uint64_t now_ns)
+{
+        struct cleanup *cleanup = &cleanups->cleanup[at];
+
+        cleanup->is_wanted = false;
+        store_relaxed(&cleanups->board->steps[at], 0);
+        store_relaxed(&cleanups->board->at[at], 0);
+        switch (aside_fork(&cleanup->aside, "aliquot-clean", now_ns)) {
+        case 0:
+                clean(cleanups, at);
+                _exit(0);
+        case -1:
+                log_line(LOG_ERROR, "cannot fork to clean up slots of user %u: %m", cleanup->uid);
+                cleanup->is_used = false;
+        }
+}
+
+static void tell_held(struct cleanups *cleanups, unsigned at)
+{
+        const uint32_t place = load_acquire(&cleanups->board->at[at]);
+        const struct sessions_one *session;
+        char path[STORE_PATH_BYTES];
+        struct stat st;
+
+        if (!cleanups->cleanup[at].is_held)
+                log_line(LOG_WARN,
+                         "user %u holds the lock of a slots file: what it leaves there is neither "
+                         "cut off nor deleted until it lets go",
+                         cleanups->cleanup[at].uid);
+        if (!place || place > SESSIONS_MOST)
+                return;
+        session = &cleanups->sessions->session[place - 1];
+        if (session->state != SESSIONS_FREE && path_of(cleanups, session, path) == 0 &&
+            is_too_large(path, &st))
+                tell(&cleanups->board->told[place - 1], session, taken(&st), -EBUSY);
+}
+
+/* Whether it has ended. */
+static bool tend(struct cleanups *cleanups, unsigned at, uint64_t now_ns)
+{
+        struct cleanup *cleanup = &cleanups->cleanup[at];
+        const enum aside_state state =
+                aside_tend(&cleanup->aside, load_relaxed(&cleanups->board->steps[at]),
+                           CLEANUP_STILL_NS, now_ns);
+
+        if (state == ASIDE_STANDS) {
+                tell_held(cleanups, at);
+                cleanup->is_held = true;
+        }
+        if (state == ASIDE_RUNS || state == ASIDE_STANDS)
+                return false;
+        if (state == ASIDE_CUT && cleanup->is_held) {
+                cleanup->rest_ns = now_ns;
+                return true;
+        }
+        cleanup->is_used = false;
+        cleanups->is_full_told = false;
+        return true;
+}
+
+/* One more try with a user who holds it up is soon at rest: it takes nobody's place. */
+static bool is_busy(const struct cleanup *cleanup, uint64_t now_ns)
+{
+        return cleanup->aside.child && !cleanup->is_held && aside_gets_on(&cleanup->aside, now_ns);
+}
+
+bool cleanups_tend(struct cleanups *cleanups, uint64_t now_ns)
+{
+        unsigned busy = 0;
+        bool has_ended = false;
+
+        for (unsigned i = 0; i < CLEANUPS_MOST; i++) {
+                struct cleanup *cleanup = &cleanups->cleanup[i];
+
+                if (cleanup->aside.child)
+                        has_ended |= tend(cleanups, i, now_ns);
+                else if (cleanup->is_held && now_ns - cleanup->rest_ns >= CLEANUP_REST_NS)
+                        cleanup->is_wanted = true;
+                busy += is_busy(cleanup, now_ns);
+        }
+        for (unsigned i = 0; i < CLEANUPS_MOST && busy < CLEANUPS_AT_ONCE; i++) {
+                const unsigned at = cleanups->from;
+
+                cleanups->from = (at + 1) % CLEANUPS_MOST;
+                if (!cleanups->cleanup[at].is_wanted)
+                        continue;
+                begin(cleanups, at, now_ns);
+                busy += is_busy(&cleanups->cleanup[at], now_ns);
+        }
+        return has_ended;
+}
+
+bool cleanups_are_on(const struct cleanups *cleanups)
+{
+        for (unsigned i = 0; i < CLEANUPS_MOST; i++) {
+                if (cleanups->cleanup[i].is_used && !cleanups->cleanup[i].is_held)
+                        return true;
+        }
+        return false;
+}
+
+unsigned cleanups_held(const struct cleanups *cleanups)
+{
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < CLEANUPS_MOST; i++)
+                count += cleanups->cleanup[i].is_used && cleanups->cleanup[i].is_held;
+        return count;
+}
+
+bool cleanups_take(struct cleanups *cleanups, unsigned *ret_place, struct cleanup_cut *ret)
+{
+        for (; cleanups->taken < SESSIONS_MOST; cleanups->taken++) {
+                struct cleanup_told *told = &cleanups->board->told[cleanups->taken];
+
+                if (!load_acquire(&told->is_told))
+                        continue;
+                *ret = told->cut;
+                *ret_place = cleanups->taken;
+                store_release(&told->is_told, 0);
+                return true;
+        }
+        cleanups->taken = 0;
+        return false;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who a pid is, by the kernel's word alone.
+ *
+ *      held = identity_hold(pid)               // from here on the pid is nobody else's,
+ *      identity_read(pid, &identity)           // as long as
+ *      identity_is_there(held)                 // its process lives
+ *
+ * Nothing here is what the process says of itself, but for the command's name. Which `slots` it has
+ * mapped is told by device and inode, since its paths may be those of another mount namespace: only
+ * files named so are kept, and who hides its session behind another name is in none. A process that
+ * may not be looked into (another user's, for a user's own daemon) has no mappings that are known.
+ * What is read of a process (identity_read(), _begin(), _go_on(), _has_mapped()) can keep the
+ * reader waiting: for children of the daemon (aside.h). The rest does not wait.
+ *
+ * Any thread; no state.
+ */
+#ifndef ALIQUOT_DAEMON_PROCESSES_IDENTITY_H
+#define ALIQUOT_DAEMON_PROCESSES_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define IDENTITY_SLOTS 4u
+#define IDENTITY_CGROUP_BYTES 256u
+
+struct identity_file {
+        uint64_t device, inode;
+};
+
+struct identity {
+        uint32_t pid;         /* in our PID namespace */
+        uint32_t inner_pid;   /* in its own */
+        uint64_t pid_ns;      /* inode of that; 0: not to be known */
+        uint64_t start_ticks; /* field 22 of its stat */
+        uint64_t pidfd_inode; /* its alone since boot (Linux 6.9); 0: not to be known */
+        uint32_t uid;         /* the real one */
+        bool has_maps;        /* its mappings could be read */
+        bool is_partial;      /* they are still being read: there may be other slots among them */
+        bool is_exiting;      /* all of its threads: its mappings go before its GPU memory does */
+        unsigned slots_count;
+        struct identity_file slots[IDENTITY_SLOTS];
+        char command[16];
+        char cgroup[IDENTITY_CGROUP_BYTES]; /* of version 2; "": none, or too long */
+};
+
+/* A pidfd; where there are none (Linux before 5.3, or a filter bars them), its folder in /proc,
+ * which is never another's either; or a negative errno. */
+int identity_hold(uint32_t pid);
+bool identity_is_there(int held);
+bool identity_is_pidfd(int held); /* one that can be waited for: it becomes readable at the end */
+
+/* Whether it was sent. Without pidfd_send_signal() (Linux 5.1) by the pid, right after it was seen
+ * to live: in between it could end, and its pid be given to another. */
+bool identity_signal(int held, uint32_t pid, int number);
+
+/* Whose it is, by its real user id. False: there is no such process. */
+bool identity_user(uint32_t pid, uint32_t *ret);
+
+/* False: there is no such process (any more). How long it takes goes by what the process has
+ * mapped.
+ */
+bool identity_read(uint32_t pid, struct identity *ret);
+
+/* The same in parts: all but the mappings, and these until this thread has used so much of a
+ * processor (clock_thread_ns()). True: they are read. `*maps` is the caller's to close; NULL: there
+ * are none to be read. */
+bool identity_begin(uint32_t pid, struct identity *ret, FILE **maps);
+bool identity_go_on(struct identity *identity, FILE *maps, uint64_t until_ns);
+
+/* Whether it has this very file mapped, under whatever name and among however many others: 1 or 0;
+ * -EAGAIN: not found until this thread had used so much of a processor (clock_thread_ns()). */
+int identity_has_mapped(uint32_t pid, const struct identity_file *file, uint64_t until_ns);
+
+/* Whether who is held with the pid of `identity` is the process that this was read from. Before
+ * Linux 6.9 it goes by its start, for which the kernel may wait (aside.h). */
+bool identity_is_same(int held, const struct identity *identity);
+
+/* Whether it had started before this moment (CLOCK_BOOTTIME): if so, and it lives, its pid was its
+ * own at that moment. */
+bool identity_was_there(const struct identity *identity, uint64_t boot_ns);
+
+/* Whether its cgroup is one of these, or in one: absolute paths, separated by commas. */
+bool identity_is_in(const struct identity *identity, const char *cgroups);
+
+/* Whether pids here are those of the machine: in another PID namespace a driver may name a process
+ * by a pid that is another's here. */
+bool identity_is_host(void);
+
+#endif

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/processes/readers.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "common/machine_clock.h"
+#include "common/scoped.h"
+#include "daemon/base/aside.h"
+#include "daemon/base/owner_log.h"
+
+#define WAIT_NS 500000
+/* A process is told of when it was begun, with each further slots, and at the end. */
+#define TOLD_MOST (IDENTITY_SLOTS + 2u)
+
+/* Who asks makes TICKET_ASKED of TICKET_FREE. The child makes TICKET_NOBODY or TICKET_WHOLE of
+ * that, once; before, who asked can make it TICKET_DROPPED, and the child makes that TICKET_FREE.
+ */
+enum ticket_state { TICKET_FREE, TICKET_ASKED, TICKET_DROPPED, TICKET_NOBODY, TICKET_WHOLE };
+
+/* In memory that the daemon and the child share. */
+struct ticket {
+        _Atomic uint32_t state;
+        _Atomic uint32_t is_left_alone; /* a child stood still at it */
+        uint32_t pid;
+        _Atomic uint32_t told; /* so many of these are written, and stay as they are */
+        struct identity identity[TOLD_MOST];
+};
+
+struct desk {
+        _Atomic uint32_t steps;
+        _Atomic uint32_t at; /* the ticket that is read now */
+        struct ticket ticket[READERS_EACH];
+};
+
+/* A user's, as long as there are tickets or a child. */
+struct user_reader {
+        uint32_t uid;
+        unsigned tickets;
+        unsigned round;     /* rises when its tickets are lost */
+        uint64_t placed_ns; /* when the user got the place */
+        bool must_leave;    /* as soon as its child is gone */
+        struct aside aside;
+        uint64_t rest_until_ns[READERS_EACH];
+        struct desk *desk;
+};
+
+struct readers {
+        struct user_reader reader[READERS_USERS];
+        struct desk *desks;
+        struct owner_log log;
+};
+
+#define TICKETS (READERS_USERS * READERS_EACH)
+#define ROUNDS 65536u /* a ticket is a number below both multiplied */
+
+struct readers *readers_new(void)
+{
+        struct readers *readers = calloc(1, sizeof(*readers));
+
+        if (!readers)
+                return NULL;
+        readers->log = (struct owner_log)OWNER_LOG_TROUBLE;
+        readers->desks = mmap(NULL, READERS_USERS * sizeof(struct desk), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (readers->desks == MAP_FAILED) {
+                free(readers);
+                return NULL;
+        }
+        for (unsigned i = 0; i < READERS_USERS; i++)
+                readers->reader[i].desk = &readers->desks[i];
+        return readers;
+}
+
+void readers_free(struct readers *readers)
+{
+        if (!readers)
+                return;
+        for (unsigned i = 0; i < READERS_USERS; i++)
+                aside_end(&readers->reader[i].aside);
+        munmap(readers->desks, READERS_USERS * sizeof(struct desk));
+        free(readers);
+}
+
+/* -- The child -------------------------------------------------------------------------------- */
+
+/* What is not all of it is told of only if it is new; the last place is for all of it. */
+static void tell(struct ticket *ticket, const struct identity *identity)
+{
+        uint32_t told = load_relaxed(&ticket->told);
+
+        if (identity->is_partial && told &&
+            (told == TOLD_MOST - 1 ||
+             identity->slots_count <= ticket->identity[told - 1].slots_count))
+                return;
+        ticket->identity[told] = *identity;
+        store_release(&ticket->told, told + 1);
+}
+
+static void finish(struct ticket *ticket, enum ticket_state state)
+{
+        uint32_t asked = TICKET_ASKED;
+
+        if (!cas_acq_rel(&ticket->state, &asked, state))
+                store_release(&ticket->state, TICKET_FREE);
+}
+
+/* Steps rise as it gets on. */
+static void read_ticket(struct desk *desk, struct ticket *ticket, uint64_t most_ns)
+{
+        struct identity identity;
+        scoped_file FILE *maps = NULL;
+
+        add_relaxed(&desk->steps, 1);
+        if (!identity_begin(ticket->pid, &identity, &maps)) {
+                finish(ticket, TICKET_NOBODY);
+                return;
+        }
+        for (uint64_t ns = 0; identity.is_partial && ns < most_ns; ns += READERS_SLICE_NS) {
+                identity_go_on(&identity, maps, clock_thread_ns() + READERS_SLICE_NS);
+                add_relaxed(&desk->steps, 1);
+                if (identity.is_partial)
+                        tell(ticket, &identity);
+        }
+        if (identity.is_partial && most_ns < READERS_MOST_NS)
+                return;
+        identity.is_partial = false;
+        tell(ticket, &identity);
+        finish(ticket, TICKET_WHOLE);
+}
+
+/* Whom it has read the least of; -1: there is nobody. */
+static int pick(struct desk *desk, uint64_t read_ns[READERS_EACH])
+{
+        int least = -1;
+
+        for (unsigned i = 0; i < READERS_EACH; i++) {
+                struct ticket *ticket = &desk->ticket[i];
+                uint32_t state = load_acquire(&ticket->state);
+
+                if (state == TICKET_DROPPED)
+                        store_release(&ticket->state, TICKET_FREE);
+                if (state != TICKET_ASKED)
+                        read_ns[i] = 0;
+                else if (!load_relaxed(&ticket->is_left_alone) &&
+                         (least < 0 || read_ns[i] < read_ns[least]))
+                        least = (int)i;
+        }
+        return least;
+}
+
+static void read_all(struct desk *desk)
+{
+        static uint64_t read_ns[READERS_EACH];
+        int at;
+
+        while ((at = pick(desk, read_ns)) >= 0) {
+                const uint64_t began_ns = clock_thread_ns();
+
+                read_ns[at] += read_ns[at] ? read_ns[at] : READERS_SLICE_NS;
+                store_relaxed(&desk->at, (uint32_t)at);
+                read_ticket(desk, &desk->ticket[at], read_ns[at]);
+                if (clock_thread_ns() > READERS_FREE_NS) {
+                        const struct timespec pause =
+                                clock_timespec(9 * (clock_thread_ns() - began_ns));
+
+                        nanosleep(&pause, NULL);
+                }
+        }
+}
+
+/* -- Children --------------------------------------------------------------------------------- */
+
+static bool is_waiting(struct user_reader *reader, unsigned at, uint64_t now_ns)
+{
+        struct ticket *ticket = &reader->desk->ticket[at];
+
+        if (load_relaxed(&ticket->is_left_alone) && now_ns >= reader->rest_until_ns[at])
+                store_relaxed(&ticket->is_left_alone, 0);
+        return load_relaxed(&ticket->state) == TICKET_ASKED &&
+               !load_relaxed(&ticket->is_left_alone);
+}
+
+static bool has_waiting(struct user_reader *reader, uint64_t now_ns)
+{
+        bool is_any = false;
+
+        for (unsigned i = 0; reader->tickets && i < READERS_EACH; i++)
+                is_any |= is_waiting(reader, i, now_ns);
+        return is_any;
+}
+
+static void begin(struct readers *readers, struct user_reader *reader, uint64_t now_ns)
+{
+        switch (aside_fork(&reader->aside, "aliquot-read", now_ns)) {
+        case 0:
+                read_all(reader->desk);
+                _exit(0);
+        case -1:
+                owner_log(&readers->log, reader->uid, LOG_ERROR,
+                          "cannot fork to read who the processes of user %u are: %m", reader->uid);
+                break;
+        }
+}
+
+/* What it did not get to is the next one's. */
+static void end(struct readers *readers, struct user_reader *reader, uint64_t now_ns, bool is_cut)
+{
+        const uint32_t at = load_relaxed(&reader->desk->at);
+
+        for (unsigned i = 0; i < READERS_EACH; i++) {
+                struct ticket *ticket = &reader->desk->ticket[i];
+
+                if (load_acquire(&ticket->state) == TICKET_DROPPED)
+                        store_relaxed(&ticket->state, TICKET_FREE);
+        }
+        if (!is_cut || load_relaxed(&reader->desk->ticket[at].state) != TICKET_ASKED)
+                return;
+        owner_log(&readers->log, reader->uid, LOG_WARN,
+                  "pid %u of user %u cannot be looked into: it is left alone for %u s",
+                  reader->desk->ticket[at].pid, reader->uid,
+                  (unsigned)(READERS_REST_NS / CLOCK_SECOND_NS));
+        store_relaxed(&reader->desk->ticket[at].is_left_alone, 1);
+        reader->rest_until_ns[at] = now_ns + READERS_REST_NS;
+}
+
+/* Its tickets are lost. There is no child. */
+static void leave(struct user_reader *reader)
+{
+        for (unsigned i = 0; i < READERS_EACH; i++)
+                store_relaxed(&reader->desk->ticket[i].state, TICKET_FREE);
+        reader->tickets = 0;
+        reader->round = (reader->round + 1) % ROUNDS;
+        reader->must_leave = false;
+}
+
+/* Returns whether somebody is still waited for. */
+static bool tend(struct readers *readers, struct user_reader *reader, uint64_t now_ns)
+{
+        enum aside_state state = ASIDE_DONE;
+
+        if (reader->must_leave)
+                aside_end(&reader->aside);
+        if (reader->aside.child) {
+                state = aside_tend(&reader->aside, load_relaxed(&reader->desk->steps),
+                                   READERS_STILL_NS, now_ns);
+                if (state == ASIDE_DONE || state == ASIDE_CUT)
+                        end(readers, reader, now_ns, state == ASIDE_CUT && !reader->must_leave);
+        }
+        if (reader->must_leave && !reader->aside.child)
+                leave(reader);
+        if (reader->must_leave || !has_waiting(reader, now_ns))
+                return false;
+        if (!reader->aside.child)
+                begin(readers, reader, now_ns);
+        return reader->aside.child > 0;
+}
+
+void readers_tend(struct readers *readers, uint64_t most_ns)
+{
+        const struct timespec pause = { .tv_nsec = WAIT_NS };
+        const uint64_t until_ns = clock_machine_ns() + most_ns;
+        bool is_any = true;
+
+        while (is_any) {
+                const uint64_t now_ns = clock_machine_ns();
+
+                is_any = false;
+                for (unsigned i = 0; i < READERS_USERS; i++)
+                        is_any |= tend(readers, &readers->reader[i], now_ns);
+                if (now_ns >= until_ns)
+                        return;
+                if (is_any)
+                        nanosleep(&pause, NULL);
+        }
+}
+
+/* -- Tickets ---------------------------------------------------------------------------------- */
+
+/* All who are asked for are left alone. */
+static bool is_at_rest(struct user_reader *reader)
+{
+        for (unsigned i = 0; i < READERS_EACH; i++) {
+                struct ticket *ticket = &reader->desk->ticket[i];
+
+                if (load_acquire(&ticket->state) != TICKET_FREE &&
+                    !load_relaxed(&ticket->is_left_alone))
+                        return false;
+        }
+        return !reader->aside.child;
+}
+
+/* One that is free from now on; NULL: not yet. Then one more is on the way out. */
+static struct user_reader *free_place(struct readers *readers, uint64_t now_ns)
+{
+        struct user_reader *first = NULL;
+
+        for (unsigned i = 0; i < READERS_USERS; i++) {
+                struct user_reader *reader = &readers->reader[i];
+
+                if (is_at_rest(reader)) {
+                        leave(reader);
+                        return reader;
+                }
+                if (!reader->must_leave && (!first || reader->placed_ns < first->placed_ns))
+                        first = reader;
+        }
+        if (first && now_ns - first->placed_ns >= READERS_TURN_NS)
+                first->must_leave = true;
+        return NULL;
+}
+
+/* NULL: there is no place yet. */
+static struct user_reader *reader_of(struct readers *readers, uint32_t uid)
+{
+        const uint64_t now_ns = clock_machine_ns();
+        struct user_reader *idle = NULL;
+
+        for (unsigned i = 0; i < READERS_USERS; i++) {
+                struct user_reader *reader = &readers->reader[i];
+                bool is_used = reader->tickets || reader->aside.child;
+
+                if (is_used && reader->uid == uid)
+                        return reader->must_leave ? NULL : reader;
+                if (!is_used)
+                        idle = reader;
+        }
+        if (!idle)
+                idle = free_place(readers, now_ns);
+        if (idle) {
+                idle->uid = uid;
+                idle->placed_ns = now_ns;
+                idle->must_leave = false;
+        }
+        return idle;
+}
+
+static int number_of(const struct readers *readers, const struct user_reader *reader, unsigned at)
+{
+        return (int)(reader->round * TICKETS + (unsigned)(reader - readers->reader) * READERS_EACH +
+                     at);
+}
+
+/* NULL: it is lost. */
+static struct ticket *ticket_of(const struct readers *readers, int number)
+{
+        const unsigned at = (unsigned)number % TICKETS;
+        const struct user_reader *reader = &readers->reader[at / READERS_EACH];
+
+        return (unsigned)number / TICKETS == reader->round
+                       ? &reader->desk->ticket[at % READERS_EACH]
+                       : NULL;
+}
+
+int readers_ask(struct readers *readers, uint32_t pid)
+{
+        struct user_reader *reader;
+        uint32_t uid;
+
+        if (!identity_user(pid, &uid))
+                return -1;
+        reader = reader_of(readers, uid);
+        for (unsigned i = 0; reader && i < READERS_EACH; i++) {
+                struct ticket *ticket = &reader->desk->ticket[i];
+
+                if (load_acquire(&ticket->state) != TICKET_FREE)
+                        continue;
+                ticket->pid = pid;
+                store_relaxed(&ticket->told, 0);
+                store_relaxed(&ticket->is_left_alone, 0);
+                store_release(&ticket->state, TICKET_ASKED);
+                reader->tickets++;
+                return number_of(readers, reader, i);
+        }
+        return -1;
+}
+
+enum readers_word readers_answer(const struct readers *readers, int at, struct identity *ret)
+{
+        const struct ticket *ticket = ticket_of(readers, at);
+        uint32_t state, told;
+
+        if (!ticket)
+                return READERS_LOST;
+        state = load_acquire(&ticket->state);
+        told = load_acquire(&ticket->told);
+        if (state == TICKET_NOBODY)
+                return READERS_NOBODY;
+        if (!told)
+                return READERS_SILENT;
+        *ret = ticket->identity[told - 1];
+        return state == TICKET_WHOLE ? READERS_WHOLE : READERS_PART;
+}
+
+void readers_drop(struct readers *readers, int at)
+{
+        struct user_reader *reader;
+        struct ticket *ticket;
+        uint32_t asked = TICKET_ASKED;
+
+        if (at < 0)
+                return;
+        reader = &readers->reader[(unsigned)at % TICKETS / READERS_EACH];
+        ticket = ticket_of(readers, at);
+        if (!ticket)
+                return;
+        reader->tickets--;
+        if (!reader->aside.child || !cas_acq_rel(&ticket->state, &asked, TICKET_DROPPED))
+                store_release(&ticket->state, TICKET_FREE);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/processes/victim.h"
+
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "common/machine_clock.h"
+#include "common/scoped.h"
+
+/* By the lines "PPid:" and "Uid:" (the real one) of its status. Other searches, which the daemon
+ * has forked, have mapped what it has. */
+static bool is_users(uint32_t pid, const struct victim_order *order)
+{
+        scoped_file FILE *status = NULL;
+        char path[64], line[256];
+        unsigned parent = 0, real;
+
+        snprintf(path, sizeof(path), "/proc/%u/status", pid);
+        status = fopen(path, "re");
+        while (status && fgets(line, sizeof(line), status)) {
+                if (sscanf(line, "PPid: %u", &parent) == 1 && parent == order->walk->spared)
+                        return false;
+                if (sscanf(line, "Uid: %u", &real) == 1)
+                        return real == order->owner_uid;
+        }
+        return false;
+}
+
+static struct identity_file file_of(const struct liveness_file *slots)
+{
+        return (struct identity_file){ slots->device, slots->inode };
+}
+
+static bool holds_slot(const struct usage_process *process, const struct liveness_file *slots)
+{
+        int fd = liveness_open(slots);
+        bool is_held;
+
+        if (fd < 0)
+                return false;
+        is_held = liveness_probe(fd, PAGE_LOCK_LIVE(process->slot)) == 1;
+        liveness_close(fd);
+        return is_held;
+}
+
+static int hold(uint32_t pid)
+{
+        return pid < 2 || pid == (uint32_t)getpid() ? -1 : identity_hold(pid);
+}
+
+/* -1: it is not looked at. */
+static int hold_next(uint32_t pid, struct victim_walk *walk)
+{
+        for (unsigned i = 0; i < VICTIM_PASSED; i++) {
+                if (pid == walk->passed[i])
+                        return -1;
+        }
+        store_relaxed(&walk->at, pid);
+        add_relaxed(&walk->steps, 1);
+        return pid == walk->spared ? -1 : hold(pid);
+}
+
+static bool send_to(int held, uint32_t pid, const struct victim_order *order)
+{
+        bool is_sent = identity_signal(held, pid, order->number);
+
+        add_relaxed(&order->walk->sent, is_sent);
+        return is_sent;
+}
+
+static bool signal_told(const struct usage_process *process, const struct victim_order *order,
+                        uint64_t until_ns)
+{
+        const struct identity_file file = file_of(order->slots);
+        uint32_t pid = process->local_pid;
+        scoped_fd int held = hold_next(pid, order->walk);
+
+        if (held < 0)
+                return false;
+        /* From here on the pid is nobody else's unless the descriptor's process is gone. */
+        if (!usage_is_process(process, pid) || !is_users(pid, order) ||
+            identity_has_mapped(pid, &file, until_ns) != 1 || !holds_slot(process, order->slots)) {
+                add_relaxed(&order->walk->false_slots, 1);
+                return false;
+        }
+        return send_to(held, pid, order);
+}
+
+/* Whether one before it says the same. */
+static bool is_repeated(const struct usage_process *list, unsigned at)
+{
+        for (unsigned i = 0; i < at; i++) {
+                if (list[i].local_pid == list[at].local_pid && list[i].pid == list[at].pid &&
+                    list[i].start_ticks == list[at].start_ticks)
+                        return true;
+        }
+        return false;
+}
+
+unsigned victim_signal_told(struct usage_process *list, unsigned count,
+                            const struct victim_order *order)
+{
+        const uint64_t until_ns = clock_thread_ns() + order->most_ns;
+        unsigned sent = 0;
+
+        usage_name(list, count, order->most_ns / 2);
+        for (unsigned i = 0; i < count && clock_thread_ns() < until_ns; i++) {
+                if (list[i].local_pid && !is_repeated(list, i))
+                        sent += signal_told(&list[i], order, until_ns);
+        }
+        return sent;
+}
+
+/* A look for who holds a file, and the processor time of this thread at which it has to end. */
+struct victim_look {
+        struct identity_file file;
+        uint64_t until_ns;
+};
+
+/* Descriptors of one thread: threads can have tables of their own. */
+struct thread_table {
+        pid_t pid, tid;
+};
+
+static bool is_over(const struct victim_look *look)
+{
+        return clock_thread_ns() >= look->until_ns;
+}
+
+/* Told from the inode that the kernel has, so that no file system makes us wait. To read fdinfo of
+ * just any descriptor can take seconds: an epoll lists all that it watches. */
+static bool is_of_file(const struct thread_table *table, const char *number,
+                       const struct identity_file *file)
+{
+        struct statx st;
+        char path[96];
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%.16s", table->pid, table->tid, number);
+        return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO, &st) == 0 &&
+               st.stx_ino == file->inode &&
+               makedev(st.stx_dev_major, st.stx_dev_minor) == file->device;
+}
+
+/* Of a descriptor all locks are on one file. */
+static bool is_locking(const struct thread_table *table, const char *number)
+{
+        scoped_file FILE *info = NULL;
+        char path[96], line[256];
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/fdinfo/%.16s", table->pid, table->tid,
+                 number);
+        info = fopen(path, "re");
+        while (info && fgets(line, sizeof(line), info)) {
+                if (strncmp(line, "lock:", 5) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static bool has_locked_by(const struct thread_table *table, const struct victim_look *look)
+{
+        scoped_dir DIR *descriptors = NULL;
+        struct dirent *entry;
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/fd", table->pid, table->tid);
+        descriptors = opendir(path);
+        while (descriptors && !is_over(look) && (entry = readdir(descriptors))) {
+                if (is_of_file(table, entry->d_name, &look->file) &&
+                    is_locking(table, entry->d_name))
+                        return true;
+        }
+        return false;
+}
+
+/* Where the kernel does not tell (no CONFIG_KCMP), each thread's is looked at. */
+static bool is_same_table(pid_t a, pid_t b)
+{
+        return syscall(SYS_kcmp, a, b, KCMP_FILES, 0, 0) == 0;
+}
+
+static bool has_locked(pid_t pid, const struct victim_look *look)
+{
+        scoped_dir DIR *tasks = NULL;
+        struct dirent *entry;
+        pid_t last = 0;
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%d/task", pid);
+        tasks = opendir(path);
+        while (tasks && !is_over(look) && (entry = readdir(tasks))) {
+                const struct thread_table table = { pid, (pid_t)strtol(entry->d_name, NULL, 10) };
+
+                if (table.tid < 1 || (last && is_same_table(last, table.tid)))
+                        continue;
+                if (has_locked_by(&table, look))
+                        return true;
+                last = table.tid;
+        }
+        return false;
+}
+
+/* The next entry of a walk that begins anywhere and goes round once. A place in /proc goes by the
+ * pid, so it means the same to every stream of it. */
+static struct dirent *next_around(DIR *proc, long from, bool *is_round)
+{
+        struct dirent *entry = readdir(proc);
+
+        if (!entry && !*is_round) {
+                *is_round = true;
+                rewinddir(proc);
+                entry = readdir(proc);
+        }
+        return *is_round && telldir(proc) > from ? NULL : entry;
+}
+
+/* A process whose look was cut off is looked at again, first, with all the time there is. */
+unsigned victim_signal_all(const struct victim_order *order)
+{
+        const struct victim_look look = { file_of(order->slots),
+                                          clock_thread_ns() + order->most_ns };
+        const long begin = load_relaxed(&order->walk->from);
+        scoped_dir DIR *proc = opendir("/proc");
+        bool is_round = false, is_first = true;
+        struct dirent *entry;
+        unsigned sent = 0;
+
+        if (proc)
+                seekdir(proc, begin);
+        while (proc && (entry = next_around(proc, begin, &is_round))) {
+                uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+                scoped_fd int held = hold_next(pid, order->walk);
+                bool is_users_own = held >= 0 && is_users(pid, order);
+                const long before = load_relaxed(&order->walk->from);
+
+                store_relaxed(&order->walk->from, telldir(proc));
+
+                if (is_users_own && (identity_has_mapped(pid, &look.file, look.until_ns) == 1 ||
+                                     has_locked((pid_t)pid, &look)))
+                        sent += send_to(held, pid, order);
+                if (is_over(&look) && is_users_own && !is_first) {
+                        store_relaxed(&order->walk->from, before);
+                        break;
+                }
+                is_first = is_first && !is_users_own;
+                if (is_over(&look))
+                        break;
+        }
+        return sent;
+}
+
+bool victim_signal_identity(const struct identity *identity, int number)
+{
+        scoped_fd int held = hold(identity->pid);
+
+        return held >= 0 && identity_is_same(held, identity) &&
+               identity_signal(held, identity->pid, number);
+}

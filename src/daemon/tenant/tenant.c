@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A listener for each session: made with its folder, again after a restart, gone with it.
+ *
+ * The socket is bound under another name and renamed, so that one that can be seen can be connected
+ * to, and by its owner alone. It is left where it is when the daemon ends: that nobody listens is
+ * what a joiner waits for, while a name that is missing means that there is no such session. Paths
+ * of sockets are short (sun_path), those of sessions are not: they are named from their folder.
+ */
+#include "daemon/tenant/tenant.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/pidfd.h"
+#include "common/scoped.h"
+#include "common/text.h"
+#include "daemon/base/descriptors.h"
+#include "daemon/processes/identity.h"
+#include "daemon/tenant/tenant_parts.h"
+
+#define BACKLOG 512
+#define CLOCK_USEC 500000
+#define MISSING_BEATS 60u /* of the clock */
+#define SOCKET_NAME "socket"
+#define MADE_NAME ".socket"
+
+const struct tenants_counts *tenants_counts(const struct tenants *tenants)
+{
+        return &tenants->counts;
+}
+
+bool tenants_use_mounts(const struct tenants *tenants)
+{
+        return tenants->uses_mounts;
+}
+
+/* -- A listener ------------------------------------------------------------------------------- */
+
+static void listener_close(struct tenant_listener *listener)
+{
+        struct tenant_visit *visit = TAILQ_FIRST(&listener->tenants->visits);
+
+        while (visit) {
+                struct tenant_visit *next = TAILQ_NEXT(visit, entry);
+
+                if (visit->listener == listener)
+                        tenant_visit_leave(visit);
+                visit = next;
+        }
+        tenant_forget_all(listener);
+        tenant_queue_remove(listener->tenants, &listener->accept);
+        peers_leave(listener->owner);
+        LIST_REMOVE(listener, entry);
+        listener->tenants->listener_count--;
+        if (listener->event)
+                event_free(listener->event);
+        if (listener->fd >= 0)
+                sink_close(listener->tenants->options.sink, listener->fd);
+        if (listener->limits >= 0)
+                close(listener->limits);
+        free(listener);
+}
+
+/* Those who wait would wake us again at once. on_clock() goes on. */
+static void pause_listener(struct tenant_listener *listener)
+{
+        event_del(listener->event);
+        listener->is_paused = true;
+}
+
+static void tell_accept(const struct tenant_listener *listener)
+{
+        static uint64_t told_ns;
+        const int error = errno;
+
+        if (log_due(&told_ns, clock_machine_ns()))
+                log_line(LOG_WARN, "session %s: accept: %s", listener->name, strerror(error));
+}
+
+/* One, and the next one when the queue comes here again. */
+static void accept_one(void *of)
+{
+        struct tenant_listener *listener = of;
+        int fd;
+
+        if (!sink_takes(listener->tenants->options.sink)) {
+                pause_listener(listener);
+                return;
+        }
+        fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+                tenant_visit_begin(listener, fd);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+                tell_accept(listener);
+                pause_listener(listener);
+                return;
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+                return;
+        }
+        tenant_queue_add(listener, &listener->accept);
+}
+
+static void on_connect(evutil_socket_t fd, short what, void *context)
+{
+        struct tenant_listener *listener = context;
+
+        tenant_queue_add(listener, &listener->accept);
+}
+
+/* Nobody but its owner can connect, from the first moment on: until it listens, nobody can. */
+static int bind_in(int folder, int fd, uint32_t owner_uid, struct error *err)
+{
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+        snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" MADE_NAME, folder);
+        if (unlinkat(folder, MADE_NAME, 0) < 0 && errno != ENOENT)
+                return fail(err, -errno, "%s: %m", MADE_NAME);
+        if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+                return fail(err, -errno, "bind: %m");
+        if (fchmodat(folder, MADE_NAME, 0600, 0) < 0)
+                return fail(err, -errno, "its mode: %m");
+        if (owner_uid != geteuid() &&
+            fchownat(folder, MADE_NAME, owner_uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
+                return fail(err, -errno, "give it to user %u: %m", owner_uid);
+        if (listen(fd, BACKLOG) < 0)
+                return fail(err, -errno, "listen: %m");
+        return renameat(folder, MADE_NAME, folder, SOCKET_NAME) < 0 ? fail(err, -errno, "%m") : 0;
+}
+
+static int open_folder(const struct tenants *tenants, const char *name, struct error *err)
+{
+        char path[STORE_PATH_BYTES];
+        int rc = text_put(path, sizeof(path), err, "%s/sessions/%s",
+                          node_store(tenants->options.node)->path, name);
+        int fd;
+
+        if (rc < 0)
+                return rc;
+        fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return fd < 0 ? fail(err, -errno, "%s: %m", path) : fd;
+}
+
+static int listener_listen(struct tenant_listener *listener, struct error *err)
+{
+        scoped_fd int folder = open_folder(listener->tenants, listener->name, err);
+        struct stat st;
+        int rc;
+
+        if (folder < 0)
+                return folder;
+        listener->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (listener->fd < 0)
+                return fail(err, -errno, "a socket: %m");
+        rc = bind_in(folder, listener->fd, listener->owner_uid, err);
+        if (rc < 0)
+                return rc;
+        if (fstatat(folder, SOCKET_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return fail(err, -errno, "%m");
+        listener->device = (uint64_t)st.st_dev;
+        listener->inode = (uint64_t)st.st_ino;
+        listener->event = event_new(listener->tenants->options.base, listener->fd,
+                                    EV_READ | EV_PERSIST, on_connect, listener);
+        if (!listener->event || event_add(listener->event, NULL) < 0)
+                return fail(err, -ENOMEM, "out of memory");
+        return 0;
+}
+
+/* Sessions are their users' to make: they must not take every descriptor. */
+static bool has_room(struct tenants *tenants)
+{
+        unsigned most = descriptors_most(SESSIONS_MOST, DESCRIPTORS_SESSIONS);
+
+        /* Said again only after a good part went: one that is made and removed is no news. */
+        if (tenants->listener_count < most - most / 4)
+                tenants->is_full = false;
+        if (tenants->listener_count < most)
+                return true;
+        if (!tenants->is_full)
+                log_line(LOG_WARN,
+                         "%u sessions have a socket, and the limit of open files (RLIMIT_NOFILE) "
+                         "leaves no room for more; the others are joined by their files meanwhile",
+                         most);
+        tenants->is_full = true;
+        return false;
+}
+
+static struct peer *enter_owner(struct tenants *tenants, uint32_t uid)
+{
+        const struct peer_key key = peers_user(uid);
+
+        return peers_enter(&tenants->owners, &key, &(struct peers_rate){ 0 }, clock_machine_ns());
+}
+
+static void listener_open(struct tenants *tenants, const struct sessions_one *session)
+{
+        struct tenant_listener *listener = has_room(tenants) ? calloc(1, sizeof(*listener)) : NULL;
+        struct peer *owner = listener ? enter_owner(tenants, session->owner_uid) : NULL;
+        struct error err = { 0 };
+
+        if (!owner) {
+                free(listener);
+                return;
+        }
+        *listener = (struct tenant_listener){ .tenants = tenants,
+                                              .owner_uid = session->owner_uid,
+                                              .owner = owner,
+                                              .accept = { .step = accept_one, .of = listener },
+                                              .fd = -1,
+                                              .limits = -1 };
+        memcpy(listener->name, session->name, sizeof(listener->name));
+        memcpy(listener->id, session->id, sizeof(listener->id));
+        LIST_INIT(&listener->residents);
+        LIST_INSERT_HEAD(&tenants->listeners, listener, entry);
+        tenants->listener_count++;
+        if (listener_listen(listener, &err) == 0)
+                return;
+        log_line(LOG_WARN, "the socket of session %s: %s; it is joined by its files meanwhile",
+                 session->name, err.text);
+        listener_close(listener);
+}
+
+/* -- As sessions come and go ------------------------------------------------------------------ */
+
+static struct tenant_listener *listener_find(const struct tenants *tenants, const char *name)
+{
+        struct tenant_listener *listener;
+
+        LIST_FOREACH(listener, &tenants->listeners, entry)
+        {
+                /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
+                if (strcmp(listener->name, name) == 0)
+                        break;
+        }
+        /* cppcheck-suppress uninitvar ; NULL where the walk has ended */
+        return listener;
+}
+
+const char *tenants_cgroup(const struct tenants *tenants, const char *session, uint32_t pid)
+{
+        const struct tenant_listener *listener = listener_find(tenants, session);
+        const struct tenant_resident *resident = listener ? LIST_FIRST(&listener->residents) : NULL;
+
+        while (resident && (uint32_t)resident->peer.pid != pid)
+                resident = LIST_NEXT(resident, entry);
+        return resident ? resident->peer.cgroup : NULL;
+}
+
+/* Whether its name still leads to it: a folder can have been made anew. */
+static bool listener_is_there(const struct tenant_listener *listener,
+                              const struct sessions_one *session)
+{
+        scoped_fd int folder = open_folder(listener->tenants, listener->name, NULL);
+        struct stat st;
+
+        return folder >= 0 && memcmp(listener->id, session->id, sizeof(listener->id)) == 0 &&
+               fstatat(folder, SOCKET_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+               (uint64_t)st.st_dev == listener->device && (uint64_t)st.st_ino == listener->inode;
+}
+
+static void on_folder(const struct sessions_one *session, bool is_there, void *context)
+{
+        struct tenants *tenants = context;
+        struct tenant_listener *listener = listener_find(tenants, session->name);
+
+        if (listener && is_there && listener_is_there(listener, session))
+                return;
+        if (listener)
+                listener_close(listener);
+        if (is_there)
+                listener_open(tenants, session);
+}
+
+/* Also what could not be made before, for want of descriptors say. */
+static void open_missing(struct tenants *tenants)
+{
+        const struct sessions *all = node_sessions(tenants->options.node);
+
+        for (unsigned i = 0; tenants->listener_count < all->count && i < all->entries; i++) {
+                if (all->session[i].state != SESSIONS_FREE &&
+                    !listener_find(tenants, all->session[i].name))
+                        listener_open(tenants, &all->session[i]);
+        }
+}
+
+static void on_clock(evutil_socket_t fd, short what, void *context)
+{
+        struct tenants *tenants = context;
+        const struct config *config = tenants->options.config;
+        const struct peers_rate rate = { config->join_rate_per_second, config->join_rate_burst };
+        struct tenant_listener *listener;
+
+        peers_tidy(&tenants->peers, &rate, clock_machine_ns());
+        peers_tidy(&tenants->unread, &(struct peers_rate){ 0 }, clock_machine_ns());
+        peers_tidy(&tenants->owners, &(struct peers_rate){ 0 }, clock_machine_ns());
+        LIST_FOREACH(listener, &tenants->listeners, entry)
+        {
+                /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
+                if (listener->is_paused && sink_takes(tenants->options.sink) &&
+                    event_add(listener->event, NULL) == 0)
+                        listener->is_paused = false;
+        }
+        if (++tenants->beats % MISSING_BEATS == 0)
+                open_missing(tenants);
+}
+
+/* -- Start and stop --------------------------------------------------------------------------- */
+
+/* What a token cannot keep. */
+static void warn_of_token(const struct tenants *tenants, const char *origin)
+{
+        const size_t length = tenants->token.length;
+
+        if (length && length < TOKEN_LEAST)
+                log_line(LOG_WARN,
+                         "%s holds a token of %zu characters, which can be guessed: %u or more are "
+                         "better",
+                         origin, length, TOKEN_LEAST);
+        if (tenants->options.config->is_join_token_required)
+                log_line(LOG_WARN,
+                         "join.token_required: asked of who joins by a socket; a session's owner "
+                         "still joins by its files in %s/sessions without a token",
+                         node_store(tenants->options.node)->path);
+}
+
+int tenants_read_token(const struct config *config, struct token *ret, struct error *err)
+{
+        const char *file = config->join_token_file;
+        const char *said = getenv("GPUSLICE_IPC_TOKEN");
+        char place[CONFIG_PLACE_BYTES];
+
+        token_wipe(ret);
+        if (file[0])
+                return token_read(file, 1, ret, err) < 0
+                               ? wrap(err, "%sjoin.token_file",
+                                      config_place(config, "join.token_file", place))
+                               : 0;
+        return said && said[0] ? token_take(said, "GPUSLICE_IPC_TOKEN", ret, err) : 0;
+}
+
+int tenants_reload(struct tenants *tenants, struct error *err)
+{
+        const char *file = tenants->options.config->join_token_file;
+        struct token token;
+        int rc = tenants_read_token(tenants->options.config, &token, err);
+
+        if (rc == 0) {
+                tenants->token = token;
+                warn_of_token(tenants, file[0] ? file : "GPUSLICE_IPC_TOKEN");
+        }
+        token_wipe(&token);
+        return rc;
+}
+
+/* Once, as it stays so. */
+static void say_what_is_missing(const struct tenants *tenants)
+{
+        if (!tenants->uses_mounts)
+                log_line(LOG_INFO,
+                         "no read-only mounts here: root in a container can write the limits that "
+                         "it is handed");
+        if (!pidfd_is_there())
+                log_line(LOG_WARN,
+                         "pidfd_open: %m: processes are held by their folders in /proc, and "
+                         "their end is looked for, not told");
+}
+
+int tenants_start(struct tenants **ret, const struct tenants_options *options, struct error *err)
+{
+        const struct timeval every = { .tv_usec = CLOCK_USEC };
+        struct tenants *tenants = calloc(1, sizeof(*tenants));
+        int rc;
+
+        if (!tenants)
+                return fail(err, -ENOMEM, "out of memory");
+        tenants->options = *options;
+        LIST_INIT(&tenants->peers);
+        LIST_INIT(&tenants->unread);
+        LIST_INIT(&tenants->owners);
+        LIST_INIT(&tenants->listeners);
+        TAILQ_INIT(&tenants->visits);
+        rc = tenants_reload(tenants, err);
+        if (rc == 0)
+                rc = tenant_queue_start(tenants, err);
+        tenants->clock = event_new(options->base, -1, EV_PERSIST, on_clock, tenants);
+        if (rc == 0 && (!tenants->clock || event_add(tenants->clock, &every) < 0))
+                rc = fail(err, -ENOMEM, "out of memory");
+        if (rc < 0) {
+                tenants_stop(tenants);
+                return rc;
+        }
+        tenants->uses_mounts = tenant_can_mount(node_store(options->node)->path);
+        say_what_is_missing(tenants);
+        node_watch_folders(options->node, on_folder, tenants);
+        open_missing(tenants);
+        *ret = tenants;
+        return 0;
+}
+
+void tenants_stop(struct tenants *tenants)
+{
+        struct tenant_listener *listener, *next;
+        struct tenant_visit *visit;
+
+        if (!tenants)
+                return;
+        node_leave_folders(tenants->options.node, tenants);
+        for (listener = LIST_FIRST(&tenants->listeners); listener; listener = next) {
+                next = LIST_NEXT(listener, entry);
+                listener_close(listener);
+        }
+        while ((visit = TAILQ_FIRST(&tenants->visits)))
+                tenant_visit_end(visit);
+        if (tenants->clock)
+                event_free(tenants->clock);
+        peers_free(&tenants->peers);
+        peers_free(&tenants->unread);
+        peers_free(&tenants->owners);
+        tenant_queue_stop(tenants);
+        token_wipe(&tenants->token);
+        free(tenants);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `limits` for reading and nothing else, `slots` as a description of its own.
+ *
+ * A descriptor that only reads can be opened again through /proc/self/fd by whoever the file's mode
+ * lets write: root in a container, or the daemon's own user. Through a mount that is read-only they
+ * get EROFS. That mount is a copy of the one the file lies on, attached nowhere, and lives as long
+ * as somebody has the file open. Making it takes CAP_SYS_ADMIN; without, the mode is all there is.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/mount.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/scoped.h"
+#include "common/text.h"
+#include "daemon/tenant/tenant_parts.h"
+
+/* Asked first: the service's unit bars the calls themselves to a daemon that may not mount. */
+static bool may_mount(void)
+{
+        struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+        return syscall(SYS_capget, &head, data) == 0 &&
+               (data[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective & CAP_TO_MASK(CAP_SYS_ADMIN));
+}
+
+/* The mount that `fd` is on, once more, read-only. */
+static int clone_mount(int fd)
+{
+        struct mount_attr attributes = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+                                                     MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC };
+        scoped_fd int tree = -1;
+
+        if (!may_mount())
+                return -EPERM;
+        tree = (int)syscall(SYS_open_tree, fd, "",
+                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+        if (tree < 0 || syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attributes,
+                                sizeof(attributes)) < 0)
+                return -errno;
+        return steal_fd(&tree);
+}
+
+static bool is_read_only(int fd)
+{
+        struct statvfs about;
+
+        return fstatvfs(fd, &about) == 0 && (about.f_flag & ST_RDONLY);
+}
+
+/* -1: no such mount can be had. */
+static int open_through_mount(int fd)
+{
+        scoped_fd int tree = clone_mount(fd);
+        scoped_fd int again = -1;
+        char path[64];
+
+        if (tree < 0)
+                return -1;
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", tree);
+        again = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        return again >= 0 && is_read_only(again) ? steal_fd(&again) : -1;
+}
+
+bool tenant_can_mount(const char *folder)
+{
+        scoped_fd int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        scoped_fd int tree = fd < 0 ? -1 : clone_mount(fd);
+
+        return tree >= 0;
+}
+
+static int open_one(const struct tenant_listener *listener, const char *file, int flags,
+                    struct error *err)
+{
+        const struct store *store = node_store(listener->tenants->options.node);
+        char path[STORE_PATH_BYTES];
+        int rc = text_put(path, sizeof(path), err, "%s/sessions/%s/%s", store->path, listener->name,
+                          file);
+        int fd;
+
+        if (rc < 0)
+                return rc;
+        fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        return fd < 0 ? fail(err, -errno, "%s: %m", path) : fd;
+}
+
+/* The folder is only ours to write, but it can be another by now. */
+static int check_id(int fd, const struct tenant_listener *listener, size_t offset,
+                    struct error *err)
+{
+        uint8_t id[16];
+
+        if (pread(fd, id, sizeof(id), (off_t)offset) != (ssize_t)sizeof(id) ||
+            memcmp(id, listener->id, sizeof(id)) != 0)
+                return fail(err, -ESTALE, "the pages of %s are another session's", listener->name);
+        return 0;
+}
+
+static int open_limits(struct tenant_listener *listener, struct error *err)
+{
+        scoped_fd int fd = open_one(listener, "limits", O_RDONLY, err);
+        int rc =
+                fd < 0 ? fd : check_id(fd, listener, offsetof(struct limits_page, session_id), err);
+        int mounted;
+
+        if (rc < 0)
+                return rc;
+        if (pread(fd, &listener->page_version, sizeof(listener->page_version),
+                  offsetof(struct limits_page, version)) != sizeof(listener->page_version))
+                return fail(err, -EPROTO, "the limits of %s are cut short", listener->name);
+        mounted = open_through_mount(fd);
+        listener->is_mounted = mounted >= 0;
+        listener->limits = mounted >= 0 ? mounted : steal_fd(&fd);
+        return 0;
+}
+
+int tenant_open_pages(struct tenant_listener *listener, int *ret_slots, struct error *err)
+{
+        scoped_fd int slots = -1;
+        int rc = listener->limits < 0 ? open_limits(listener, err) : 0;
+
+        if (rc < 0)
+                return rc;
+        slots = open_one(listener, "slots", O_RDWR, err);
+        if (slots < 0)
+                return slots;
+        *ret_slots = steal_fd(&slots);
+        return 0;
+}

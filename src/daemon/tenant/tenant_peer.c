@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which process is on the other side, and when it dies.
+ *
+ * The kernel keeps user and pid of whoever connected. The process is held by a descriptor before
+ * anything is read under its pid: by SO_PEERPIDFD where there is one (Linux 6.5), which is that
+ * very process; else by its pid, which could be another's by then. Such a one started after it was
+ * connected from. Without any pidfd (identity_hold()) nobody is told of its death, and looks for
+ * it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/text.h"
+#include "daemon/base/descriptors.h"
+#include "daemon/processes/identity.h"
+#include "daemon/tenant/tenant_parts.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+#define WATCHED_MOST 8192u
+
+/* -- Who is there ----------------------------------------------------------------------------- */
+
+static uint64_t boot_ticks(void)
+{
+        uint64_t per_second = (uint64_t)sysconf(_SC_CLK_TCK);
+        struct timespec now;
+
+        clock_gettime(CLOCK_BOOTTIME, &now);
+        return (uint64_t)now.tv_sec * per_second +
+               (uint64_t)now.tv_nsec * per_second / UINT64_C(1000000000);
+}
+
+/* *ret_is_sure: by the kernel, not by its number. */
+static int hold(int socket, int32_t pid, bool *ret_is_sure)
+{
+        socklen_t bytes = sizeof(int);
+        int held;
+
+        *ret_is_sure = getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &held, &bytes) == 0;
+        if (*ret_is_sure)
+                return held;
+        /* -ESRCH and -EINVAL: it is gone. Only an option that is unknown is asked for otherwise. */
+        return errno == ENOPROTOOPT && pid > 0 ? identity_hold((uint32_t)pid) : -1;
+}
+
+bool tenant_peer_read(int socket, struct tenant_peer *ret)
+{
+        struct ucred said;
+        socklen_t bytes = sizeof(said);
+
+        *ret = (struct tenant_peer){ .held = -1, .connected_ticks = boot_ticks() };
+        if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &said, &bytes) < 0)
+                return false;
+        ret->uid = said.uid;
+        ret->pid = said.pid;
+        ret->held = hold(socket, said.pid, &ret->is_sure);
+        return true;
+}
+
+void tenant_peer_identify(struct tenant_peer *peer)
+{
+        if (peer->held < 0)
+                return;
+        usage_cgroup((uint32_t)peer->pid, peer->cgroup);
+        if (!peer->is_sure && usage_start_ticks((uint32_t)peer->pid) > peer->connected_ticks)
+                tenant_peer_end(peer);
+        /* Else what was read is of the next one with its pid. */
+        if (peer->held < 0 || !identity_is_there(peer->held))
+                peer->cgroup[0] = '\0';
+}
+
+void tenant_peer_end(struct tenant_peer *peer)
+{
+        if (peer->held >= 0)
+                close(peer->held);
+        peer->held = -1;
+}
+
+/* -- Until it dies ---------------------------------------------------------------------------- */
+
+static void forget(struct tenant_resident *resident)
+{
+        LIST_REMOVE(resident, entry);
+        resident->tenants->counts.watched--;
+        event_free(resident->event);
+        tenant_peer_end(&resident->peer);
+        free(resident);
+}
+
+/* Its locks are gone with it: whoever ends with it need not be waited for. */
+static void on_death(evutil_socket_t fd, short what, void *context)
+{
+        struct tenant_resident *resident = context;
+        struct tenants *tenants = resident->tenants;
+        char session[SESSIONS_NAME_BYTES];
+
+        memcpy(session, resident->session, sizeof(session));
+        log_line(LOG_DEBUG, "pid %d left session %s", resident->peer.pid, session);
+        tenants->counts.left++;
+        forget(resident);
+        node_look(tenants->options.node, session);
+}
+
+/* Who asks again, because it closed what it had, is watched already: while that process lives, its
+ * pid is nobody else's. */
+static bool is_watched(const struct tenant_listener *listener, const struct tenant_peer *peer)
+{
+        const struct tenant_resident *resident;
+
+        LIST_FOREACH(resident, &listener->residents, entry)
+        {
+                /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
+                if (resident->peer.pid == peer->pid && identity_is_there(resident->peer.held))
+                        return true;
+        }
+        return false;
+}
+
+void tenant_watch(struct tenant_visit *visit)
+{
+        struct tenants *tenants = visit->tenants;
+        struct tenant_resident *resident;
+
+        /* Whoever cannot be waited for is seen to be gone by its lock. */
+        if (visit->peer.held < 0 || !identity_is_pidfd(visit->peer.held) ||
+            tenants->counts.watched >= descriptors_most(WATCHED_MOST, DESCRIPTORS_RESIDENTS) ||
+            is_watched(visit->listener, &visit->peer))
+                return;
+        resident = calloc(1, sizeof(*resident));
+        if (!resident)
+                return;
+        resident->tenants = tenants;
+        resident->peer = visit->peer;
+        memcpy(resident->session, visit->listener->name, sizeof(resident->session));
+        resident->event =
+                event_new(tenants->options.base, visit->peer.held, EV_READ, on_death, resident);
+        if (!resident->event || event_add(resident->event, NULL) < 0) {
+                if (resident->event)
+                        event_free(resident->event);
+                free(resident);
+                return;
+        }
+        visit->peer.held = -1;
+        LIST_INSERT_HEAD(&visit->listener->residents, resident, entry);
+        tenants->counts.watched++;
+}
+
+void tenant_forget_all(struct tenant_listener *listener)
+{
+        struct tenant_resident *resident = LIST_FIRST(&listener->residents);
+
+        while (resident) {
+                struct tenant_resident *next = LIST_NEXT(resident, entry);
+
+                forget(resident);
+                resident = next;
+        }
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which session's socket is looked after next, and for how long at a time.
+ *
+ * A connection to be accepted and a message to be heard wait here. Their sessions' owners are
+ * served by the time that they were given (fair.h), so who knocks at all of their sessions' sockets
+ * delays others by one connection at a time. And all of it together takes a bounded part of a turn
+ * of the event loop, however many sockets are knocked at: other events wait meanwhile.
+ */
+#include <errno.h>
+
+#include "common/clock.h"
+#include "daemon/base/descriptors.h"
+#include "daemon/base/turn.h"
+#include "daemon/tenant/tenant_parts.h"
+
+#define STEPS 64u /* of a turn, and no step begins after so much time */
+#define TURN_NS UINT64_C(2000000)
+
+static void on_turn(evutil_socket_t fd, short what, void *context)
+{
+        struct tenant_queue *queue = context;
+        const unsigned most = descriptors_most(STEPS, DESCRIPTORS_TURN);
+        const uint64_t begin_ns = clock_machine_ns();
+        uint64_t now_ns = begin_ns;
+
+        for (unsigned i = 0; i < most && now_ns - begin_ns < TURN_NS; i++) {
+                struct fair_request *next = fair_take(&queue->fair);
+                const struct tenant_work *work = next ? next->context : NULL;
+                const uint64_t step_ns = now_ns;
+                struct peer *owner;
+
+                if (!work)
+                        return;
+                owner = work->owner;
+                work->step(work->of);
+                now_ns = clock_machine_ns();
+                fair_charge(&queue->fair, &owner->fair, now_ns - step_ns);
+        }
+        turn_come(queue->event);
+}
+
+void tenant_queue_add(const struct tenant_listener *listener, struct tenant_work *work)
+{
+        struct tenant_queue *queue = &listener->tenants->queue;
+
+        if (work->queued.peer)
+                return;
+        work->queued.context = work;
+        work->owner = listener->owner;
+        fair_add(&queue->fair, &work->owner->fair, &work->queued);
+        turn_come(queue->event);
+}
+
+void tenant_queue_remove(struct tenants *tenants, struct tenant_work *work)
+{
+        fair_remove(&tenants->queue.fair, &work->queued);
+}
+
+int tenant_queue_start(struct tenants *tenants, struct error *err)
+{
+        struct tenant_queue *queue = &tenants->queue;
+
+        fair_init(&queue->fair);
+        queue->event = event_new(tenants->options.base, -1, 0, on_turn, queue);
+        return queue->event ? 0 : fail(err, -ENOMEM, "out of memory");
+}
+
+void tenant_queue_stop(struct tenants *tenants)
+{
+        if (tenants->queue.event)
+                event_free(tenants->queue.event);
+}
