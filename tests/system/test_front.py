@@ -162,14 +162,14 @@ ONCE = "[ -e ../been ] || { touch ../been; echo 'too slow for it'; exit 1; }"
 
 
 def test_a_test_that_passes_on_its_second_try_is_listed_as_flaky(tool, project):
-    """It fails nothing, and is seen."""
-    folder = project(once=ONCE, good="exit 0")
+    """It fails nothing, and is seen. Names may have spaces."""
+    folder = project(**{"once more": ONCE, "once": "exit 0", "more": "exit 0"})
     assert tool("run-tests", folder)[0] == 0
     status, output = tool("tally", folder / "meson-logs/testlog.json")
     assert status == 0
-    assert output.splitlines() == ["flaky  build: once: too slow for it", "2 passed, 0 failed, 1 flaky"]
+    assert output.splitlines() == ["flaky  build: once more: too slow for it", "3 passed, 0 failed, 1 flaky"]
     assert tool("run-tests", folder)[0] == 0  # and nothing is left of it in the next run
-    assert tool("tally", folder / "meson-logs/testlog.json")[1] == "2 passed, 0 failed\n"
+    assert tool("tally", folder / "meson-logs/testlog.json")[1] == "3 passed, 0 failed\n"
 
 
 def test_a_test_that_fails_twice_has_failed(tool, project):

@@ -49,6 +49,7 @@ static struct {
         _Atomic uint64_t granted_bytes, high_bytes; /* exact while nobody is killed */
         _Atomic uint32_t token[TOKENS];             /* owner's number + 1; 0 free */
         _Atomic uint32_t started;                   /* nobody begins before all are there */
+        _Atomic uint32_t kills;
         struct worker worker[MAX_PROCESSES];
 } * shared;
 
@@ -160,6 +161,14 @@ static void block_free(struct worker *self, struct block *block, uint64_t key)
         block->granules = 0;
 }
 
+/* Timers of processor time end at ticks of the machine: on a busy one a worker can be done before
+ * the first. */
+static bool is_done(const struct worker *self)
+{
+        return load_relaxed(&self->done) >= plan.operations &&
+               (!plan.is_killing || load_relaxed(&shared->kills) > 0);
+}
+
 static void worker_run(unsigned id)
 {
         struct worker *self = &shared->worker[id];
@@ -168,7 +177,7 @@ static void worker_run(unsigned id)
 
         while (load_relaxed(&shared->started) == 0)
                 usleep(1000);
-        while (load_relaxed(&self->done) < plan.operations) {
+        while (!is_done(self)) {
                 unsigned i = (unsigned)random_next(&random) % BLOCKS;
 
                 /* Few processors: without this each would run alone for milliseconds. Not under
@@ -277,8 +286,9 @@ static unsigned replace_until_done(pid_t *pids)
                         continue;
                 }
                 CHECK(WTERMSIG(status) == SIGKILL);
+                store_relaxed(&shared->kills, ++kills);
                 pids[id] = worker_start(id);
-                if (++kills % 64 == 0)
+                if (kills % 64 == 0)
                         check_stopped(pids);
         }
         return kills;
