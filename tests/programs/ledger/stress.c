@@ -49,7 +49,7 @@ static struct {
         _Atomic uint64_t granted_bytes, high_bytes; /* exact while nobody is killed */
         _Atomic uint32_t token[TOKENS];             /* owner's number + 1; 0 free */
         _Atomic uint32_t started;                   /* nobody begins before all are there */
-        _Atomic uint32_t kills;
+        _Atomic uint32_t kills, is_refused;
         struct worker worker[MAX_PROCESSES];
 } * shared;
 
@@ -145,6 +145,7 @@ static void block_alloc(struct worker *self, struct block *block, uint64_t key, 
                 return;
         }
         add_relaxed(&self->refusals, 1);
+        store_relaxed(&shared->is_refused, 1);
         tokens_put(block);
         block->granules = 0;
 }
@@ -161,12 +162,13 @@ static void block_free(struct worker *self, struct block *block, uint64_t key)
         block->granules = 0;
 }
 
-/* Timers of processor time end at ticks of the machine: on a busy one a worker can be done before
- * the first. */
+/* And what the plan is about has happened to somebody: timers of processor time end at ticks of the
+ * machine, and a busy one may run few workers at once. */
 static bool is_done(const struct worker *self)
 {
         return load_relaxed(&self->done) >= plan.operations &&
-               (!plan.is_killing || load_relaxed(&shared->kills) > 0);
+               (!plan.is_killing || load_relaxed(&shared->kills) > 0) &&
+               (!plan.is_greedy || load_relaxed(&shared->is_refused));
 }
 
 static void worker_run(unsigned id)
