@@ -16,9 +16,9 @@
 #define FILE_LOCKS_NS 100000000
 
 enum file_locks {
-        FILE_LOCKS_NONE,
+        FILE_LOCKS_NONE, /* also where there is no list: without /proc */
         FILE_LOCKS_HELD,
-        FILE_LOCKS_UNKNOWN, /* the list is too long, or cannot be read */
+        FILE_LOCKS_UNKNOWN, /* the list is too long */
 };
 
 /* `kind` and `mode` as they stand there ("POSIX" or "FLOCK", "READ" or "WRITE"); a `mode` of NULL
