@@ -12,8 +12,9 @@ PARTS = {
     # What our code assumes; PyTorch within its limit, with its speed; shares of GPU time; books; deaths.
     1: {"contracts": 10, "machine": 1, "limit": 3, "torch-oom": 6, "torch-async": 7, "torch-metered": 60,
         "torch-graphs": 14, "compute-caps": 55, "compute-pairs": 60, "torch-books": 19, "charges": 12, "replaced": 6,
-        "daemon": 3, "successor": 4, "sharing": 3, "compute-full": 70, "compute-native": 10, "sanitizer": 6,
-        "torch-profiler": 18, "torch-same": 37, "compute-waits": 5, "answers": 2, "lookups": 1, "doctor": 1},
+        "daemon": 3, "successor": 4, "sharing": 3, "compute-full": 70, "compute-native": 10, "compute-switches": 10,
+        "sanitizer": 6, "torch-profiler": 18, "torch-same": 37, "compute-waits": 5, "answers": 2, "lookups": 1,
+        "doctor": 1},
     # Other ways to launch and to share; PyTorch in every other way.
     2: {"torch-throughput": 60, "compute-kinds": 55, "compute-change": 20, "compute-weights": 21,
         "torch-expandable": 12, "nccl": 12, "torch-two": 19, "torch-loaders": 18, "compute-lengths": 70,
@@ -27,7 +28,7 @@ PARTS = {
 
 GUESSED = {"torch-metered", "torch-graphs", "replaced", "compute-full", "torch-throughput", "compute-lengths",
            "compute-processes", "compute-torch", "torch-start", "compute-rt", "costs", "compute-launch",
-           "compute-daemon", "draining", "numba-kernel", "context-start", "no-cuda"}
+           "compute-daemon", "draining", "numba-kernel", "context-start", "no-cuda", "compute-switches"}
 
 OF = {name: part for part, stories in PARTS.items() for name in stories}
 EXPECTED = {name: seconds for stories in PARTS.values() for name, seconds in stories.items()}

@@ -8,6 +8,8 @@ from numba import cuda
 from said import hold, must_be_limited, say
 
 MIB = 1 << 20
+# Numba 0.68 asks for it when it compiles a kernel; NumPy 2.5 has it under the other name alone.
+numpy.row_stack = getattr(numpy, "row_stack", numpy.vstack)
 
 
 @cuda.jit

@@ -7,7 +7,7 @@ import statistics
 import time
 
 from aliquotd import Daemon
-from loads import MS, US, Load, S, jain, native, own_node, percentile, play, row, sessions
+from loads import IMAGE, MS, US, Load, S, jain, native, own_node, percentile, play, row, sessions
 from program import Program
 from stamps import overlap
 from story import HERE, story
@@ -60,8 +60,12 @@ def without_us(t):
             t.figure(f"kernels of {length(ns)}: part of the time that they fill", facts["full"], "x")
             t.figure(f"kernels of {length(ns)}: length by their stamps, median", facts["kernel_ns"], "ns")
     with row(t, "two programs without us"):
+        alone, = play(t, [Load("kernel", 200 * US, is_free=True)], seconds_of(t, 2))
         one, other = play(t, [Load("kernel", 200 * US, is_free=True) for _ in range(2)], seconds_of(t, 3))
         t.figure("two programs without us: each has", [round(one.percent, 2), round(other.percent, 2)], "%")
+        # A kernel that is interrupted stands on the card by its stamps, so kernels done are counted here.
+        t.figure("two programs without us: kernels a second together, of one alone",
+                 100 * (one.work + other.work) / alone.work, "%", raw=[alone.work, one.work, other.work])
         tell_turns(t, "two programs without us", one.stamps, other.stamps)
 
 
@@ -77,6 +81,20 @@ def tell_turns(t, what, one, other):
     t.figure(f"{what}: one has the card for, median", statistics.median(lengths or [0]) / US, "us", raw=lengths[:200])
     t.figure(f"{what}: between the last kernel of one and the first of the other, median", statistics.median(gaps or [0]) / US,
              "us", raw=gaps[:200])
+
+
+@story("compute-switches", "what the card itself takes to go from one process to another, without us: the least gap that "
+                           "a change of turns can have", priority=1, seconds=60)
+def between_processes(t):
+    steps = int(200 * US * native(t, "kernel", 200 * US)["rate"])
+    done = t.run("switches.py", IMAGE, steps, 20 if t.is_rehearsal else 1000)
+    t.claim("it ends well", done.rc == 0, done.stderr)
+    for said in done.said:
+        for what in ("gaps", "waited"):
+            ordered = sorted(said[what])
+            for part in (0.1, 0.5, 0.9):
+                t.figure(f"{said['way']}: {'gap between kernels' if what == 'gaps' else 'host waited beyond the kernel'}, "
+                         f"{part:.0%} are shorter", percentile(ordered, part) / US, "us", raw=ordered[::10])
 
 
 @story("compute-caps", "caps of 10 to 90 %, each with a program alone on the card, kernels of 200 us",
