@@ -13,11 +13,15 @@
 
 #include "shim/session.h"
 
+/* NVML stays open for as long as this process lives: opening it, and the first question about a
+ * device, take 15 ms (H200, 2026-11-27). Once a process: a child opens it anew. False: there is
+ * none. */
+bool cards_keep_open(void);
+
 /* A session_gpu_lister: every GPU, and the MIG instances of those cut up, in NVML's order. */
 int cards_list(struct session_gpu *ret, size_t max);
 
-/* What NVML says this very process holds of a device, contexts included. The first time opens NVML,
- * which takes milliseconds, for as long as the process lives. */
+/* What NVML says this very process holds of a device, contexts included. Keeps it open. */
 enum cards_answer { CARDS_UNKNOWN, CARDS_NOT_LISTED, CARDS_TOLD };
 enum cards_answer cards_own_bytes(const uint8_t uuid[16], uint64_t *ret_bytes);
 

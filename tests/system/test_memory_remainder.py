@@ -243,6 +243,30 @@ def test_a_program_that_shuts_nvml_down_is_measured_on(hardware, tmp_path):
     assert int(result.stdout) == room - 40 * MIB
 
 
+LAZY = """
+from ctypes import byref, c_char_p, c_void_p
+from driver import MIB, PTX, Driver
+gpu, library = Driver().ready(), c_void_p()
+gpu.call("cuLibraryLoadData", byref(library), c_char_p(PTX), None, None, 0, None, None, 0)
+kernel = c_void_p(gpu.value(c_void_p, "cuLibraryGetKernel", library, c_char_p(b"nothing")))
+gpu.free(gpu.alloc(1))  # NVML is asked now, and not by the clock for a while
+before = gpu.info()[0]
+assert gpu.launch(kernel) == 0
+print(before - gpu.info()[0] >= 32 * MIB)
+print(gpu.alloc_code(before - 32 * MIB + 1), gpu.alloc_code(before - 40 * MIB), flush=True)
+"""
+
+
+def test_code_that_a_launch_loads_is_charged_before_the_next_memory_is_granted(hardware, tmp_path):
+    """PyTorch's first fill of a tensor loads 92 MiB (H200, 2026-11-27)."""
+    hardware.configure(ptx="noop")
+    program = tmp_path / "lazy.py"
+    program.write_text(LAZY)
+    result = hardware.run([sys.executable, "-B", program], preload=True, ALIQUOT_MEMORY=str(CONTEXT + 256 * MIB),
+                          PYTHONPATH=str(hardware.build.source / "tests/gpu/programs"))
+    assert (result.rc, result.stdout.split()) == (0, ["True", str(OUT_OF_MEMORY), str(SUCCESS)]), result
+
+
 HEAP = 64 * MIB
 MALLOCS = """.version 7.0
 .target sm_70

@@ -56,9 +56,10 @@ static int list_seen(struct session_gpu *ret, size_t max)
         return count;
 }
 
+/* NVML will be asked what this process holds. */
 static int list_cards(struct session_gpu *ret, size_t max)
 {
-        int count = cards_list(ret, max);
+        int count = cards_keep_open() ? cards_list(ret, max) : -1;
 
         return count >= 0 ? count : list_seen(ret, max);
 }

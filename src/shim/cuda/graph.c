@@ -18,6 +18,7 @@
 #include "shim/cuda/measure.h"
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/remainder.h"
 #include "shim/cuda/state.h"
 
 static CUresult note(CUgraphExec exec, uint64_t need, struct place place, uint32_t mark)
@@ -50,6 +51,7 @@ static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph)
 
         if (rc != CUDA_SUCCESS || !exec || !front_is_on())
                 return rc;
+        remainders_are_due();
         if (!graph_need(graph, &need))
                 rc = CUDA_ERROR_NOT_PERMITTED;
         mark = need.total_bytes ? mark_make(key_of(*exec)) : 0;

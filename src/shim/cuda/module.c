@@ -98,6 +98,12 @@ static void forget_looked_up(void)
                 store_relaxed(&state.looked_up[i], 0);
 }
 
+static void forget_launched(void)
+{
+        for (unsigned i = 0; i < STATE_LAUNCHED; i++)
+                store_relaxed(&state.launched[i], 0);
+}
+
 /* Programs look a function up before each launch. */
 static bool is_known(uint64_t key)
 {
@@ -134,6 +140,7 @@ static CUresult settle_unload(struct charge *taken, CUresult rc, uint64_t key)
 {
         settle_free(taken, rc, SPACE_MODULE, key);
         forget_looked_up();
+        forget_launched();
         if (rc == CUDA_SUCCESS)
                 remainders_changed();
         return rc;
@@ -252,8 +259,7 @@ CUresult hook_cuLibraryUnload(CUlibrary library)
         return settle_unload(&taken, real.cuLibraryUnload(library), key_of(library));
 }
 
-/* What is loaded lazily is taken when it is first asked for; or by a launch, which is not looked
- * behind. */
+/* What is loaded lazily is taken when it is first asked for; or by a launch (kernel.c). */
 static void look_behind(uint64_t key)
 {
         int row;

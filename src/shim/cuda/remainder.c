@@ -387,6 +387,12 @@ void remainder_is_due(int row)
         lock_drop(&remainder->lock);
 }
 
+void remainders_are_due(void)
+{
+        for (int row = 0; row < (int)PAGE_DEVICES; row++)
+                remainder_is_due(row);
+}
+
 void remainders_changed(void)
 {
         for (int row = 0; row < (int)PAGE_DEVICES; row++) {

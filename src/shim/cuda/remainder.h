@@ -57,9 +57,11 @@ bool remainder_relieve(int row);
 void remainder_changed(int row);
 void remainders_changed(void);
 
-/* The charge of a pool or of graphs fell to what they hold: what is more than that hid as much. The
- * next call that may look does. Locks may be held. */
+/* The next call that may look does: the charge of a pool or of graphs fell to what they hold, and
+ * what is more than that hid as much; or a function was launched for the first time, which loads
+ * its code where that is loaded lazily. Locks may be held. */
 void remainder_is_due(int row);
+void remainders_are_due(void);
 
 /* NVML lists this process: what the driver takes is charged, whatever was asked. */
 bool remainder_is_measured(int row);

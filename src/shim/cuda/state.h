@@ -29,6 +29,7 @@
 #define STATE_CAPTURES 256u
 #define STATE_EVENTS 1024u
 #define STATE_LOOKED_UP 1024u
+#define STATE_LAUNCHED 4096u
 #define MANY_STREAMS UINT64_MAX
 #define METER_ENDED 1u
 #define METER_BURYING 2u
@@ -148,6 +149,8 @@ struct state {
 
         /* Functions, ... that were looked up since a module last came or went, by a hash. */
         _Atomic uint64_t looked_up[STATE_LOOKED_UP];
+        /* Functions that were launched since a module last went, by a hash; 0: a free place. */
+        _Atomic uint64_t launched[STATE_LAUNCHED];
 
         struct lock seats_lock;
         _Atomic uint32_t seats_high;

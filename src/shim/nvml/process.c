@@ -442,8 +442,7 @@ bool cards_know_pids(void)
         return is_first;
 }
 
-/* Once a process: a child opens it anew. */
-static bool is_open(void)
+bool cards_keep_open(void)
 {
         static _Atomic uint32_t opened;
         uint32_t own = (uint32_t)getpid();
@@ -462,7 +461,7 @@ enum cards_answer cards_own_bytes(const uint8_t uuid[16], uint64_t *ret_bytes)
         enum cards_answer answer = CARDS_UNKNOWN;
         nvmlDevice_t device;
 
-        if (!is_open() || real.nvmlInit_v2() != NVML_SUCCESS)
+        if (!cards_keep_open() || real.nvmlInit_v2() != NVML_SUCCESS)
                 return CARDS_UNKNOWN;
         if (find_device(uuid, &device))
                 answer = own_bytes(device, ret_bytes);
