@@ -65,6 +65,11 @@ class Nvml:
                 for info in room[:count.value]}
 
 
+def knows_pids():
+    """The number of the first PID namespace is the same on every machine (linux/proc_ns.h)."""
+    return os.stat("/proc/self/ns/pid").st_ino == 0xEFFFFFFC
+
+
 class Books:
     def __init__(self, teller):
         self.teller, self.opened = teller, None
@@ -76,7 +81,8 @@ class Books:
         return self.opened
 
     def process(self, pid):
-        return self.nvml.processes().get(pid)
+        """None where NVML does not list that process, and may know it by another number."""
+        return self.nvml.processes().get(pid, 0 if knows_pids() else None)
 
     def card(self):
         return self.nvml.memory().used
@@ -107,8 +113,8 @@ class Books:
         return next((row[field] for row in devices if row["uuid"] == self.nvml.uuid), 0)
 
     def read(self, program):
-        """Also `taken`: NVML's bytes of the process, or where it lists none (a container, say), what the
-        card has used since just before the program's start; `by` says which."""
+        """Also `taken`: NVML's bytes of the process, or where it may know it by another number (a container,
+        say), what the card has used since just before the program's start; `by` says which."""
         process, card = self.process(program.pid), self.card()
         return {"ledger": self.ledger(program.session) if program.limit is not None else None,
                 "process": process, "card": card, "by": "card" if process is None else "process",

@@ -12,7 +12,7 @@ from script import KIB, MIB, OUT_OF_MEMORY, SUCCESS, Script
 
 CONTEXT = 16 * MIB
 BLOCK = MIB + 1
-LOOKED_SECONDS = 0.05  # NVML is asked each 20 ms at most
+LOOKED_SECONDS = 0.2  # NVML is asked each 20 ms, or less often where it takes long
 
 
 @pytest.fixture
@@ -244,6 +244,7 @@ def test_a_program_that_shuts_nvml_down_is_measured_on(hardware, tmp_path):
 
 
 LAZY = """
+import sys
 from ctypes import byref, c_char_p, c_void_p
 from driver import MIB, PTX, Driver
 gpu, library = Driver().ready(), c_void_p()
@@ -252,19 +253,23 @@ kernel = c_void_p(gpu.value(c_void_p, "cuLibraryGetKernel", library, c_char_p(b"
 gpu.free(gpu.alloc(1))  # NVML is asked now, and not by the clock for a while
 before = gpu.info()[0]
 assert gpu.launch(kernel) == 0
-print(before - gpu.info()[0] >= 32 * MIB)
-print(gpu.alloc_code(before - 32 * MIB + 1), gpu.alloc_code(before - 40 * MIB), flush=True)
+if sys.argv[1] == "view":
+    print(before - gpu.info()[0] >= 32 * MIB)
+else:
+    print(gpu.alloc_code(before - 32 * MIB + 1) != 0)
 """
 
 
-def test_code_that_a_launch_loads_is_charged_before_the_next_memory_is_granted(hardware, tmp_path):
-    """PyTorch's first fill of a tensor loads 92 MiB (H200, 2026-11-27)."""
-    hardware.configure(ptx="noop")
+@pytest.mark.parametrize("first", ("view", "grant"))
+@pytest.mark.parametrize("question", ("0us", "2ms"))
+def test_code_that_a_launch_loads_is_charged_before_the_next_memory_is_granted(hardware, tmp_path, first, question):
+    """PyTorch's first fill of a tensor loads 92 MiB (H200, 2026-11-27). However long NVML takes to answer."""
+    hardware.configure(ptx="noop", process_list=question)
     program = tmp_path / "lazy.py"
     program.write_text(LAZY)
-    result = hardware.run([sys.executable, "-B", program], preload=True, ALIQUOT_MEMORY=str(CONTEXT + 256 * MIB),
+    result = hardware.run([sys.executable, "-B", program, first], preload=True, ALIQUOT_MEMORY=str(CONTEXT + 256 * MIB),
                           PYTHONPATH=str(hardware.build.source / "tests/gpu/programs"))
-    assert (result.rc, result.stdout.split()) == (0, ["True", str(OUT_OF_MEMORY), str(SUCCESS)]), result
+    assert (result.rc, result.stdout.split()) == (0, ["True"]), result
 
 
 HEAP = 64 * MIB

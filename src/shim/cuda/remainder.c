@@ -14,7 +14,7 @@
 #define PAUSE_NS UINT64_C(20000000)
 /* What one question takes, times so many, lies between two by the clock; where it is quick each
  * change is looked at. */
-#define COSTS_APART 200u
+#define COSTS_APART 500u
 /* The same, when it was not answered. */
 #define FAILURES_APART 10u
 #define QUICK_NS UINT64_C(200000)
@@ -228,7 +228,9 @@ static void look(struct remainder *remainder, int row)
                       began_ns + max_u64(PAUSE_NS, remainder->cost_ns * COSTS_APART));
         if (began_ns < remainder->silent_ns)
                 return;
+        store_release(&remainder->is_changed, 0);
         if (!ask(remainder, row, &answer)) {
+                store_release(&remainder->is_changed, 1);
                 if (load_relaxed(&remainder->is_told))
                         remainder->silent_ns = clock_now_ns() + PAUSE_NS +
                                                (clock_now_ns() - began_ns) * FAILURES_APART;
@@ -267,12 +269,18 @@ static bool may_pass(struct remainder *remainder, int row, uint64_t bytes)
                sum_of(bytes, rounding(bytes) + unlooked_bytes) > room_bytes;
 }
 
+/* Before a grant: of what the driver took by itself nobody knows how much it is. */
+static bool is_to_be_looked(struct remainder *remainder, int row, uint64_t bytes)
+{
+        return (bytes && load_acquire(&remainder->is_changed)) || may_pass(remainder, row, bytes);
+}
+
 static void look_if_it_may_pass(struct remainder *remainder, int row, uint64_t bytes)
 {
-        if (!may_pass(remainder, row, bytes))
+        if (!is_to_be_looked(remainder, row, bytes))
                 return;
         lock_take(&remainder->lock);
-        if (may_pass(remainder, row, bytes))
+        if (is_to_be_looked(remainder, row, bytes))
                 look(remainder, row);
         lock_drop(&remainder->lock);
 }
@@ -300,7 +308,8 @@ void remainder_view(int row)
         if (!remainder)
                 return;
         lock_take(&remainder->lock);
-        if (load_acquire(&remainder->unlooked_bytes) || load_relaxed(&remainder->has_estimates) ||
+        if (load_acquire(&remainder->unlooked_bytes) || load_acquire(&remainder->is_changed) ||
+            load_relaxed(&remainder->has_estimates) ||
             clock_now_ns() >= load_relaxed(&remainder->due_ns))
                 look(remainder, row);
         lock_drop(&remainder->lock);
@@ -358,6 +367,7 @@ static uint64_t soon_ns(const struct remainder *remainder)
 static void look_soon(struct remainder *remainder, int row)
 {
         store_relaxed(&remainder->due_ns, soon_ns(remainder));
+        store_release(&remainder->is_changed, 1);
         if (clock_now_ns() >= soon_ns(remainder))
                 look(remainder, row);
 }
@@ -379,6 +389,7 @@ void remainder_is_due(int row)
 
         if (!remainder)
                 return;
+        store_release(&remainder->is_changed, 1);
         if (!lock_try(&remainder->lock)) {
                 store_relaxed(&remainder->due_ns, 0);
                 return;

@@ -8,10 +8,12 @@
  * (the driver has it), so that everything is refused until enough was given back.
  *
  * NVML is asked at calls that take or give memory and at waits, when it is due: at once after what
- * may have made the driver take or give something by itself (a module, a context, a limit);
- * before a limit could be passed by the rounding of what was asked; before a refusal; and else each
- * 20 ms. A question took 12 us on an H200 with driver 580 (2026-11-26); where it takes longer it is
- * asked less often by the clock, so that those questions cost half a percent.
+ * may have made the driver take or give something by itself (a module, a context, a limit, the
+ * first launch of a function); before a limit could be passed by the rounding of what was asked;
+ * before a refusal; and else each 20 ms. A question took 30 us on an H200 with driver 580, and 150
+ * to 220 after a pause (2026-11-27). Where it takes longer it is asked less often by the clock, so
+ * that those questions cost a fifth of a percent; and after such a change no sooner than before the
+ * next memory is granted.
  *
  * What NVML counts for no process or for another one is left out (charge_mark_unseen()): managed
  * memory, and imports. Where NVML does not list this process (another PID namespace, no

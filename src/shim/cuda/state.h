@@ -131,6 +131,7 @@ struct remainder {
         _Atomic uint32_t is_told;    /* NVML lists this process */
         _Atomic uint32_t is_foreign; /* it lists another one by our number */
         _Atomic uint64_t due_ns;
+        _Atomic uint32_t is_changed; /* the driver may have taken something since the last look */
         /* So much at most was taken since the last look, or kept though it was given back, and is
          * not charged. */
         _Atomic uint64_t unlooked_bytes;

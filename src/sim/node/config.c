@@ -253,6 +253,7 @@ static const struct key keys[] = {
         { "stream_query", time_parse, FIELD(stream_query_ns), COST },
         { "stream_context", time_parse, FIELD(stream_context_ns), COST },
         { "capture_query", time_parse, FIELD(capture_query_ns), COST },
+        { "process_list", time_parse, FIELD(process_list_ns), COST },
         { "flights", on_parse, FIELD(has_flights), WIDTH_BOOL, ANY, "on or off" },
         { "calls", on_parse, FIELD(has_calls), WIDTH_BOOL, ANY, "on or off" },
         { "queues", number_parse, FIELD(queues), WIDTH_64, 0, CONFIG_QUEUES, "0 to 32" },

@@ -81,6 +81,7 @@ struct sim_config {
         /* Host time of calls; what graphs take as launch_ns does is graph_launch_ns. */
         uint64_t graph_launch_ns, event_record_ns, event_query_ns, event_elapsed_ns;
         uint64_t stream_query_ns, stream_context_ns, capture_query_ns;
+        uint64_t process_list_ns; /* of NVML, in real time */
         uint64_t queues; /* hardware queues that a context's streams share; 0: each has its own */
         uint64_t is_current_needed; /* current=measured: see context/current.h */
         uint64_t is_ended_fatal;    /* ended=crash: see api_ended() */

@@ -78,9 +78,10 @@ static const struct cost {
         { FIELD(stream_query_ns), 0, 1 * US },
         { FIELD(stream_context_ns), 0, 100 },
         { FIELD(capture_query_ns), 0, 100 },
+        { FIELD(process_list_ns), 0, 20 * US },
         { FIELD(event_ns), 0, 2 * US },
         { FIELD(event_step_ns), 0, 32 },
-        { FIELD(switch_ns), 0, 100 * US },
+        { FIELD(switch_ns), 0, 137 * US },
         /* Switches, and no costs. */
         { FIELD(is_current_needed), false, true },
         { FIELD(is_ended_fatal), false, true },

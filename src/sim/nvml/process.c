@@ -18,6 +18,8 @@
 
 #include "common/atomic.h"
 #include "common/scoped.h"
+#include "sim/node/clock.h"
+#include "sim/node/config.h"
 
 /* Whether /proc shows the pids of this namespace, not those of the one it was mounted in. */
 static bool proc_is_own(void)
@@ -144,6 +146,9 @@ static nvmlReturn_t list_give(const char *function, nvmlDevice_t handle, unsigne
 
         if (rc != NVML_SUCCESS)
                 return rc;
+        /* Who asks in virtual time need not be one of those whose time that is. */
+        if (!config_get()->is_clock_virtual)
+                sim_spend(config_get()->process_list_ns);
         struct gpu_process *list = gpu_process_list(gpu, &found);
         if (!list)
                 return NVML_ERROR_MEMORY;
