@@ -17,7 +17,6 @@
 
 #include "common/atomic.h"
 #include "shim/cuda/context_size.h"
-#include "shim/cuda/graph_mark.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/import.h"
 #include "shim/cuda/real.h"
@@ -122,13 +121,12 @@ CUresult hook_cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned
 /* What was made in the context went with it. */
 static void owner_gone(uint32_t owner)
 {
-        marks_owner_gone(owner);
         import_owner_gone(owner);
         recorded_owner_gone(owner);
         charge_drop_owner(owner);
 }
 
-/* A context that is being destroyed, under marks_lock: found by nobody from begin on. */
+/* A context that is being destroyed: found by nobody from begin on. */
 struct ending {
         CUcontext context;
         struct place place;
@@ -163,7 +161,6 @@ static CUresult ending_end(struct ending *ending, CUresult rc)
                 uint64_t began_ns;                                       \
                 CUresult rc;                                             \
                                                                          \
-                lock_take(&state.marks_lock);                            \
                 ending = ending_begin(context);                          \
                 began_ns = time_context_ends();                          \
                 rc = ends_captures(real.symbol(context));                \
@@ -171,7 +168,6 @@ static CUresult ending_end(struct ending *ending, CUresult rc)
                         time_context_gone(context, began_ns);            \
                 time_context_ended(rc == CUDA_SUCCESS ? context : NULL); \
                 rc = ending_end(&ending, rc);                            \
-                lock_drop(&state.marks_lock);                            \
                 return rc;                                               \
         }
 
@@ -188,7 +184,6 @@ CUresult hook_cuCtxDetach(CUcontext context)
         bool is_gone;
         CUresult rc;
 
-        lock_take(&state.marks_lock);
         began_ns = time_context_ends();
         rc = ends_captures(real.cuCtxDetach(context));
         if (rc == CUDA_SUCCESS && front_is_on())
@@ -202,7 +197,6 @@ CUresult hook_cuCtxDetach(CUcontext context)
 
                 ending_end(&ending, CUDA_SUCCESS);
         }
-        lock_drop(&state.marks_lock);
         return rc;
 }
 
@@ -347,7 +341,6 @@ struct primaries {
 static struct primaries primaries_hold(void)
 {
         lock_take(&state.primary_lock);
-        lock_take(&state.marks_lock);
         return (struct primaries){ .began_ns = time_context_ends() };
 }
 
@@ -370,7 +363,6 @@ static void primary_check(struct primaries *primaries, CUdevice device, bool is_
 static void primaries_go_on(const struct primaries *primaries)
 {
         time_context_ended(primaries->gone);
-        lock_drop(&state.marks_lock);
         lock_drop(&state.primary_lock);
 }
 

@@ -3,7 +3,7 @@
  * Memory of graphs: allocation nodes, charged as the device's graph memory grows.
  *
  * The need of an executable graph is found when it is instantiated, and noted by card; what a
- * launch or an upload of it costs is in graph_launch.h. A graph without memory nodes is not noted.
+ * launch or an upload of it costs is in graph_launch.h.
  */
 #include "shim/cuda/access.h"
 #include "shim/cuda/ask.h"
@@ -11,7 +11,6 @@
 
 #include "shim/cuda/front.h"
 #include "shim/cuda/graph_launch.h"
-#include "shim/cuda/graph_mark.h"
 #include "shim/cuda/graph_need.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/submit.h"
@@ -21,7 +20,7 @@
 #include "shim/cuda/remainder.h"
 #include "shim/cuda/state.h"
 
-static CUresult note(CUgraphExec exec, uint64_t need, struct place place, uint32_t mark)
+static CUresult note(CUgraphExec exec, struct place place, const struct graph_need *need)
 {
         struct graph_part *part;
 
@@ -32,8 +31,8 @@ static CUresult note(CUgraphExec exec, uint64_t need, struct place place, uint32
         if (part) {
                 part->link.key = key_of(exec);
                 part->place = place;
-                part->need_bytes = need;
-                part->mark = mark;
+                part->need_bytes = need->bytes[place.device];
+                part->stays = need->stays;
                 table_put(&state.graphs, part);
                 add_relaxed(&state.graphs_with_memory, 1u);
         }
@@ -47,22 +46,18 @@ static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph)
 {
         struct graph_need need;
         unsigned parts = 0;
-        uint32_t mark;
 
         if (rc != CUDA_SUCCESS || !exec || !front_is_on())
                 return rc;
         remainders_are_due();
         if (!graph_need(graph, &need))
                 rc = CUDA_ERROR_NOT_PERMITTED;
-        mark = need.total_bytes ? mark_make(key_of(*exec)) : 0;
-        for (CUdevice device = 0; need.total_bytes && device < STATE_DEVICES; device++) {
+        for (CUdevice device = 0; need.is_any && device < STATE_DEVICES; device++) {
                 if (rc == CUDA_SUCCESS && need.bytes[device])
-                        rc = parts++ < GRAPH_DEVICES ? note(*exec, need.bytes[device],
-                                                            place_of_device(device), mark)
+                        rc = parts++ < GRAPH_DEVICES ? note(*exec, place_of_device(device), &need)
                                                      : CUDA_ERROR_NOT_PERMITTED;
         }
         if (rc != CUDA_SUCCESS) {
-                mark_drop(mark, key_of(*exec));
                 undone(hook_cuGraphExecDestroy(*exec));
                 *exec = NULL;
         }
@@ -115,128 +110,50 @@ CUresult hook_cuGraphInstantiateWithFlags(CUgraphExec *ret, CUgraph graph, unsig
         return hand_out(ret, exec, instantiated(rc, exec, graph));
 }
 
-/*
- * May upload at once: then it is a launch as far as memory goes. Nothing is known of it before, so
- * its need is granted ahead of the call, card by card, and becomes that of the launch.
+/* May upload at once: then it is a launch as far as memory goes, of a graph that is not known yet.
  */
-struct upload {
-        unsigned count;
-        struct graph_promise part[GRAPH_DEVICES];
-};
-
-static void upload_drop(struct upload *upload)
+static CUresult upload_begin(struct launch *ret, CUgraph graph,
+                             const CUDA_GRAPH_INSTANTIATE_PARAMS *params, CUstream stream)
 {
-        for (unsigned i = 0; i < upload->count; i++)
-                charge_drop(&upload->part[i].charge);
-}
-
-/* The graph may have been uploaded before it was refused and destroyed. */
-static void upload_undo(struct upload *upload)
-{
-        for (unsigned i = 0; i < upload->count; i++)
-                undone(hook_cuDeviceGraphMemTrim(upload->part[i].place.device));
-        upload_drop(upload);
-}
-
-static CUresult upload_add(struct upload *upload, CUdevice device, uint64_t need)
-{
-        struct place place = place_of_device(device);
-        struct graph_promise *part = &upload->part[upload->count];
-        CUresult rc;
-
-        if (place.row < 0 || upload->count == GRAPH_DEVICES)
-                return refusal(place);
-        part->place = place;
-        rc = reserve_at(&part->charge, place, measure_pool_growth(need));
-        if (rc == CUDA_SUCCESS)
-                upload->count++;
-        return rc;
-}
-
-static CUresult upload_reserve(struct upload *ret, CUgraph graph,
-                               const CUDA_GRAPH_INSTANTIATE_PARAMS *params)
-{
-        CUresult rc = CUDA_SUCCESS;
         struct graph_need need;
 
-        ret->count = 0;
+        *ret = (struct launch){ .count = 0 };
         if (!params || !(params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) || !front_is_on())
-                return rc;
-        if (!graph_need(graph, &need))
-                return CUDA_ERROR_NOT_PERMITTED;
-        for (CUdevice device = 0; device < STATE_DEVICES && rc == CUDA_SUCCESS; device++) {
-                if (need.bytes[device])
-                        rc = upload_add(ret, device, need.bytes[device]);
-        }
-        if (rc != CUDA_SUCCESS)
-                upload_drop(ret);
-        return rc;
-}
-
-/* What was granted ahead is enough: a rounded sum is never more than the sum of the rounded. */
-static void upload_pay(struct launch *launch, struct upload *upload)
-{
-        for (unsigned i = 0; i < launch->count; i++) {
-                for (unsigned j = 0; j < upload->count; j++) {
-                        if (upload->part[j].place.device != launch->part[i].place.device)
-                                continue;
-                        launch->part[i].charge = upload->part[j].charge;
-                        upload->part[j].charge = (struct charge){ .device = CHARGE_NO_DEVICE };
-                }
-        }
-        upload_drop(upload);
-}
-
-/* Settles and returns `rc`, as the driver answered. */
-static CUresult upload_settle(struct upload *upload, CUresult rc, CUgraphExec *exec,
-                              CUstream stream)
-{
-        struct launch launch;
-
-        if (rc != CUDA_SUCCESS || !upload->count) {
-                upload_undo(upload);
-                return rc;
-        }
-        launch = (struct launch){ .exec = *exec, .run = { .kind = RUN_UPLOAD } };
-        launch_find_parts(&launch);
-        upload_pay(&launch, upload);
-        rc = launch_grant(&launch, stream);
-        if (rc == CUDA_SUCCESS)
-                return launch_end(&launch, rc);
-        undone(hook_cuGraphExecDestroy(*exec));
-        return rc;
+                return CUDA_SUCCESS;
+        return graph_need(graph, &need) ? launch_begin_unknown(ret, &need, stream)
+                                        : CUDA_ERROR_NOT_PERMITTED;
 }
 
 CUresult hook_cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
                                            CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
         ACCESS;
+        CUstream stream = legacy(params ? params->hUploadStream : NULL);
         CUgraphExec own;
         CUgraphExec *exec = withheld(&own, ret);
-        struct upload upload;
-        CUresult rc = upload_reserve(&upload, graph, params);
+        struct launch launch;
+        CUresult rc = upload_begin(&launch, graph, params, stream);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = instantiated(real.cuGraphInstantiateWithParams(exec, graph, params), exec, graph);
-        rc = upload_settle(&upload, rc, exec, legacy(params ? params->hUploadStream : NULL));
-        return hand_out(ret, exec, rc);
+        rc = launch_end(&launch, real.cuGraphInstantiateWithParams(exec, graph, params));
+        return hand_out(ret, exec, instantiated(rc, exec, graph));
 }
 
 CUresult hook_cuGraphInstantiateWithParams_ptsz(CUgraphExec *ret, CUgraph graph,
                                                 CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
         ACCESS;
+        CUstream stream = per_thread(params ? params->hUploadStream : NULL);
         CUgraphExec own;
         CUgraphExec *exec = withheld(&own, ret);
-        struct upload upload;
-        CUresult rc = upload_reserve(&upload, graph, params);
+        struct launch launch;
+        CUresult rc = upload_begin(&launch, graph, params, stream);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = instantiated(real.cuGraphInstantiateWithParams_ptsz(exec, graph, params), exec, graph);
-        rc = upload_settle(&upload, rc, exec, per_thread(params ? params->hUploadStream : NULL));
-        return hand_out(ret, exec, rc);
+        rc = launch_end(&launch, real.cuGraphInstantiateWithParams_ptsz(exec, graph, params));
+        return hand_out(ret, exec, instantiated(rc, exec, graph));
 }
 
 CUresult hook_cuGraphUpload(CUgraphExec exec, CUstream stream)
@@ -246,7 +163,7 @@ CUresult hook_cuGraphUpload(CUgraphExec exec, CUstream stream)
         CUresult rc;
 
         access_in(legacy(stream));
-        rc = upload_begin(&launch, exec, legacy(stream));
+        rc = launch_begin(&launch, exec, legacy(stream));
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -260,7 +177,7 @@ CUresult hook_cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
         CUresult rc;
 
         access_in(per_thread(stream));
-        rc = upload_begin(&launch, exec, per_thread(stream));
+        rc = launch_begin(&launch, exec, per_thread(stream));
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -291,63 +208,53 @@ CUresult hook_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
         return submission_end(rc);
 }
 
-/* Under graphs_lock: the parts and their mark get another key. Returns how many parts there are. */
-static uint32_t rename_parts(uint64_t key, uint64_t new_key)
+/* Under graphs_lock: what is known of a graph, taken out. */
+static struct graph_part *take_parts(uint64_t key)
 {
         struct graph_part *list = NULL;
         struct graph_part *part;
-        uint32_t count = 0;
 
         while ((part = table_find(&state.graphs, key))) {
                 table_remove(&state.graphs, part);
                 part->next = list;
                 list = part;
         }
-        for (; list; list = list->next, count++) {
-                list->link.key = new_key;
-                table_put(&state.graphs, list);
-                if (list->mark)
-                        state.marks[list->mark - 1].key = new_key;
-        }
-        return count;
+        return list;
 }
 
-/* Under graphs_lock, of a graph that is destroyed: those with a mark stay until it says that all is
- * over. */
-static void end_parts(uint64_t key, uint32_t count)
-{
-        struct graph_part *part = table_find(&state.graphs, key);
-
-        add_relaxed(&state.graphs_with_memory, -count);
-        if (part && part->mark)
-                add_relaxed(&state.marks_gone, 1u);
-        for (; part && !part->mark; part = table_find(&state.graphs, key)) {
-                table_remove(&state.graphs, part);
-                table_free(&state.graphs, part);
-        }
-}
-
-/* What it promised stays promised, since it may still be running. Its handle may be another graph's
- * at once. */
+/* Taken out first: the handle may be another graph's at once. */
 CUresult hook_cuGraphExecDestroy(CUgraphExec exec)
 {
         ACCESS;
-        uint64_t gone;
-        uint32_t count;
+        struct graph_part *list, *part;
         CUresult rc;
 
         if (!load_relaxed(&state.graphs_with_memory))
                 return real.cuGraphExecDestroy(exec);
         lock_take(&state.graphs_lock);
-        gone = (state.graphs_last_gone += 2) + 1;
-        count = rename_parts(key_of(exec), gone);
+        list = take_parts(key_of(exec));
         lock_drop(&state.graphs_lock);
         rc = real.cuGraphExecDestroy(exec);
         lock_take(&state.graphs_lock);
-        if (rc == CUDA_SUCCESS)
-                end_parts(gone, count);
-        else
-                rename_parts(gone, key_of(exec));
+        while ((part = list)) {
+                list = part->next;
+                if (rc == CUDA_SUCCESS) {
+                        add_relaxed(&state.graphs_with_memory, -1u);
+                        table_free(&state.graphs, part);
+                } else {
+                        table_put(&state.graphs, part);
+                }
+        }
         lock_drop(&state.graphs_lock);
+        return rc;
+}
+
+CUresult hook_cuDeviceGraphMemTrim(CUdevice device)
+{
+        CUresult rc = real.cuDeviceGraphMemTrim(device);
+        struct meter *meter = meter_find(SPACE_GRAPH, (uint64_t)device + 1);
+
+        if (rc == CUDA_SUCCESS && meter)
+                meter_follow(meter);
         return rc;
 }

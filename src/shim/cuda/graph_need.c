@@ -18,7 +18,6 @@ static bool add_memory(CUgraphNode node, struct graph_need *need)
         CUDA_MEM_ALLOC_NODE_PARAMS params;
         CUdevice device = -1;
         enum site site;
-        uint64_t bytes;
 
         if (real.cuGraphMemAllocNodeGetParams(node, &params) != CUDA_SUCCESS)
                 return false;
@@ -27,9 +26,22 @@ static bool add_memory(CUgraphNode node, struct graph_need *need)
                 return site == SITE_ELSEWHERE;
         if (device < 0 || device >= STATE_DEVICES)
                 return false;
-        bytes = measure_graph_node(params.bytesize);
-        need->bytes[device] += bytes;
-        need->total_bytes += bytes;
+        need->bytes[device] += measure_graph_node(params.bytesize);
+        need->is_any = true;
+        need->sum += params.dptr;
+        need->count++;
+        return true;
+}
+
+/* Of its own memory, or of another graph's. */
+static bool add_free(CUgraphNode node, struct graph_need *need)
+{
+        CUdeviceptr address;
+
+        if (real.cuGraphMemFreeNodeGetParams(node, &address) != CUDA_SUCCESS)
+                return false;
+        need->sum -= address;
+        need->count--;
         return true;
 }
 
@@ -52,6 +64,8 @@ static bool add_node(CUgraphNode node, unsigned depth, struct graph_need *need)
                 return false;
         if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
                 return add_memory(node, need);
+        if (type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+                return add_free(node, need);
         return type == CU_GRAPH_NODE_TYPE_GRAPH ? add_child(node, depth, need) : true;
 }
 
@@ -77,7 +91,8 @@ static void add_graph(CUgraph graph, unsigned depth, struct graph_need *need)
 
 bool graph_need(CUgraph graph, struct graph_need *ret)
 {
-        *ret = (struct graph_need){ .total_bytes = 0 };
+        *ret = (struct graph_need){ .is_any = false };
         add_graph(graph, 0, ret);
+        ret->stays = ret->sum != 0 || ret->count != 0;
         return !ret->is_unknown;
 }

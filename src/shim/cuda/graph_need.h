@@ -17,8 +17,11 @@
 
 struct graph_need {
         uint64_t bytes[STATE_DEVICES]; /* by ordinal */
-        uint64_t total_bytes;
+        bool is_any;
+        bool stays; /* some of it is allocated still when the graph is over */
         bool is_unknown;
+        /* Of the addresses that it allocates, less those that it frees. */
+        uint64_t sum, count;
 };
 
 /* False: it is unknown. */

@@ -4,7 +4,6 @@
 #include "common/clock.h"
 #include "common/minmax.h"
 #include "shim/cuda/ask.h"
-#include "shim/cuda/graph.h"
 #include "shim/cuda/orphan.h"
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
@@ -66,10 +65,7 @@ static struct meter *meter_make(enum charge_space space, uint64_t key, struct pl
                         meter->calls = 0;
                         meter->is_alone = false;
                         meter->granted = 0;
-                        meter->promised_bytes = 0;
                         meter->generation = 1;
-                        meter->owed_bytes = 0;
-                        meter->era = 1;
                         store_release(&meter->key, key);
                 }
         }
@@ -108,7 +104,7 @@ void meter_let_go(struct meter *meter)
 }
 
 /* A capture elsewhere in the process must not be broken by what we ask behind its back. */
-static bool attribute(struct meter *meter, bool is_used, uint64_t *ret)
+static bool attribute(struct meter *meter, CUmemPool_attribute asked, uint64_t *ret)
 {
         uint64_t key = meter_hold(meter);
         struct relaxed was = relax();
@@ -118,16 +114,10 @@ static bool attribute(struct meter *meter, bool is_used, uint64_t *ret)
         if (!key)
                 rc = CUDA_ERROR_INVALID_VALUE;
         else if (load_relaxed(&meter->space) == SPACE_POOL)
-                rc = real.cuMemPoolGetAttribute((CUmemoryPool)(uintptr_t)key,
-                                                is_used ? CU_MEMPOOL_ATTR_USED_MEM_CURRENT
-                                                        : CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
-                                                &bytes);
+                rc = real.cuMemPoolGetAttribute((CUmemoryPool)(uintptr_t)key, asked, &bytes);
         else
                 rc = real.cuDeviceGetGraphMemAttribute(
-                        (CUdevice)key - 1,
-                        is_used ? CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT
-                                : CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
-                        &bytes);
+                        (CUdevice)key - 1, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &bytes);
         unrelax(was);
         meter_let_go(meter);
         if (rc == CUDA_SUCCESS)
@@ -137,12 +127,12 @@ static bool attribute(struct meter *meter, bool is_used, uint64_t *ret)
 
 bool meter_read(struct meter *meter, uint64_t *ret_bytes)
 {
-        return attribute(meter, false, ret_bytes);
+        return attribute(meter, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, ret_bytes);
 }
 
 bool meter_read_used(struct meter *meter, uint64_t *ret_bytes)
 {
-        return attribute(meter, true, ret_bytes);
+        return attribute(meter, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, ret_bytes);
 }
 
 /* Under the meter's lock: the charge becomes `reserved`, grown from `grant`. What others have in
@@ -164,7 +154,7 @@ static bool set_charge(struct meter *meter, uint64_t reserved, struct charge *gr
                 if (missing < grant->bytes)
                         charge_trim(grant, missing);
                 charge_join(&kept, grant);
-        } else if (reserved < held && !meter->promised_bytes && !meter->is_alone) {
+        } else if (reserved < held && !meter->is_alone) {
                 /* A call that goes without a grant may make the pool what it was: its room stays.
                  */
                 charge_trim(&kept, reserved);
@@ -305,10 +295,8 @@ static void refresh(struct meter *meter)
 {
         if (load_relaxed(&meter->is_ended))
                 pool_bury(meter);
-        else if (load_relaxed(&meter->space) == SPACE_POOL)
-                meter_follow(meter);
         else
-                graph_look(meter);
+                meter_follow(meter);
 }
 
 void meters_refresh(int row, bool is_dirty_only)
@@ -323,25 +311,6 @@ void meters_refresh(int row, bool is_dirty_only)
                 if (!is_dirty_only || load_relaxed(&meter->is_dirty))
                         refresh(meter);
         }
-}
-
-uint64_t meters_ahead(int row)
-{
-        uint32_t high = load_acquire(&state.meters_high);
-        uint64_t ahead_bytes = 0;
-
-        for (uint32_t i = 0; i < high; i++) {
-                struct meter *meter = &state.meters[i];
-                uint64_t reserved, held;
-
-                if (!load_acquire(&meter->key) || load_relaxed(&meter->row) != row ||
-                    load_relaxed(&meter->space) != SPACE_GRAPH)
-                        continue;
-                held = charge_held(SPACE_GRAPH, load_relaxed(&meter->key));
-                if (held && meter_read(meter, &reserved))
-                        ahead_bytes += held - min_u64(reserved, held);
-        }
-        return ahead_bytes;
 }
 
 static void trim(int row)

@@ -31,7 +31,7 @@ struct meter *meter_find(enum charge_space space, uint64_t key);
 /* What the driver has reserved now; false when it does not say. */
 bool meter_read(struct meter *meter, uint64_t *ret_bytes);
 
-/* What of it the program uses. */
+/* What of a pool the program uses. */
 bool meter_read_used(struct meter *meter, uint64_t *ret_bytes);
 
 /* Its key, which the driver may be asked about until meter_let_go(), always to be called; 0: the
@@ -63,9 +63,6 @@ void meter_reopen(CUmemoryPool pool, struct place place, struct charge *take_cha
 
 /* Reads again every meter of a row; with `is_dirty_only`, those that may have shrunk. */
 void meters_refresh(int row, bool is_dirty_only);
-
-/* What graphs of the row are charged that the driver has not reserved yet. */
-uint64_t meters_ahead(int row);
 
 /* Before a refusal: 0 reads the meters of the place again, 1 has the driver give back what its
  * pools hold unused. False: nothing more to try. */

@@ -111,7 +111,6 @@ static bool is_listed(const struct remainder *remainder, const uint8_t uuid[16],
 struct answer {
         uint64_t on_way; /* charges between us and the driver before NVML was asked */
         uint64_t own;    /* charged, all in all */
-        uint64_t ahead;  /* of that: what graphs will reserve when they run */
         uint64_t seen;   /* by NVML */
         bool is_calm;    /* nothing was on its way to the driver, or back */
         bool is_certain; /* no charge began meanwhile */
@@ -127,16 +126,13 @@ static bool ask(struct remainder *remainder, int row, struct answer *ret)
 
         do {
                 uint64_t flights = charge_flights(row), before = front_own_bytes(row);
-                uint64_t ahead = meters_ahead(row);
                 bool may_move = plain_frees_are_pending();
 
                 if (!is_listed(remainder, (const uint8_t *)uuid, &ret->seen))
                         return false;
                 ret->on_way = (uint32_t)flights;
                 ret->own = front_own_bytes(row);
-                ret->ahead = meters_ahead(row);
-                ret->is_certain =
-                        before == ret->own && ahead == ret->ahead && charge_flights(row) == flights;
+                ret->is_certain = before == ret->own && charge_flights(row) == flights;
                 ret->is_calm = charge_is_calm(flights) && !may_move;
                 ret->own = max_u64(ret->own, before);
         } while (!ret->is_certain && ++tries < TRIES);
@@ -183,7 +179,6 @@ static bool note(struct remainder *remainder, int row, const struct answer *answ
         uint64_t known = answer->own - min_u64(held, answer->own), bytes;
 
         known -= min_u64(charge_unseen_bytes(row), known);
-        known -= min_u64(answer->ahead, known);
         bytes = answer->seen - min_u64(known, answer->seen);
         /* Estimates stay until there is an answer that replaces them: what they were for is charged
          * once. */

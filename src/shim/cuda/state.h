@@ -6,7 +6,7 @@
  * A child cannot use what the parent made with the driver, and owns none of its charges: all zero
  * is exactly what it has. So no lock can be found held by a thread that does not exist there, and
  * no handler runs at fork. Each part names its lock. No lock is held across a call of the driver
- * but those of primary contexts and marks; graphs_lock is taken last, and the others are never two
+ * but those of primary contexts; graphs_lock is taken last, and the others are never two
  * at once (but that of the charge, inside its own verbs, and where state says so).
  */
 #ifndef ALIQUOT_SHIM_CUDA_STATE_H
@@ -24,7 +24,6 @@
 #define STATE_DEVICES 64
 #define STATE_SEATS 1024u
 #define STATE_METERS 1024u
-#define STATE_MARKS 4096u
 #define STATE_RECORDED 256u
 #define STATE_CAPTURES 256u
 #define STATE_EVENTS 1024u
@@ -72,34 +71,12 @@ struct meter {
         bool is_alone;          /* one is, without a grant: no other may start */
         uint32_t granted;       /* allocations that have a grant, until they settled */
 
-        /* Graph memory only: see graph_launch.h. */
-        uint64_t promised_bytes; /* needed by the graphs launched since the last idle moment */
+        /* Graph memory only (graph_launch.h): of graphs launched since nothing was reserved. */
         uint64_t generation;     /* number of that moment */
-        uint64_t endings;        /* raised whenever a promise ends */
-        uint64_t base_bytes;     /* in use when the promise was last counted */
-        uint64_t owed_bytes;     /* needed by the graphs launched since nothing was in use */
-        uint64_t era;            /* number of that moment */
-        uint64_t launches;       /* made so far: an idle moment with a launch in it is none */
+        uint64_t launched_bytes; /* what they need, */
+        uint64_t staying_bytes;  /* those that leave some of it allocated, */
+        uint64_t largest_bytes;  /* and the largest of the others */
         uint64_t stream;         /* the one stream they went to, or MANY_STREAMS */
-        uint32_t owner;          /* the one context they were made in; 0 = several */
-};
-
-/* What runs of an executable graph are, and how the last of a kind stands. */
-enum { RUN_LAUNCH, RUN_UPLOAD, RUN_KINDS };
-enum { TRAIL_OVER, TRAIL_PENDING /* its event tells */, TRAIL_LOST /* nothing tells */ };
-
-struct trail {
-        uint64_t event; /* ours, recorded behind the last run; 0 = none yet */
-        uint32_t owner; /* the context of the event */
-        uint32_t state;
-};
-
-/* An executable graph with memory, and whether it runs: graph_mark.h. Guarded by graphs_lock. */
-struct mark {
-        uint64_t key;   /* in state.graphs; 0 = free. Odd, no graph's handle: it was destroyed */
-        uint64_t runs;  /* begun so far */
-        uint32_t calls; /* of them on their way to the driver */
-        struct trail trail[RUN_KINDS];
 };
 
 /* A stream that records into a graphics command list: recorded.h. Guarded by recorded_lock. */
@@ -174,14 +151,6 @@ struct state {
         struct lock graphs_lock;
         struct handle_table graphs;          /* struct graph_part */
         _Atomic uint32_t graphs_with_memory; /* parts in there: most programs have none */
-        uint64_t graphs_last_gone;           /* the last odd key */
-
-        /* Held by who asks the driver whether graphs are over, and by who may end a context: then
-         * across calls of the driver. */
-        struct lock marks_lock;
-        uint32_t marks_high;         /* guarded by graphs_lock, as the marks are */
-        _Atomic uint32_t marks_gone; /* those of destroyed graphs */
-        struct mark marks[STATE_MARKS];
 
         struct lock events_lock;
         struct resting events[STATE_EVENTS];

@@ -56,7 +56,6 @@ void told_end(const struct told *told, CUstream stream, CUresult rc)
 
 /* What was there before the wait. */
 struct wait {
-        struct idle idle;
         CUstream stream; /* waited for; POOL_CONTEXT: all of the context; NULL: unknown */
         uint64_t frees;
         struct told told;
@@ -64,7 +63,7 @@ struct wait {
 
 static struct wait wait_begin(CUstream stream)
 {
-        return (struct wait){ idle_begin(stream), stream, pool_frees(), told_begin() };
+        return (struct wait){ stream, pool_frees(), told_begin() };
 }
 
 /* Which stream is waited for nobody knows. */
@@ -75,11 +74,9 @@ static struct wait wait_begin_somewhere(void)
 
 static CUresult wait_end(const struct wait *wait, CUresult rc)
 {
-        idle_end(&wait->idle, rc);
         told_end(&wait->told, wait->stream, rc);
         if (rc == CUDA_SUCCESS) {
                 pool_synchronised(wait->stream, wait->frees);
-                graphs_look();
                 remainders_tend();
         }
         return rc;

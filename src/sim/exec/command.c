@@ -90,7 +90,7 @@ void command_run(CUstream stream, struct op_run *run, struct stream_command *com
                 struct command_graph *graph = payload;
 
                 graph_program_run(graph->program, run);
-                graph_program_release(graph->program);
+                graph_program_end(graph->program);
                 break;
         }
         case COMMAND_WORK:
@@ -117,7 +117,7 @@ void command_drop(struct stream_command *command)
                 event_release(((struct command_event *)payload)->event);
                 break;
         case COMMAND_GRAPH:
-                graph_program_release(((struct command_graph *)payload)->program);
+                graph_program_end(((struct command_graph *)payload)->program);
                 break;
         case COMMAND_WORK: {
                 const struct command_work *work = payload;

@@ -185,7 +185,76 @@ CUresult cuGraphInstantiate_v2(CUgraphExec *ret_exec, CUgraph graph, CUgraphNode
         return instantiate_log(ret_exec, graph, ret_node, log, log_bytes);
 }
 
-/* An upload moves nothing here: the program is on the host. */
+static bool has_allocation(CUgraphExec exec)
+{
+        for (CUgraphNode at = exec->graph->first; at; at = at->next)
+                if (at->body.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+                        return true;
+        return false;
+}
+
+static bool allocates(const struct graph_program *program, CUdeviceptr address)
+{
+        for (size_t i = 0; i < program->count; i++) {
+                if (program->nodes[i].body.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
+                    program->nodes[i].body.memory.address == address)
+                        return true;
+        }
+        return false;
+}
+
+/* Allocations and frees in the order in which they run. */
+static void find_needs(const struct graph_program *program, const void *stream,
+                       struct graph_mapping *ret)
+{
+        uint64_t most_bytes[SIM_DEVICES] = { 0 };
+
+        *ret = (struct graph_mapping){ .stream = stream };
+        for (size_t i = 0; i < program->count; i++) {
+                const struct node_body *body = &program->nodes[i].body;
+                bool is_free = body->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+                uint64_t *now_bytes, bytes;
+                unsigned unit;
+
+                if (body->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
+                    (!is_free || !allocates(program, body->memory.address)))
+                        continue;
+                bytes = memory_graph_bytes(body->memory.address, &unit);
+                now_bytes = &ret->lasting_bytes[unit];
+                *now_bytes += is_free ? -bytes : bytes;
+                if (*now_bytes > most_bytes[unit])
+                        most_bytes[unit] = *now_bytes;
+        }
+        for (unsigned unit = 0; unit < SIM_DEVICES; unit++)
+                ret->passing_bytes[unit] = most_bytes[unit] - ret->lasting_bytes[unit];
+}
+
+/* graph_lock held. NULL: out of host memory. */
+static struct graph_program *program_of(CUgraphExec exec)
+{
+        if (!exec->program)
+                exec->program = graph_compile(exec->graph);
+        return exec->program;
+}
+
+/* The program itself is on the host: an upload takes the memory alone. */
+static CUresult upload_memory(CUgraphExec exec, CUstream stream)
+{
+        const struct graph_program *program;
+        struct graph_mapping mapping;
+        CUresult rc;
+
+        pthread_mutex_lock(&graph_lock);
+        program = program_of(exec);
+        if (program)
+                find_needs(program, stream, &mapping);
+        pthread_mutex_unlock(&graph_lock);
+        rc = program ? memory_graph_map(&mapping) : CUDA_ERROR_OUT_OF_MEMORY;
+        if (rc == CUDA_SUCCESS)
+                memory_graph_unmap(&mapping);
+        return rc;
+}
+
 static CUresult upload(bool is_per_thread, CUgraphExec exec, CUstream handle)
 {
         CUstream stream;
@@ -195,7 +264,7 @@ static CUresult upload(bool is_per_thread, CUgraphExec exec, CUstream handle)
                 rc = graph_exec_check(exec);
         if (rc == CUDA_SUCCESS && stream_is_capturing(stream))
                 rc = capture_refuse_stream(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-        return rc;
+        return rc == CUDA_SUCCESS && has_allocation(exec) ? upload_memory(exec, stream) : rc;
 }
 
 ENTRY_PAIR(cuGraphUpload, _ptsz, upload, (CUgraphExec exec, CUstream stream), exec, stream)
@@ -242,14 +311,6 @@ static CUresult settle_memory(CUgraphExec exec)
         return rc;
 }
 
-static bool has_allocation(CUgraphExec exec)
-{
-        for (CUgraphNode at = exec->graph->first; at; at = at->next)
-                if (at->body.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
-                        return true;
-        return false;
-}
-
 /* Launches of one executable graph follow each other: this one waits for the last. */
 static CUresult follow(CUgraphExec exec, CUstream stream)
 {
@@ -281,9 +342,7 @@ static CUresult queue(CUgraphExec exec, CUstream stream)
         if (rc != CUDA_SUCCESS)
                 return rc;
         pthread_mutex_lock(&graph_lock);
-        if (!exec->program)
-                exec->program = graph_compile(exec->graph);
-        command.program = exec->program;
+        command.program = program_of(exec);
         if (command.program) {
                 graph_program_retain(command.program);
                 estimate_ns = graph_program_estimate_ns(command.program);
@@ -291,10 +350,18 @@ static CUresult queue(CUgraphExec exec, CUstream stream)
         pthread_mutex_unlock(&graph_lock);
         if (!command.program)
                 return CUDA_ERROR_OUT_OF_MEMORY;
+        if (has_allocation(exec)) {
+                find_needs(command.program, stream, &command.program->mapping);
+                rc = memory_graph_map(&command.program->mapping);
+        }
+        if (rc != CUDA_SUCCESS) {
+                graph_program_release(command.program);
+                return rc;
+        }
         sim_spend_call(config_get()->graph_launch_ns);
         queued = stream_begin(stream, COMMAND_GRAPH, sizeof(*queued));
         if (!queued) {
-                graph_program_release(command.program);
+                graph_program_end(command.program);
                 return CUDA_ERROR_OUT_OF_MEMORY;
         }
         *queued = command;

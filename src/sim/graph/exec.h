@@ -12,6 +12,7 @@
 #include "sim/exec/event.h"
 #include "sim/graph/graph.h"
 #include "sim/graph/program.h"
+#include "sim/memory/memory.h"
 
 #define GRAPH_EXEC_MAGIC 0x47726558u
 
@@ -28,6 +29,8 @@ struct graph_program {
         _Atomic uint32_t references;
         size_t count;
         struct program_node *nodes;
+        struct graph_mapping mapping; /* of its launch that is not over: there is one at most where
+                                       * it allocates */
 };
 
 struct CUgraphExec_st {

@@ -2,7 +2,7 @@
 /*
  * Memory of graph allocation nodes: an address for ever, memory behind it while a graph uses it.
  *
- * Each device has one reserve for all graphs of the process. It grows when a node executes and
+ * Each device has one reserve for all graphs of the process. It grows by launches and uploads, and
  * shrinks only by cuDeviceGraphMemTrim.
  */
 #include <pthread.h>
@@ -15,9 +15,12 @@
 #include "sim/node/fault.h"
 
 #define COMMITTED 1u
+#define LEFT 2u /* by a launch that is over */
 
 static pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reserve reserves[SIM_DEVICES]; /* by unit; graph_lock */
+static uint64_t left_bytes[SIM_DEVICES];     /* likewise */
+static struct graph_mapping *mappings;       /* of launches that are not over; graph_lock */
 
 static struct reserve *reserve_of(unsigned unit)
 {
@@ -49,6 +52,91 @@ CUresult memory_graph_reserve(CUdevice device, uint64_t bytes, CUdeviceptr *ret_
         return CUDA_SUCCESS;
 }
 
+uint64_t memory_graph_bytes(CUdeviceptr address, unsigned *ret_unit)
+{
+        struct arena_block block = { .bytes = 0 };
+        CUdeviceptr base;
+
+        *ret_unit = 0;
+        arena_find(address, &block, &base, ret_unit);
+        return block.bytes;
+}
+
+/* Of those of a stream the one that uses the most; of several such, one. */
+static bool is_largest(const struct graph_mapping *mapping, unsigned unit)
+{
+        uint64_t bytes = mapping->passing_bytes[unit];
+
+        for (const struct graph_mapping *at = mappings; at; at = at->next) {
+                uint64_t others = at->passing_bytes[unit];
+
+                if (at->stream == mapping->stream &&
+                    (others > bytes || (others == bytes && (uintptr_t)at > (uintptr_t)mapping)))
+                        return false;
+        }
+        return true;
+}
+
+/* graph_lock held: what the reserve must have for the launches that are not over. */
+static uint64_t needed(unsigned unit)
+{
+        uint64_t bytes = left_bytes[unit];
+
+        for (const struct graph_mapping *at = mappings; at; at = at->next)
+                bytes += at->lasting_bytes[unit] +
+                         (is_largest(at, unit) ? at->passing_bytes[unit] : 0);
+        return bytes;
+}
+
+static void unlink_mapping(struct graph_mapping *mapping)
+{
+        struct graph_mapping **at = &mappings;
+
+        while (*at && *at != mapping)
+                at = &(*at)->next;
+        if (*at)
+                *at = mapping->next;
+}
+
+CUresult memory_graph_map(struct graph_mapping *mapping)
+{
+        CUresult result = CUDA_SUCCESS;
+
+        pthread_mutex_lock(&graph_lock);
+        mapping->next = mappings;
+        mappings = mapping;
+        for (unsigned unit = 0; unit < SIM_DEVICES && result == CUDA_SUCCESS; unit++) {
+                if (mapping->lasting_bytes[unit] + mapping->passing_bytes[unit] > 0 &&
+                    !reserve_grow(reserve_of(unit), needed(unit)))
+                        result = CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        if (result != CUDA_SUCCESS)
+                unlink_mapping(mapping);
+        pthread_mutex_unlock(&graph_lock);
+        return result;
+}
+
+void memory_graph_unmap(struct graph_mapping *mapping)
+{
+        pthread_mutex_lock(&graph_lock);
+        unlink_mapping(mapping);
+        pthread_mutex_unlock(&graph_lock);
+}
+
+void memory_graph_leave(CUdeviceptr address)
+{
+        struct arena_block before;
+
+        pthread_mutex_lock(&graph_lock);
+        if (arena_set_flags(address, MEMORY_GRAPH, LEFT, 0, &before)) {
+                if ((before.flags & (COMMITTED | LEFT)) == COMMITTED)
+                        left_bytes[unit_of(address)] += before.bytes;
+                else if (!(before.flags & COMMITTED))
+                        arena_set_flags(address, MEMORY_GRAPH, 0, LEFT, &before);
+        }
+        pthread_mutex_unlock(&graph_lock);
+}
+
 CUresult memory_graph_commit(CUdeviceptr address)
 {
         struct arena_block before;
@@ -77,9 +165,11 @@ CUresult memory_graph_decommit(CUdeviceptr address)
         CUresult result = CUDA_ERROR_INVALID_VALUE;
 
         pthread_mutex_lock(&graph_lock);
-        if (arena_set_flags(address, MEMORY_GRAPH, 0, COMMITTED, &before) &&
+        if (arena_set_flags(address, MEMORY_GRAPH, 0, COMMITTED | LEFT, &before) &&
             (before.flags & COMMITTED)) {
                 reserve_of(unit_of(address))->used_bytes -= before.bytes;
+                if (before.flags & LEFT)
+                        left_bytes[unit_of(address)] -= before.bytes;
                 result = CUDA_SUCCESS;
         }
         pthread_mutex_unlock(&graph_lock);
@@ -114,7 +204,7 @@ CUresult cuDeviceGraphMemTrim(CUdevice device)
         if (result != CUDA_SUCCESS)
                 return result;
         pthread_mutex_lock(&graph_lock);
-        reserve_trim(reserve_of(device_unit(device)), 0);
+        reserve_trim(reserve_of(device_unit(device)), needed(device_unit(device)));
         pthread_mutex_unlock(&graph_lock);
         return CUDA_SUCCESS;
 }

@@ -47,6 +47,16 @@ void graph_program_release(struct graph_program *program)
         graph_users_bury();
 }
 
+void graph_program_end(struct graph_program *program)
+{
+        for (size_t i = 0; i < program->count; i++) {
+                if (program->nodes[i].body.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+                        memory_graph_leave(program->nodes[i].body.memory.address);
+        }
+        memory_graph_unmap(&program->mapping);
+        graph_program_release(program);
+}
+
 static void run_event(struct op_run *run, const struct node_body *body)
 {
         if (body->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) {

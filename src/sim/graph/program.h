@@ -23,4 +23,7 @@ uint64_t graph_program_estimate_ns(const struct graph_program *program);
 
 void graph_program_run(struct graph_program *program, struct op_run *run);
 
+/* A launch of it is over, or never ran; with the launch's reference. */
+void graph_program_end(struct graph_program *program);
+
 #endif

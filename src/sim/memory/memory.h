@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "sim/face.h"
+#include "sim/node/config.h"
 
 enum memory_kind {
         MEMORY_NONE,   /* nothing known: pageable host memory, or a wrong device pointer */
@@ -73,13 +74,31 @@ void memory_module_free(CUdeviceptr address);
 /*
  * Graph memory nodes. The address is fixed when the node is made; memory stands behind it from
  * commit (the node executes) to decommit (a free node or cuMemFree executes, or the graph goes).
- * Commit grows the device's graph reservation as needed: OUT_OF_MEMORY when it cannot.
+ *
+ * The device's graph reservation grows at a launch or an upload (memory_graph_map()), which is
+ * OUT_OF_MEMORY when it cannot, and never while a graph runs (CUDA C++ Programming Guide, "Graph
+ * Memory Nodes", "First Launch"; measured).
  */
 CUresult memory_graph_reserve(CUdevice device, uint64_t bytes, CUdeviceptr *ret_address);
+uint64_t memory_graph_bytes(CUdeviceptr address, unsigned *ret_unit);
 CUresult memory_graph_commit(CUdeviceptr address);
 CUresult memory_graph_decommit(CUdeviceptr address);
 bool memory_graph_is_committed(CUdeviceptr address);
 void memory_graph_unreserve(CUdeviceptr address);
+
+/* A launch that is not over, by unit: what it leaves allocated, and what it uses beyond that at
+ * most. Launches of one stream use the latter in turns, those of several at once. Owned by the
+ * caller until memory_graph_unmap(). */
+struct graph_mapping {
+        const void *stream;
+        uint64_t lasting_bytes[SIM_DEVICES], passing_bytes[SIM_DEVICES];
+        struct graph_mapping *next;
+};
+
+CUresult memory_graph_map(struct graph_mapping *mapping);
+void memory_graph_unmap(struct graph_mapping *mapping);
+/* The launch is over, and has left the block allocated if it is committed. */
+void memory_graph_leave(CUdeviceptr address);
 
 /* To be called when a stream, event or context was waited for: pools give back what is unused. */
 void memory_synchronized(CUdevice device);
