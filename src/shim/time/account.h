@@ -49,6 +49,12 @@ static inline bool terms_are_metered(const struct terms *terms)
         return terms->is_watched || terms->is_daemons || terms->cap_ppm != PAGE_WHOLE_PPM;
 }
 
+/* Who is metered has neither a cap nor a neighbour: what it is billed decides nothing now. */
+static inline bool terms_are_coarse(const struct terms *terms)
+{
+        return terms->mode == PAGE_MODE_FREE && terms->cap_ppm == PAGE_WHOLE_PPM;
+}
+
 /* The lease lets the session submit at `now_ns`. */
 static inline bool terms_are_open(const struct terms *terms, uint64_t now_ns)
 {

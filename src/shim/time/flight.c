@@ -21,7 +21,8 @@ static uint64_t slot_length_ns(const struct flight *flight, uint64_t slot_ns)
         bool is_old = flight->begin_ns && slot_ns > flight->begin_ns + OLD_NS;
 
         if (slot_ns % FLIGHT_LONG_SLOT_NS == 0 &&
-            (is_old || flight->usual_ns >= OLD_NS || flight->waited >= WAITED_MANY))
+            (is_old || flight->is_coarse || flight->usual_ns >= OLD_NS ||
+             flight->waited >= WAITED_MANY))
                 return FLIGHT_LONG_SLOT_NS;
         return FLIGHT_SLOT_NS;
 }

@@ -18,7 +18,8 @@
 #include <stdint.h>
 
 #define FLIGHT_SLOT_NS UINT64_C(250000)
-/* Of a flight that lasts, where most of them do, and where they end by waits anyway. */
+/* Of a flight that lasts, where most of them do, where they end by waits anyway, and where nobody's
+ * limit depends on it: each look holds up a program that launches meanwhile. */
 #define FLIGHT_LONG_SLOT_NS UINT64_C(1250000)
 
 struct flight {
@@ -31,6 +32,7 @@ struct flight {
         uint64_t slot_ns;        /* the slot that the next look is in begins, ... */
         uint64_t length_ns;
         uint64_t look_ns;  /* ... and is looked at */
+        bool is_coarse;    /* no limit depends on it: set by the caller */
         uint32_t waited;   /* flights that a wait ended; half as many after one that none did */
         uint64_t usual_ns; /* how long they are, smoothed */
         uint64_t ended_ns; /* the last one was seen to be over */

@@ -418,6 +418,7 @@ static void note_busy(struct time_device *device, uint64_t now_ns)
         struct terms terms = account_terms(&device->account, now_ns);
 
         lock_take(&device->lock);
+        device->flight.is_coarse = terms_are_coarse(&terms);
         if (device->flight.begin_ns) {
                 flight_seen(&device->flight, now_ns);
         } else if (device->busy_count) {
@@ -445,9 +446,11 @@ static uint64_t ended_ns(const struct time_device *device, const struct found *f
 /* False: the flight goes on, since a thread has submitted to one of them since. */
 static bool note_empty(struct time_device *device, const struct found *found)
 {
+        struct terms terms = account_terms(&device->account, clock_now_ns());
         bool is_over;
 
         lock_take(&device->lock);
+        device->flight.is_coarse = terms_are_coarse(&terms);
         device_empty(device, &(struct emptied){ .stream = found->stream,
                                                 .count = found->empty,
                                                 .parked = found->parked,

@@ -121,6 +121,19 @@ static void looks_are_rare_where_a_flight_lasts_or_waits_end_it(void **state)
         assert_int_equal(flight.length_ns, FLIGHT_LONG_SLOT_NS);
 }
 
+static void looks_are_rare_where_no_limit_depends_on_them(void **state)
+{
+        struct flight flight = { .seed = 4, .is_coarse = true };
+        unsigned looks = 0;
+
+        for (uint64_t now_ns = 10 * MS; now_ns < 110 * MS; now_ns += 100 * US, looks++) {
+                flight_begin(&flight, now_ns);
+                now_ns = flight.look_ns;
+                flight_end(&flight, now_ns);
+        }
+        assert_in_range(looks, 60, 90);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -129,6 +142,7 @@ int main(void)
                 cmocka_unit_test(a_flight_that_a_wait_ended_is_billed_exactly),
                 cmocka_unit_test(a_look_that_is_late_counts_every_slot_until_then),
                 cmocka_unit_test(looks_are_rare_where_a_flight_lasts_or_waits_end_it),
+                cmocka_unit_test(looks_are_rare_where_no_limit_depends_on_them),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
