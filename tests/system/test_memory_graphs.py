@@ -40,6 +40,15 @@ def test_blocks_of_graphs_are_charged_while_they_live(sim, wait):
         assert books.charged == books.granted
 
 
+def test_a_block_that_stays_is_not_the_next_graph_s_too(sim):
+    """Though graphs of one stream share what they free: it was never there for the next one."""
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        assert take(gpu.ready(), 1) == 0
+        gpu.do(f"alloc 40 {144 * MIB}")
+        assert take(gpu, 2) == OUT_OF_MEMORY
+        assert gpu.look().high <= LIMIT
+
+
 @pytest.mark.parametrize("free", (["free {i}"], ["free-async {i} 0", "sync 0"]))
 def test_a_freed_block_makes_room(sim, free):
     """What was freed outside of the graph is there for the next one, beside a block that stays."""
@@ -304,6 +313,28 @@ def test_a_graph_may_run_in_one_context_after_the_other(sim):
             ask(gpu, "ask-event 2")
         books = gpu.look()
         assert books.charged >= books.granted - 2 * CONTEXT
+
+
+def test_a_graph_of_another_stream_needs_room_of_its_own(sim):
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready().do("gates", "stream 1", "stream 2", f"alloc 1 {BIG}", "gate 1 1")
+        assert launch(gpu, 1, 1) == launch(gpu, 2, 1) == SUCCESS
+        assert launch(gpu, 3, 2) == OUT_OF_MEMORY
+        gpu.do("open 1", "sync 1", "launch 3 2", "sync")
+        check(gpu)
+
+
+def test_where_the_driver_shares_nothing_what_it_took_is_charged(sim):
+    """Beyond the limit, if it must be: then nothing more is granted until it was given back."""
+    sim.configure(graphs_share="off")
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready().do("gates", "stream 1", "gate 1 1")
+        for i in (1, 2):
+            assert launch(gpu, i, 1, 128 * MIB) == SUCCESS
+        assert gpu.look()[:2] == (CONTEXT + LIMIT, CONTEXT + LIMIT)
+        assert launch(gpu, 3, 1, 128 * MIB) == OUT_OF_MEMORY
+        assert gpu.code("alloc 1 1") == OUT_OF_MEMORY
+        gpu.do("open 1", "sync 1", f"alloc 1 {200 * MIB}")
 
 
 @pytest.mark.parametrize("seed", (1, 2))

@@ -56,10 +56,14 @@ static struct reach reach_with(const struct launch_part *part, bool is_new, uint
         return reach;
 }
 
-static uint64_t most(const struct reach *reach)
+/* Where more is reserved than graphs that share need, the driver lets them share nothing. */
+static uint64_t most(const struct reach *reach, uint64_t covered)
 {
-        return reach->stream == MANY_STREAMS ? reach->launched_bytes
-                                             : sum_of(reach->staying_bytes, reach->largest_bytes);
+        uint64_t shared = sum_of(reach->staying_bytes, reach->largest_bytes);
+
+        return reach->stream == MANY_STREAMS || covered > measure_pool_growth(shared)
+                       ? reach->launched_bytes
+                       : shared;
 }
 
 /* Under the meter's lock: nothing is reserved, and nothing is about to be. */
@@ -109,7 +113,7 @@ static uint64_t try_to_enter(struct launch_part *part, CUgraphExec exec, uint64_
         if (!covered)
                 forget_launches(meter);
         reach = reach_with(part, !is_launched(exec, part, 0), stream);
-        missing = most(&reach) - min_u64(covered, most(&reach));
+        missing = most(&reach, covered) - min_u64(covered, most(&reach, covered));
         missing = measure_pool_growth(min_u64(missing, part->need_bytes));
         if (missing <= part->charge.bytes) {
                 charge_trim(&part->charge, missing);

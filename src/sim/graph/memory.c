@@ -12,6 +12,7 @@
 #include "sim/exec/exec.h"
 #include "sim/memory/families.h"
 #include "sim/memory/pool.h"
+#include "sim/node/config.h"
 #include "sim/node/fault.h"
 
 #define COMMITTED 1u
@@ -62,11 +63,14 @@ uint64_t memory_graph_bytes(CUdeviceptr address, unsigned *ret_unit)
         return block.bytes;
 }
 
-/* Of those of a stream the one that uses the most; of several such, one. */
+/* Of those of a stream the one that uses the most; of several such, one. Each, where they share
+ * nothing. */
 static bool is_largest(const struct graph_mapping *mapping, unsigned unit)
 {
         uint64_t bytes = mapping->passing_bytes[unit];
 
+        if (!config_get()->grants.are_graphs_sharing)
+                return true;
         for (const struct graph_mapping *at = mappings; at; at = at->next) {
                 uint64_t others = at->passing_bytes[unit];
 

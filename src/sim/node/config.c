@@ -275,6 +275,7 @@ static const struct key keys[] = {
         { "pools", bytes_parse, FIELD(grants.pools_bytes), GRANT_BYTES },
         { "green", bytes_parse, FIELD(grants.green_bytes), GRANT_BYTES },
         { "lazy_managed", on_parse, FIELD(grants.is_managed_lazy), GRANT_ON },
+        { "graphs_share", on_parse, FIELD(grants.are_graphs_sharing), GRANT_ON },
         { "event", time_parse, FIELD(event_ns), WIDTH_64, ANY, "a time such as 2us" },
         { "event_step", time_parse, FIELD(event_step_ns), WIDTH_64, 0, 1000000000,
           "a time, up to 1s" },

@@ -53,6 +53,7 @@ struct grant_rules {
         uint64_t pools_bytes;     /* with the second growth of a pool in a context */
         uint64_t green_bytes;     /* of a green context, beside its primary one */
         uint64_t is_managed_lazy; /* managed memory counts once the device has touched it */
+        uint64_t are_graphs_sharing; /* graphs of one stream use the same memory in turns */
 };
 
 struct sim_config {

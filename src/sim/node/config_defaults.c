@@ -113,6 +113,7 @@ static const struct rule {
         { FIELD(grants.pools_bytes), 0, 2 * MIB, 0, 0 },
         { FIELD(grants.green_bytes), 0, 4 * MIB, 0, 0 },
         { FIELD(grants.is_managed_lazy), false, true, 0, 0 },
+        { FIELD(grants.are_graphs_sharing), true, true, 0, 0 },
 };
 
 #define RULES (sizeof(rules) / sizeof(rules[0]))
