@@ -28,6 +28,9 @@
 #define PAGE_VERSION_OLDEST 2u
 #define PAGE_DEVICES 16u /* physical GPUs or MIG instances a session can name */
 #define PAGE_SLOTS 4096u /* processes alive at once in a session; fits the tag's 12 bits */
+/* Of those who wait for a word of a page so many are woken at once: a tenant can have any number of
+ * them wait. The others look again when their time is over. */
+#define PAGE_WAKE_MOST PAGE_SLOTS
 #define PAGE_NAME_BYTES 64u
 #define PAGE_UNLIMITED UINT64_MAX /* a limit nobody asked for */
 #define PAGE_WHOLE_PPM 1000000u   /* a cap on compute time that is none */

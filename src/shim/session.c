@@ -367,6 +367,11 @@ enum session_state session_state(void)
         return (enum session_state)load_acquire(&self.state);
 }
 
+int session_find_device(const uint8_t uuid[16])
+{
+        return session_state() == SESSION_ACTIVE ? store_find_row(&self.session, uuid) : -1;
+}
+
 int session_device(const uint8_t uuid[16], uint64_t card_bytes)
 {
         struct error err;

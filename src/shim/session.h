@@ -47,6 +47,9 @@ enum session_state session_start(session_gpu_lister *lister);
 /* The state without starting anything: one relaxed load. */
 enum session_state session_state(void);
 
+/* Row of the page for a GPU that has one; -1: it has none yet, or there is no session. */
+int session_find_device(const uint8_t uuid[16]);
+
 /* Row of the page for a GPU, claiming one if the owner is the user; CHARGE_NO_DEVICE when there is
  * no session; -2 (SESSION_NO_ROW) when the session is active but has no row: refuse. */
 #define SESSION_NO_ROW (-2)

@@ -101,8 +101,8 @@ static struct limits_device *take_row(struct limits_page *page, const uint64_t u
 static void publish(struct limits_page *page)
 {
         add_acq_rel(shared_half(&page->epoch), 1);
-        clock_wake(shared_half(&page->epoch), UINT32_MAX);
-        clock_wake(shared_half(&page->gate), UINT32_MAX);
+        clock_wake(shared_half(&page->epoch), PAGE_WAKE_MOST);
+        clock_wake(shared_half(&page->gate), PAGE_WAKE_MOST);
 }
 
 /* The first limit of a row, with the size of its card. */
@@ -168,21 +168,30 @@ static int map_writable(const struct store_session *session, struct limits_page 
         return 0;
 }
 
+int store_find_row(const struct store_session *session, const uint8_t uuid[16])
+{
+        struct limits_page *page = session->limits;
+        const struct limits_device *row;
+        uint64_t words[2];
+
+        memcpy(words, uuid, sizeof(words));
+        row = words[0] || words[1] ? rows_find(page, words) : NULL;
+        return row && load_acquire(shared_word(&row->limit_bytes)) ? (int)(row - page->device) : -1;
+}
+
 int store_claim_row(const struct store_session *session, const uint8_t uuid[16],
                     uint64_t card_bytes, struct error *err)
 {
         struct limits_page *page = session->limits;
-        struct limits_device *row;
+        int rc = store_find_row(session, uuid);
         char shown[UUID_TEXT_BYTES];
         uint64_t words[2];
-        int rc;
 
+        if (rc >= 0)
+                return rc;
         memcpy(words, uuid, sizeof(words));
         if (!words[0] && !words[1])
                 return fail(err, -EINVAL, "a GPU without a UUID");
-        row = rows_find(page, words);
-        if (row && load_acquire(shared_word(&row->limit_bytes)))
-                return (int)(row - page->device);
         if (load_relaxed(shared_half(&page->owner)) != PAGE_OWNER_USER)
                 rc = fail(err, -EPERM, "its session does not include it");
         else if (session->is_writable)

@@ -117,6 +117,9 @@ int store_fresh_name(char ret[PAGE_NAME_BYTES], struct error *err);
 int store_check_same(const struct store_session *session, const struct store_request *request,
                      struct error *err);
 
+/* The row of a GPU; -1: it has none yet. */
+int store_find_row(const struct store_session *session, const uint8_t uuid[16]);
+
 /* The row of a GPU: found, or claimed with the session's default. -ENOSPC: all rows are taken. */
 int store_claim_row(const struct store_session *session, const uint8_t uuid[16],
                     uint64_t card_bytes, struct error *err);

@@ -62,6 +62,14 @@ def test_with_a_request(served, tenant):
         assert TOLD in daemon.said()
 
 
+def test_with_an_urgent_byte(served, tenant):
+    """A look that skips it would have the receive behind it drop it, and close what came with it."""
+    daemon = served()
+    with lingering(tenant(daemon), "urgent", daemon.socket, 1):
+        assert answers_soon(daemon)
+        assert TOLD in daemon.said()
+
+
 def test_with_a_message_to_a_session(served, tenant):
     daemon = served()
     attacker = tenant(daemon)

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "daemon/base/address.h"
 
@@ -11,6 +12,9 @@
 #define NETWORK_BYTES 8 /* of an IPv6 address */
 #define MAPPED_BYTES 12 /* of an IPv6 address, before the IPv4 address that it maps */
 #define RESERVE 16u     /* one place in so many */
+/* A call takes a few microseconds; as long as this one that tells thousands. */
+#define LONG_CALL_NS UINT64_C(2000000)
+#define RESTS_TIMES 500u
 
 unsigned peers_reserve(unsigned most)
 {
@@ -105,6 +109,27 @@ bool peers_take(struct peer *peer, const struct peers_rate *rate, uint64_t now_n
         return false;
 }
 
+uint64_t peers_call_begin(void)
+{
+        struct timespec used;
+
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+        return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
+}
+
+void peers_call_end(struct peer *peer, uint64_t begin_ns, uint64_t now_ns)
+{
+        uint64_t took_ns = peers_call_begin() - begin_ns;
+
+        if (took_ns >= LONG_CALL_NS)
+                peer->rests_until_ns = now_ns + took_ns * RESTS_TIMES;
+}
+
+bool peers_rests(const struct peer *peer, uint64_t now_ns)
+{
+        return now_ns < peer->rests_until_ns;
+}
+
 void peers_tidy(struct peers *peers, const struct peers_rate *rate, uint64_t now_ns)
 {
         struct peer *peer = LIST_FIRST(peers);
@@ -113,7 +138,8 @@ void peers_tidy(struct peers *peers, const struct peers_rate *rate, uint64_t now
                 struct peer *next = LIST_NEXT(peer, entry);
 
                 fill(peer, rate, now_ns);
-                if (!peer->connections && (!rate->per_second || peer->tokens >= rate->burst)) {
+                if (!peer->connections && !peers_rests(peer, now_ns) &&
+                    (!rate->per_second || peer->tokens >= rate->burst)) {
                         LIST_REMOVE(peer, entry);
                         free(peer);
                 }

@@ -31,6 +31,7 @@ struct peer {
         double tokens;
         uint64_t filled_ns;    /* when `tokens` was true */
         struct fair_peer fair; /* its requests that wait */
+        uint64_t rests_until_ns;
 };
 
 LIST_HEAD(peers, peer);
@@ -55,6 +56,16 @@ void peers_leave(struct peer *peer);
 /* Whether a request may be served now; if not, *ret_wait_seconds says when. */
 bool peers_take(struct peer *peer, const struct peers_rate *rate, uint64_t now_ns,
                 unsigned *ret_wait_seconds);
+
+/*
+ * Around a call of the kernel on a local peer's socket. How long that takes can be the peer's to
+ * say: the kernel tells each of those who watch the other end, of whom there can be millions. After
+ * a call that took a processor for long the peer rests, for many times as long: nothing is read
+ * from it, written to it or accepted of it.
+ */
+uint64_t peers_call_begin(void);
+void peers_call_end(struct peer *peer, uint64_t begin_ns, uint64_t now_ns);
+bool peers_rests(const struct peer *peer, uint64_t now_ns);
 
 /* Forgets who may be forgotten; now and then. */
 void peers_tidy(struct peers *peers, const struct peers_rate *rate, uint64_t now_ns);

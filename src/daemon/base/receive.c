@@ -21,6 +21,13 @@ static void tell(int fd)
                          peer.pid, peer.uid);
 }
 
+void receive_prepare(int fd)
+{
+        const int yes = 1;
+
+        setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &yes, sizeof(yes));
+}
+
 ssize_t receive_plain(int fd, void *into, size_t bytes)
 {
         struct iovec part = { into, bytes };

@@ -12,6 +12,10 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* Once, of an accepted stream socket: a look sees urgent bytes (MSG_OOB) too, which it would skip,
+ * and a receive drop with the descriptors that came with them. */
+void receive_prepare(int fd);
+
 /* As recv(), without waiting; negative errno. -EBADMSG: there are descriptors, which is logged now
  * and then. Nothing more can be received here, and the connection goes to the sink. */
 ssize_t receive_plain(int fd, void *into, size_t bytes);

@@ -69,8 +69,10 @@ static _Noreturn void close_all(int channel, int fd)
                 /* Now the daemon has closed its own copy. */
                 if (recv(channel, &told, 1, 0) != 1)
                         _exit(0);
-                if (fd >= 0)
+                if (fd >= 0) {
+                        shutdown(fd, SHUT_RDWR);
                         close(fd);
+                }
                 fd = -1;
         }
 }
@@ -241,6 +243,11 @@ static bool has_place(struct sink *sink)
 void sink_close(struct sink *sink, int fd)
 {
         shutdown(fd, SHUT_RDWR);
+        sink_close_unseen(sink, fd);
+}
+
+void sink_close_unseen(struct sink *sink, int fd)
+{
         if (!has_place(sink)) {
                 if (!hand_over(sink, fd))
                         log_line(LOG_ERROR, "out of memory: a socket stays open");

@@ -14,7 +14,8 @@
  * pages. A listening socket is closed with all connections that were not accepted. So the daemon
  * closes none of these sockets itself, and no receive of its own drops a descriptor (receive.h):
  *
- * 1. The socket is shut down, so that its peer sees the end at once. It waits for the next turn of
+ * 1. The socket is shut down, so that its peer sees the end at once (by the sink, where that call
+ *    may take long: sink_close_unseen()). It waits for the next turn of
  *    the event loop: by then libevent has taken it out of epoll, which would otherwise report it
  *    for as long as the sink has it.
  * 2. It is sent to the sink, by SCM_RIGHTS too; then the daemon closes its own copy, and then it
@@ -42,6 +43,9 @@ int sink_start(struct sink **ret, struct event_base *base, struct error *err);
 
 /* Takes `fd`, whose events the caller has deleted. */
 void sink_close(struct sink *sink, int fd);
+
+/* The same for a socket on which a call may take long (peers_rests()): the sink shuts it down. */
+void sink_close_unseen(struct sink *sink, int fd);
 
 /* Whether what is accepted now can be closed in the end. */
 bool sink_takes(const struct sink *sink);

@@ -19,6 +19,7 @@
 #include "common/scoped.h"
 #include "common/text.h"
 #include "daemon/base/descriptors.h"
+#include "daemon/base/receive.h"
 #include "daemon/base/turn.h"
 #include "daemon/http/http_parts.h"
 
@@ -38,12 +39,14 @@ unsigned http_connection_count(const struct http *http)
 }
 
 /* A connection by TCP cannot bring descriptors along. */
-void http_close(struct http *http, int fd, bool is_local)
+void http_close(struct http *http, int fd, bool is_local, const struct peer *counted)
 {
-        if (is_local)
-                sink_close(http->options.sink, fd);
-        else
+        if (!is_local)
                 close(fd);
+        else if (counted && peers_rests(counted, clock_machine_ns()))
+                sink_close_unseen(http->options.sink, fd);
+        else
+                sink_close(http->options.sink, fd);
 }
 
 /* -- The clock -------------------------------------------------------------------------------- */
@@ -181,8 +184,9 @@ static void on_local(struct evconnlistener *listener, evutil_socket_t fd, struct
         struct peer_key key;
 
         count_accept(http, listener);
+        receive_prepare(fd);
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &said, &bytes) < 0) {
-                http_close(http, fd, true);
+                http_close(http, fd, true, NULL);
                 return;
         }
         peer.uid = said.uid;
@@ -234,7 +238,7 @@ static void stop_listening(struct http *http, struct evconnlistener *listener)
                 return;
         fd = evconnlistener_get_fd(listener);
         evconnlistener_free(listener);
-        http_close(http, fd, listener != http->tcp);
+        http_close(http, fd, listener != http->tcp, NULL);
 }
 
 /* -- Where it listens ------------------------------------------------------------------------- */
@@ -451,8 +455,7 @@ void http_stop(struct http *http)
         stop_listening(http, http->local);
         stop_listening(http, http->tcp);
         while ((connection = TAILQ_FIRST(&http->connections))) {
-                evbuffer_write(bufferevent_get_output(connection->buffers),
-                               bufferevent_getfd(connection->buffers));
+                evbuffer_write(connection->output, connection->fd);
                 http_connection_end(connection);
         }
         http_queue_stop(http);

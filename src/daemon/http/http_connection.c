@@ -34,7 +34,7 @@ static const struct config *config_of(const struct http_connection *connection)
 
 static size_t waiting(struct http_connection *connection)
 {
-        return evbuffer_get_length(bufferevent_get_output(connection->buffers));
+        return evbuffer_get_length(connection->output);
 }
 
 static void forget_request(struct http_connection *connection)
@@ -51,20 +51,21 @@ static void drop(struct http_connection *connection)
 {
         if (connection->readable)
                 event_free(connection->readable);
-        if (connection->buffers) {
-                bufferevent_setfd(connection->buffers, -1);
-                bufferevent_free(connection->buffers);
-        }
+        if (connection->writable)
+                event_free(connection->writable);
         if (connection->input)
                 evbuffer_free(connection->input);
+        if (connection->output)
+                evbuffer_free(connection->output);
         free(connection);
 }
 
 void http_connection_end(struct http_connection *connection)
 {
         struct http *http = connection->http;
-        const evutil_socket_t fd = bufferevent_getfd(connection->buffers);
+        const struct peer *counted = connection->counted;
         const bool is_local = connection->peer.is_local;
+        const int fd = connection->fd;
 
         http_queue_remove(connection);
         TAILQ_REMOVE(&http->connections, connection, entry);
@@ -75,13 +76,13 @@ void http_connection_end(struct http_connection *connection)
                 connection->gone(connection->gone_context);
         forget_request(connection);
         drop(connection);
-        http_close(http, fd, is_local);
+        http_close(http, fd, is_local, counted);
 }
 
 /* Half closed, so that the answer arrives although the other side may still be sending. */
 static void drain(struct http_connection *connection)
 {
-        shutdown(bufferevent_getfd(connection->buffers), SHUT_WR);
+        shutdown(connection->fd, SHUT_WR);
         let(connection, HTTP_DRAINING, HTTP_DRAIN_NS);
 }
 
@@ -183,7 +184,7 @@ static bool begin_body(struct http_connection *connection)
         }
         connection->phase = HTTP_BODY; /* the deadline stands: it is of the whole request */
         if (request->awaits_continue && request->body_bytes)
-                bufferevent_write(connection->buffers, go_on, sizeof(go_on) - 1);
+                evbuffer_add(connection->output, go_on, sizeof(go_on) - 1);
         return true;
 }
 
@@ -244,11 +245,19 @@ static void end_reading(struct http_connection *connection)
         let(connection, HTTP_CLOSING, config_of(connection)->request_timeout_ns);
 }
 
+/* Root and the daemon's owner never rest. */
+static bool rests(const struct http_connection *connection)
+{
+        return !connection->peer.is_owner && peers_rests(connection->counted, clock_machine_ns());
+}
+
 static void on_readable(evutil_socket_t fd, short what, void *context)
 {
         struct http_connection *connection = context;
-        const ssize_t got = receive(connection, fd);
+        const uint64_t begin_ns = peers_call_begin();
+        const ssize_t got = rests(connection) ? -EBUSY : receive(connection, fd);
 
+        peers_call_end(connection->counted, begin_ns, clock_machine_ns());
         if (got == -EAGAIN || got == -EINTR)
                 return;
         if (got < 0) {
@@ -287,10 +296,8 @@ void http_connection_serve(struct http_connection *connection)
         look_or_wait(connection);
 }
 
-static void on_written(struct bufferevent *buffers, void *context)
+static void on_written(struct http_connection *connection)
 {
-        struct http_connection *connection = context;
-
         if (connection->phase == HTTP_CLOSING) {
                 drain(connection);
         } else if (connection->phase == HTTP_LEAVING) {
@@ -300,9 +307,29 @@ static void on_written(struct bufferevent *buffers, void *context)
         }
 }
 
-static void on_event(struct bufferevent *buffers, short what, void *context)
+static void on_writable(evutil_socket_t fd, short what, void *context)
 {
-        http_connection_end(context);
+        struct http_connection *connection = context;
+        const uint64_t begin_ns = peers_call_begin();
+        const bool is_resting = rests(connection);
+        const int sent = is_resting ? -1 : evbuffer_write(connection->output, fd);
+        const bool is_full = !is_resting && sent < 0 && (errno == EAGAIN || errno == EINTR);
+
+        peers_call_end(connection->counted, begin_ns, clock_machine_ns());
+        if (sent < 0 && !is_full)
+                http_connection_end(connection);
+        else if (waiting(connection))
+                event_add(connection->writable, NULL);
+        else
+                on_written(connection);
+}
+
+static void on_output(struct evbuffer *output, const struct evbuffer_cb_info *change, void *context)
+{
+        const struct http_connection *connection = context;
+
+        if (change->n_added)
+                event_add(connection->writable, NULL);
 }
 
 /* -- The beginning ---------------------------------------------------------------------------- */
@@ -312,14 +339,16 @@ static bool prepare(struct http_connection *connection, int fd)
         struct event_base *base = connection->http->options.base;
         int on = 1;
 
-        connection->buffers = bufferevent_socket_new(base, fd, 0);
+        connection->fd = fd;
         connection->input = evbuffer_new();
+        connection->output = evbuffer_new();
         connection->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, connection);
-        if (!connection->buffers || !connection->input || !connection->readable)
+        connection->writable = event_new(base, fd, EV_WRITE, on_writable, connection);
+        if (!connection->input || !connection->output || !connection->readable ||
+            !connection->writable || !evbuffer_add_cb(connection->output, on_output, connection))
                 return false;
         if (!connection->peer.is_local)
                 setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-        bufferevent_setcb(connection->buffers, NULL, on_written, on_event, connection);
         return event_add(connection->readable, NULL) == 0;
 }
 
@@ -333,16 +362,16 @@ void http_accept(struct http *http, int fd, const struct http_peer *peer,
 
         if (!counted) {
                 free(connection);
-                http_close(http, fd, peer->is_local);
+                http_close(http, fd, peer->is_local, NULL);
                 return;
         }
         connection->http = http;
         connection->peer = *peer;
         connection->counted = counted;
-        if (!http_make_room(http, connection) || !prepare(connection, fd)) {
+        if (rests(connection) || !http_make_room(http, connection) || !prepare(connection, fd)) {
                 peers_leave(counted);
                 drop(connection);
-                http_close(http, fd, peer->is_local);
+                http_close(http, fd, peer->is_local, counted);
                 return;
         }
         let(connection, HTTP_IDLE, http->options.config->idle_timeout_ns);

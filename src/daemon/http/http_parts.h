@@ -9,7 +9,6 @@
 #define ALIQUOT_DAEMON_HTTP_HTTP_PARTS_H
 
 #include <event2/buffer.h>
-#include <event2/bufferevent.h>
 #include <event2/listener.h>
 #include <sys/queue.h>
 
@@ -37,9 +36,9 @@ enum http_phase {
 struct http_connection {
         TAILQ_ENTRY(http_connection) entry;
         struct http *http;
-        struct bufferevent *buffers; /* writes; what is read has no descriptors: receive.h */
-        struct event *readable;
-        struct evbuffer *input;
+        int fd;
+        struct event *readable, *writable;
+        struct evbuffer *input, *output; /* what is read has no descriptors: receive.h */
         struct http_peer peer;
         struct peer *counted;
         enum http_phase phase;
@@ -77,8 +76,8 @@ struct http {
 
 struct peers_rate http_rate(const struct http *http);
 
-/* http.c: closes what was accepted, or listened. */
-void http_close(struct http *http, int fd, bool is_local);
+/* http.c: closes what was accepted, or listened. `counted`: its peer, or NULL. */
+void http_close(struct http *http, int fd, bool is_local, const struct peer *counted);
 
 /* http.c: whether there is room for this one more, which its peer counts already. */
 bool http_make_room(struct http *http, const struct http_connection *newcomer);

@@ -79,7 +79,7 @@ static bool wants_body(const struct http_exchange *exchange, unsigned status)
 static void begin(struct http_exchange *exchange, unsigned status, const char *type)
 {
         struct http_connection *connection = exchange->connection;
-        struct evbuffer *output = bufferevent_get_output(connection->buffers);
+        struct evbuffer *output = connection->output;
         char date[64] = "";
         time_t now = time(NULL);
         struct tm tm;
@@ -105,7 +105,7 @@ static void begin(struct http_exchange *exchange, unsigned status, const char *t
 static struct evbuffer *put_head(struct http_exchange *exchange, unsigned status, const char *type,
                                  size_t length)
 {
-        struct evbuffer *output = bufferevent_get_output(exchange->connection->buffers);
+        struct evbuffer *output = exchange->connection->output;
 
         if (exchange->connection->is_replied)
                 return NULL;
@@ -238,7 +238,7 @@ void http_refuse(struct http_connection *connection, unsigned status, const char
 void http_stream(struct http_exchange *exchange, const char *type, http_gone *gone, void *context)
 {
         struct http_connection *connection = exchange->connection;
-        struct evbuffer *output = bufferevent_get_output(connection->buffers);
+        struct evbuffer *output = connection->output;
 
         connection->request.keeps_alive = false;
         http_header(exchange, "Cache-Control", "no-cache");
@@ -252,18 +252,17 @@ void http_stream(struct http_exchange *exchange, const char *type, http_gone *go
 
 bool http_send(struct http_connection *connection, const char *text, size_t length)
 {
-        struct evbuffer *output = bufferevent_get_output(connection->buffers);
+        struct evbuffer *output = connection->output;
 
         if (evbuffer_get_length(output) + length > HTTP_STREAM_MOST) {
                 http_connection_end(connection);
                 return false;
         }
-        bufferevent_write(connection->buffers, text, length);
+        evbuffer_add(output, text, length);
         return true;
 }
 
 bool http_has_room(struct http_connection *connection)
 {
-        return evbuffer_get_length(bufferevent_get_output(connection->buffers)) <=
-               HTTP_WAITING_MOST;
+        return evbuffer_get_length(connection->output) <= HTTP_WAITING_MOST;
 }

@@ -224,7 +224,7 @@ void seat_tell(struct seat *seat, unsigned share, enum page_mode mode, uint64_t 
         store_release(turn, odd + 1);
         /* Who waits for a gate that is closed waits on, unless it is to ring. */
         if (mode != PAGE_MODE_CLOSED || end_ns)
-                clock_wake(turn, UINT32_MAX);
+                clock_wake(turn, PAGE_WAKE_MOST);
 }
 
 void seat_nudge(struct seat *seat, unsigned share)
@@ -232,7 +232,7 @@ void seat_nudge(struct seat *seat, unsigned share)
         _Atomic uint32_t *turn = shared_half(&seat->limits->device[share].lease.turn);
 
         store_release(turn, (load_relaxed(turn) | 1) + 1);
-        clock_wake(turn, UINT32_MAX);
+        clock_wake(turn, PAGE_WAKE_MOST);
 }
 
 void seat_beat(struct seat *seat, uint64_t now_ns)

@@ -93,7 +93,8 @@ static void accept_one(void *of)
         struct tenant_listener *listener = of;
         int fd;
 
-        if (!sink_takes(listener->tenants->options.sink)) {
+        if (!sink_takes(listener->tenants->options.sink) ||
+            peers_rests(listener->owner, clock_machine_ns())) {
                 pause_listener(listener);
                 return;
         }

@@ -49,14 +49,17 @@ void tenant_visit_end(struct tenant_visit *visit)
 
         TAILQ_REMOVE(&tenants->visits, visit, entry);
         tenants->counts.connections--;
-        peers_leave(visit->counted);
         if (visit->unread) {
                 peers_leave(visit->unread);
                 tenants->unread_count--;
         }
         event_free(visit->event);
         tenant_queue_remove(tenants, &visit->message);
-        sink_close(tenants->options.sink, visit->fd);
+        if (peers_rests(visit->counted, clock_machine_ns()))
+                sink_close_unseen(tenants->options.sink, visit->fd);
+        else
+                sink_close(tenants->options.sink, visit->fd);
+        peers_leave(visit->counted);
         tenant_peer_end(&visit->peer);
         free(visit);
 }
@@ -243,10 +246,20 @@ static void judge(struct reply *reply, const void *message, size_t bytes, struct
                 reply->code = check_unread(reply);
 }
 
-/* One that does not read has room for one message all the same: it has had none. */
-static bool deliver(int fd, const void *message, size_t bytes, const int *descriptors,
-                    unsigned count)
+/* What a call on its socket took is its session's, and its owner's. */
+static void end_call(const struct tenant_visit *visit, uint64_t begin_ns)
 {
+        peers_call_end(visit->counted, begin_ns, clock_machine_ns());
+        peers_call_end(visit->listener->owner, begin_ns, clock_machine_ns());
+}
+
+/* One that does not read has room for one message all the same: it has had none. */
+static bool deliver(const struct tenant_visit *visit, const void *message, size_t bytes,
+                    const int *descriptors, unsigned count)
+{
+        uint64_t begin_ns = peers_call_begin();
+        bool is_sent;
+
         union {
                 struct cmsghdr head;
                 char room[CMSG_SPACE(MESSAGE_DESCRIPTORS * sizeof(int))];
@@ -262,7 +275,9 @@ static bool deliver(int fd, const void *message, size_t bytes, const int *descri
                                                  .cmsg_type = SCM_RIGHTS };
                 memcpy(CMSG_DATA(&control.head), descriptors, count * sizeof(int));
         }
-        return sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)bytes;
+        is_sent = sendmsg(visit->fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)bytes;
+        end_call(visit, begin_ns);
+        return is_sent;
 }
 
 /* Of descriptors in flight: others than joiners have them too. */
@@ -299,7 +314,7 @@ static void let_in(struct reply *reply, const struct message_asked *asked)
         message_write_welcome(&welcome, reply->version, listener->id, listener->name,
                               listener->is_mounted ? MESSAGE_READ_ONLY_MOUNT : 0);
         welcome.page_version = listener->page_version;
-        if (!deliver(visit->fd, &welcome, sizeof(welcome), (const int[]){ listener->limits, slots },
+        if (!deliver(visit, &welcome, sizeof(welcome), (const int[]){ listener->limits, slots },
                      MESSAGE_DESCRIPTORS)) {
                 if (errno == ETOOMANYREFS)
                         reply->code = be_in_flight(reply);
@@ -329,7 +344,7 @@ static void answer(struct tenant_visit *visit, const void *message, size_t bytes
                  visit->peer.pid, visit->peer.uid, reply.err.text);
         message_write_refused(&refused, reply.version, (enum message_code)reply.code,
                               reply.retry_ms, reply.err.text);
-        deliver(visit->fd, &refused, sizeof(refused), NULL, 0);
+        deliver(visit, &refused, sizeof(refused), NULL, 0);
 }
 
 static void end_silent(struct tenant_visit *visit)
@@ -342,8 +357,12 @@ static void end_silent(struct tenant_visit *visit)
 static bool hear(struct tenant_visit *visit)
 {
         char message[MESSAGE_MOST + 1];
-        ssize_t got = receive_plain(visit->fd, message, sizeof(message));
+        uint64_t begin_ns = peers_call_begin();
+        ssize_t got = peers_rests(visit->counted, clock_machine_ns())
+                              ? -EBUSY
+                              : receive_plain(visit->fd, message, sizeof(message));
 
+        end_call(visit, begin_ns);
         tenant_queue_remove(visit->tenants, &visit->message);
         if (got == -EAGAIN || got == -EINTR)
                 return false;

@@ -58,15 +58,13 @@ void *context_turn_take(struct place place)
 
 static uint64_t estimate(struct place place)
 {
+        uint64_t card_bytes = session_limits()->device[place.row].card_bytes;
         char model[128];
-        size_t card_bytes;
 
         /* What is not told is as large as it can be. */
         if (real.cuDeviceGetName(model, sizeof(model), place.device) != CUDA_SUCCESS)
                 strcpy(model, "B200");
-        if (real.cuDeviceTotalMem_v2(&card_bytes, place.device) != CUDA_SUCCESS)
-                card_bytes = SIZE_MAX;
-        return measure_context(model, card_bytes);
+        return measure_context(model, card_bytes ? card_bytes : UINT64_MAX);
 }
 
 uint64_t context_bytes(struct place place)

@@ -86,21 +86,32 @@ static bool is_no_device(CUdevice device)
                (rc == CUDA_SUCCESS && (device < 0 || device >= count));
 }
 
+/* One that the session does not know yet. SESSION_NO_ROW: the driver does not say how large it is.
+ */
+static int row_claim(CUdevice device, const CUuuid *uuid)
+{
+        size_t card_bytes;
+
+        return real.cuDeviceTotalMem_v2(&card_bytes, device) == CUDA_SUCCESS
+                       ? session_device((const uint8_t *)uuid->bytes, card_bytes)
+                       : SESSION_NO_ROW;
+}
+
 /* A device that is there but does not tell which one it is is refused: nobody knows its limit. */
 static int row_ask(CUdevice device)
 {
         CUuuid uuid;
-        size_t card_bytes = 0;
         int row;
 
         if (!front_start())
                 return SESSION_NO_ROW;
         if (session_state() == SESSION_NONE)
                 return CHARGE_NO_DEVICE;
-        if (device < 0 || device >= STATE_DEVICES || device_uuid(&uuid, device) != CUDA_SUCCESS ||
-            real.cuDeviceTotalMem_v2(&card_bytes, device) != CUDA_SUCCESS)
+        if (device < 0 || device >= STATE_DEVICES || device_uuid(&uuid, device) != CUDA_SUCCESS)
                 return is_no_device(device) ? CHARGE_NO_DEVICE : SESSION_NO_ROW;
-        row = session_device((const uint8_t *)uuid.bytes, card_bytes);
+        row = session_find_device((const uint8_t *)uuid.bytes);
+        if (row < 0)
+                row = row_claim(device, &uuid);
         if (row >= 0)
                 store_relaxed(&state.rows[device], row + ROW_KNOWN);
         return row;

@@ -2,9 +2,10 @@
 """Sends a socket whose closing takes 30 s (SO_LINGER, and bytes that nobody reads) to the daemon, which gets the last
 reference to it.
 
-    linger.py stream|seqpacket SOCKET CONNECTIONS [FIRST]
+    linger.py stream|seqpacket|urgent SOCKET CONNECTIONS [FIRST]
 
-On each connection FIRST is sent before it, as a message of its own. Says "ready".
+On each connection FIRST is sent before it, as a message of its own. `urgent`: with an urgent byte of a stream, and
+another byte after it. Says "ready".
 """
 import array
 import socket
@@ -41,11 +42,14 @@ def lingering():
 kept = []
 for _ in range(int(connections)):
     sent, other = lingering()
-    peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM if kind == "stream" else socket.SOCK_SEQPACKET)
+    peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET if kind == "seqpacket" else socket.SOCK_STREAM)
     peer.connect(path)
     for message in first:
         peer.send(message.encode())
-    peer.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [sent.fileno()]))])
+    peer.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [sent.fileno()]))],
+                 socket.MSG_OOB if kind == "urgent" else 0)
+    if kind == "urgent":
+        peer.send(b"G")
     sent.close()
     kept += [other, peer]
 print("ready", flush=True)
