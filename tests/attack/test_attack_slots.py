@@ -156,6 +156,25 @@ def test_who_keeps_a_session_alive_is_ended_with_it(served, tenant, program):
     wait_for(lambda: daemon.session("theirs") is None, daemon.said)
 
 
+def test_a_program_under_a_subordinate_user_ends_with_its_session(served, tenant):
+    """In a user namespace its user is root, and may be every user that is mapped there: none of them is another user
+    of the machine."""
+    daemon = served()
+    attacker = tenant(daemon)
+    create(attacker, "theirs")
+    program = attacker.sim.build.source / "tests/attack/programs/subordinate.py"
+    keeper = attacker.start([sys.executable, program, attacker.folder("theirs") / "slots"])
+    if keeper.stdout.readline() != "made\n":
+        pytest.skip("no user namespace is to be had here")
+    pathlib.Path(f"/proc/{keeper.pid}/uid_map").write_text(f"0 {attacker.uid} 1\n1 {STRANGER} 1\n", encoding="ascii")
+    print(file=keeper.stdin, flush=True)
+    assert keeper.stdout.readline() == "ready\n", keeper.stderr.read()
+    assert f"Uid:\t{STRANGER}" in pathlib.Path(f"/proc/{keeper.pid}/status").read_text(encoding="utf-8")
+    assert attacker.ask("DELETE", "/v1/sessions/theirs?force=true").status in (202, 204)
+    assert keeper.wait(HANG_SECONDS) == -signal.SIGKILL
+    wait_for(lambda: daemon.session("theirs") is None, daemon.said)
+
+
 def test_descriptors_that_are_costly_to_read_are_not_read(served, tenant):
     """While the daemon looks for who keeps a session alive: what a descriptor is of tells, before its text is read."""
     daemon = served()

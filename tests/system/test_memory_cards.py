@@ -92,3 +92,13 @@ def test_two_crowded_sessions_on_one_card(sim):
     for name, limit in limits.items():
         assert tags[name][0]["current_bytes"] == 0
         assert limit * MIB // 2 < tags[name][0]["high_bytes"] <= limit * MIB
+
+
+def test_how_large_a_card_is_is_asked_of_nobody_where_the_session_knows(sim):
+    """A first context waits for as little of the driver as can be."""
+    sim.configure(calls="on")
+    with Script(sim, ALIQUOT_MEMORY="256MiB", ALIQUOT_SESSION="known") as gpu:
+        gpu.ready()
+        calls = sim.oracle()["calls"]["known"]
+        assert any(by["library"] for by in calls.values()), calls
+        assert calls.get("cuDeviceTotalMem_v2", {"library": 0})["library"] == 0, calls

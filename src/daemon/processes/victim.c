@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <linux/nsfs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -14,6 +16,32 @@
 #include "common/atomic.h"
 #include "common/machine_clock.h"
 #include "common/scoped.h"
+
+/* The user may end whatever runs in a user namespace of its own, under all users that are mapped
+ * there (subordinate ones). All namespaces stand in the first one, which is root's. */
+static bool is_in_users_namespace(uint32_t pid, uint32_t uid)
+{
+        int name_space;
+        char path[64];
+        bool is = false;
+        uid_t owner;
+
+        if (uid == 0)
+                return false;
+        snprintf(path, sizeof(path), "/proc/%u/ns/user", pid);
+        name_space = open(path, O_RDONLY | O_CLOEXEC);
+        while (name_space >= 0 && !is) {
+                int parent;
+
+                is = ioctl(name_space, NS_GET_OWNER_UID, &owner) == 0 && owner == uid;
+                parent = ioctl(name_space, NS_GET_PARENT);
+                close(name_space);
+                name_space = parent;
+        }
+        if (name_space >= 0)
+                close(name_space);
+        return is;
+}
 
 /* By the lines "PPid:" and "Uid:" (the real one) of its status. Other searches, which the daemon
  * has forked, have mapped what it has. */
@@ -29,7 +57,8 @@ static bool is_users(uint32_t pid, const struct victim_order *order)
                 if (sscanf(line, "PPid: %u", &parent) == 1 && parent == order->walk->spared)
                         return false;
                 if (sscanf(line, "Uid: %u", &real) == 1)
-                        return real == order->owner_uid;
+                        return real == order->owner_uid ||
+                               is_in_users_namespace(pid, order->owner_uid);
         }
         return false;
 }
