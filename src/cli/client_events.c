@@ -137,9 +137,10 @@ static int on_progress(void *context, curl_off_t down, curl_off_t downloaded, cu
 static int follow(struct stream *stream, struct error *err)
 {
         struct call *call = &stream->call;
+        scoped_reach struct client_reach reach = CLIENT_REACH(&stream->vigil);
         CURLcode rc = CURLE_OUT_OF_MEMORY;
 
-        stream->curl = client_open_socket(call->store, call->url);
+        stream->curl = client_open_socket(call->store, call->url, &reach);
         if (stream->curl) {
                 curl_easy_setopt(stream->curl, CURLOPT_WRITEFUNCTION, take_events);
                 curl_easy_setopt(stream->curl, CURLOPT_WRITEDATA, stream);

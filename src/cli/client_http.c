@@ -11,11 +11,11 @@
 #include "cli/client_parts.h"
 #include "cli/presence.h"
 #include "common/clock.h"
+#include "common/minmax.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "common/units.h"
 
-#define CONNECT_MS 5000L
 #define SILENT_MS 1000 /* who waits for longer says so */
 #define ANSWER_BYTES (16u << 20)
 #define MS_A_SECOND 1000L
@@ -82,21 +82,6 @@ size_t client_take(char *bytes, size_t size, size_t count, void *context)
         return size * count;
 }
 
-CURL *client_open_socket(const struct store *store, const char *url)
-{
-        char path[STORE_PATH_BYTES + 16];
-        CURL *curl = curl_easy_init();
-
-        if (!curl || text_put(path, sizeof(path), NULL, "%s/" STORE_DAEMON_SOCKET, store->path) < 0)
-                return curl;
-        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, path);
-        curl_easy_setopt(curl, CURLOPT_URL, url);
-        curl_easy_setopt(curl, CURLOPT_PROXY, "");
-        curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-        curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-        return curl;
-}
-
 static int add_header(struct curl_slist **headers, const char *header)
 {
         struct curl_slist *longer = curl_slist_append(*headers, header);
@@ -156,7 +141,6 @@ static void set_patience(CURL *curl, const struct call *call, struct client_vigi
                          call->patience_ms ? call->patience_ms : CLIENT_ANSWER_MS);
         if (call->patience_ms)
                 return;
-        *vigil = (struct client_vigil){ call->store, clock_machine_ns(), false };
         curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, watch);
         curl_easy_setopt(curl, CURLOPT_XFERINFODATA, vigil);
         curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
@@ -164,10 +148,13 @@ static void set_patience(CURL *curl, const struct call *call, struct client_vigi
 
 static CURLcode send_call(struct call *call, const char *body, struct curl_slist *headers)
 {
-        CURL *curl = client_open_socket(call->store, call->url);
+        struct client_vigil vigil = { call->store, clock_machine_ns(), false };
+        scoped_reach struct client_reach reach = CLIENT_REACH(call->patience_ms ? NULL : &vigil);
+        CURL *curl = client_open_socket(call->store, call->url, &reach);
         CURLcode rc = CURLE_OUT_OF_MEMORY;
-        struct client_vigil vigil;
 
+        if (call->patience_ms)
+                reach.most_ms = min_u64((uint64_t)call->patience_ms, reach.most_ms);
         if (curl) {
                 curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call->method);
                 curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);

@@ -17,6 +17,7 @@
 #include "cli/client.h"
 
 #define CLIENT_URL_BYTES 512u
+#define CLIENT_CONNECT_MS UINT64_C(5000)
 #define CLIENT_ANSWER_MS 10000L /* that an answer gets */
 
 /* How JSON is written: a decimal of up to 15 digits as it was read, 33.3 and
@@ -47,8 +48,32 @@ void client_end_call(struct call *call);
 /* An empty one for a body: what then has no memory in it is an error of client_perform(). */
 json_t *client_object(void);
 
-/* A handle to the socket, whatever proxies the environment names. NULL: out of memory. */
-CURL *client_open_socket(const struct store *store, const char *url);
+/* An answer that somebody waits for. */
+struct client_vigil {
+        const struct store *store;
+        uint64_t began_ns; /* clock_machine_ns() */
+        bool is_told;
+};
+
+/* A connection on its way to libcurl; client_socket.c says why. */
+struct client_reach {
+        uint64_t most_ms;           /* that the daemon has to take it */
+        struct client_vigil *vigil; /* tells the user of the wait; NULL: nobody does */
+        int connected, stand_in;    /* for libcurl 7.88; the latter is libcurl's */
+};
+
+#define CLIENT_REACH(vigil)                      \
+        {                                        \
+                CLIENT_CONNECT_MS, vigil, -1, -1 \
+        }
+
+void client_end_reach(struct client_reach *reach);
+
+#define scoped_reach __attribute__((cleanup(client_end_reach)))
+
+/* A handle to the socket, whatever proxies the environment names; `reach` lives as long. NULL: out
+ * of memory. */
+CURL *client_open_socket(const struct store *store, const char *url, struct client_reach *reach);
 
 /* For libcurl: adds to call->text. */
 size_t client_take(char *bytes, size_t size, size_t count, void *call);
@@ -56,13 +81,6 @@ size_t client_take(char *bytes, size_t size, size_t count, void *call);
 /* "" and 0 where there is none. */
 const char *client_text(const json_t *object, const char *key);
 uint64_t client_whole(const json_t *object, const char *key);
-
-/* An answer that somebody waits for. */
-struct client_vigil {
-        const struct store *store;
-        uint64_t began_ns; /* clock_machine_ns() */
-        bool is_told;
-};
 
 /* For how long; after a second it is said once. */
 uint64_t client_waited_ms(struct client_vigil *vigil);

@@ -2,8 +2,13 @@
 """A user who sends more requests than the daemon can serve at once keeps nobody waiting: peers are served by the time
 that their requests take. What counts is the order of the changes in the audit trail, or what was done before an answer."""
 import contextlib
+import os
+import signal
+
+import pytest
 
 from daemon import wait_for
+from hang import HANG_SECONDS
 from tenant import holding, needs_root, standing_still
 
 pytestmark = needs_root
@@ -66,3 +71,15 @@ def test_knocking_at_all_of_ones_sessions_delays_others_by_a_few_turns(served, t
             root.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         assert refused(b"".join(iter(lambda: root.recv(1 << 16), b"")).decode()) <= TURNS * HEARD_MOST
         wait_for(lambda: refused(daemon.get("/metrics").text) == SOCKETS * KNOCKS)
+
+
+@pytest.mark.parametrize("words", [("set", "s", "--memory", "8KiB"), ("events", "--since", "0", "--count", "1")], ids=lambda words: words[0])
+def test_the_command_waits_where_others_fill_the_queue_of_connections(served, tenant, words):
+    """A non-blocking connect() fails at once there."""
+    daemon = served()
+    assert daemon.sim.aliquot("create", "s", "--memory", "4KiB").rc == 0
+    with standing_still(daemon), holding(tenant(daemon), "fill_queue.py", daemon.socket):
+        command = daemon.sim.start([daemon.sim.build.aliquot, *words])
+        assert "waiting for it" in command.stderr.readline()
+        os.kill(daemon.process.pid, signal.SIGCONT)
+        assert command.wait(HANG_SECONDS) == 0, command.stderr.read()
