@@ -6,7 +6,6 @@
 #include "interpose/us.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,13 +52,15 @@ const char *us_name(void)
 
 bool us_path(char *ret, unsigned bytes)
 {
-        char line[PATH_MAX + 128];
         scoped_file FILE *maps = NULL;
+        scoped_free char *line = NULL;
+        size_t room = 0;
 
         if (us_name()[0] == '/')
                 return snprintf(ret, bytes, "%s", us_name()) < (int)bytes;
         maps = fopen("/proc/self/maps", "re");
-        while (maps && fgets(line, sizeof(line), maps)) {
+        /* Whole lines: in a part of one, a path of another file could pose as our line. */
+        while (maps && getline(&line, &room, maps) > 0) {
                 uintptr_t low = 0, high = 0;
                 char *path = strchr(line, '/');
 

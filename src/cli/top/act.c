@@ -12,6 +12,7 @@
 
 #include "cli/top/spawn.h"
 #include "common/machine_clock.h"
+#include "common/maps.h"
 #include "common/pidfd.h"
 #include "common/scoped.h"
 
@@ -141,25 +142,22 @@ void act_leave(struct act *act)
         act->is_pending = false;
 }
 
-/* Whether a file of this name and inode is mapped there; -errno: it cannot be told. */
+/* Whether a session's file of this inode is mapped there; -errno: it cannot be told. */
 static int has_mapped(uint32_t pid, uint64_t inode)
 {
-        char path[64], line[4096 + 128];
-        scoped_file FILE *maps = NULL;
+        scoped_maps struct maps maps = { 0 };
+        char number[16];
+        int rc;
 
-        snprintf(path, sizeof(path), "/proc/%u/maps", pid);
-        maps = fopen(path, "re");
-        if (!maps)
-                return -errno;
-        while (fgets(line, sizeof(line), maps)) {
-                unsigned long long found;
-
-                /* begin-end rights offset device inode path; devices are not told alike by all. */
-                if (sscanf(line, "%*s %*s %*s %*s %llu", &found) == 1 && found == inode &&
-                    strstr(line, "/slots"))
+        snprintf(number, sizeof(number), "%u", pid);
+        rc = maps_open(&maps, number);
+        if (rc < 0)
+                return rc;
+        while (maps_next(&maps)) {
+                if (maps.inode == inode && maps_is_named(&maps, "slots"))
                         return 1;
         }
-        return ferror(maps) ? -EIO : 0;
+        return ferror(maps.file) ? -EIO : 0;
 }
 
 static int signal_one(const struct keys *keys, const struct snapshot_process *target)

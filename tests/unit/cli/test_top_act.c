@@ -111,6 +111,9 @@ static void a_refusal_is_said_though_another_was_typed_meanwhile(void **state)
 
 /* -- Signals ---------------------------------------------------------------------------------- */
 
+#define FOLDER_BYTES 250
+#define FOLDERS 20
+
 static char slots_folder[] = "/tmp/aliquot-test-slots-XXXXXX";
 
 static void slots_path(char ret[64])
@@ -118,25 +121,62 @@ static void slots_path(char ret[64])
         snprintf(ret, 64, "%s/slots", slots_folder);
 }
 
-/* A program that waits, in the session or not, and what it says of itself. */
-static pid_t begin(bool is_in_session, struct usage_process *ret)
+static bool map(const char *path)
+{
+        int fd = open(path, O_RDWR | O_CREAT, 0600);
+
+        return fd >= 0 && ftruncate(fd, 4096) == 0 &&
+               mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED;
+}
+
+static bool map_slots(void)
+{
+        char path[64];
+
+        slots_path(path);
+        return map(path);
+}
+
+static bool map_nothing(void)
+{
+        return true;
+}
+
+/* Another file of the name, below folders whose names say the number of the session's again and
+ * again; their path is longer than any other. They go at once. */
+static bool map_far_below(void)
+{
+        char path[64], number[32], name[FOLDER_BYTES + 1];
+        struct stat st;
+        bool is_well;
+
+        slots_path(path);
+        is_well = stat(path, &st) == 0 && chdir(slots_folder) == 0;
+        snprintf(number, sizeof(number), "%llu ", (unsigned long long)st.st_ino);
+        for (size_t i = 0; i < FOLDER_BYTES; i++)
+                name[i] = number[i % strlen(number)];
+        name[FOLDER_BYTES] = '\0';
+        for (unsigned i = 0; i < FOLDERS; i++)
+                is_well = is_well && mkdir(name, 0700) == 0 && chdir(name) == 0;
+        is_well = is_well && map("slots") && unlink("slots") == 0;
+        for (unsigned i = 0; i < FOLDERS; i++)
+                is_well = is_well && chdir("..") == 0 && rmdir(name) == 0;
+        return is_well;
+}
+
+/* A program that has mapped a file and waits, and what it says of itself. */
+static pid_t begin(bool (*map_file)(void), struct usage_process *ret)
 {
         struct page_slot slot = { 0 };
-        char path[64];
         int said[2];
         pid_t pid;
 
-        slots_path(path);
         assert_int_equal(pipe(said), 0);
         pid = fork();
         if (pid == 0) {
-                int fd = open(path, O_RDWR);
-
                 prctl(PR_SET_PDEATHSIG, SIGKILL);
-                if (is_in_session && mmap(NULL, 1, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED)
-                        _exit(1);
                 usage_describe_self(&slot);
-                if (write(said[1], &slot, sizeof(slot)) != sizeof(slot))
+                if (!map_file() || write(said[1], &slot, sizeof(slot)) != sizeof(slot))
                         _exit(1);
                 for (;;)
                         pause();
@@ -207,7 +247,7 @@ static void a_signal_goes_to_a_process_of_the_session(void **state)
         int status;
 
         need_start_times();
-        target.pid = (uint32_t)begin(true, &target.said);
+        target.pid = (uint32_t)begin(map_slots, &target.said);
         assert_true(has_signalled(&target, message));
         assert_string_equal(message, "SIGTERM sent to 1 process of s");
         assert_int_equal(waitpid((pid_t)target.pid, &status, 0), target.pid);
@@ -221,7 +261,20 @@ static void a_signal_goes_to_nobody_who_is_not_in_the_session(void **state)
         char message[KEYS_LINE_BYTES];
 
         need_start_times();
-        target.pid = (uint32_t)begin(false, &target.said);
+        target.pid = (uint32_t)begin(map_nothing, &target.said);
+        assert_false(has_signalled(&target, message));
+        assert_non_null(strstr(message, "it is not ours to end"));
+        assert_int_equal(end_of((pid_t)target.pid), SIGKILL);
+}
+
+/* Who reads the line in parts finds the session's file in a later one, wherever that begins. */
+static void a_signal_goes_to_nobody_whose_files_have_long_names(void **state)
+{
+        struct snapshot_process target = { 0 };
+        char message[KEYS_LINE_BYTES];
+
+        need_start_times();
+        target.pid = (uint32_t)begin(map_far_below, &target.said);
         assert_false(has_signalled(&target, message));
         assert_non_null(strstr(message, "it is not ours to end"));
         assert_int_equal(end_of((pid_t)target.pid), SIGKILL);
@@ -232,7 +285,7 @@ static void a_signal_goes_to_nobody_who_has_the_pid_of_the_dead(void **state)
         struct snapshot_process target = { 0 };
         char message[KEYS_LINE_BYTES];
 
-        target.pid = (uint32_t)begin(true, &target.said);
+        target.pid = (uint32_t)begin(map_slots, &target.said);
         target.said.start_ticks--;
         assert_true(has_signalled(&target, message));
         assert_string_equal(message, "SIGTERM sent to 0 of s; 1 had ended");
@@ -249,6 +302,7 @@ int main(void)
         static const struct CMUnitTest signals[] = {
                 cmocka_unit_test(a_signal_goes_to_a_process_of_the_session),
                 cmocka_unit_test(a_signal_goes_to_nobody_who_is_not_in_the_session),
+                cmocka_unit_test(a_signal_goes_to_nobody_whose_files_have_long_names),
                 cmocka_unit_test(a_signal_goes_to_nobody_who_has_the_pid_of_the_dead),
         };
         int failed = cmocka_run_group_tests(stories, write_program, drop_program);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/maps.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/text.h"
+
+int maps_open(struct maps *ret, const char *pid)
+{
+        struct maps maps = { 0 };
+        char path[64];
+        int rc = text_put(path, sizeof(path), NULL, "/proc/%s/maps", pid);
+
+        if (rc < 0)
+                return rc;
+        maps.file = fopen(path, "re");
+        if (!maps.file)
+                return -errno;
+        *ret = maps;
+        return 0;
+}
+
+/* begin-end rights offset device inode path: no other field has a slash in it. */
+static bool is_of_file(struct maps *maps)
+{
+        char *path = strchr(maps->line, '/');
+
+        maps->path = path;
+        return path &&
+               sscanf(maps->line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %" SCNu64, &maps->begin,
+                      &maps->end, &maps->inode) == 3 &&
+               maps->inode;
+}
+
+bool maps_next(struct maps *maps)
+{
+        ssize_t length;
+
+        while ((length = getline(&maps->line, &maps->room, maps->file)) > 0) {
+                if (maps->line[length - 1] == '\n')
+                        maps->line[length - 1] = '\0';
+                if (is_of_file(maps))
+                        return true;
+        }
+        return false;
+}
+
+bool maps_is_named(const struct maps *maps, const char *name)
+{
+        const char *slash = strrchr(maps->path, '/');
+        size_t length = strlen(name);
+
+        return strncmp(slash + 1, name, length) == 0 &&
+               (!slash[1 + length] || strcmp(slash + 1 + length, " (deleted)") == 0);
+}
+
+void maps_close(struct maps *maps)
+{
+        if (maps->file)
+                fclose(maps->file);
+        free(maps->line);
+        *maps = (struct maps){ 0 };
+}
