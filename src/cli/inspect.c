@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library of ours is known by its mark in the file, read through the process's own root, since
- * it may bear the driver's name and lie in a container.
+ * A library of ours is known by its mark in the file that the process has mapped, since it may bear
+ * the driver's name and lie in a container.
  */
 #include "cli/inspect.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
+#include "cli/mapped.h"
 #include "cli/options.h"
 #include "cli/usage.h"
+#include "common/maps.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "interpose/us.h"
+
+/* Of all files together: several times what driver and library have. */
+#define READ_MOST (UINT64_C(1) << 30)
 
 struct findings {
         char ours[PATH_MAX];
@@ -27,27 +29,14 @@ struct findings {
         char session[PAGE_NAME_BYTES];
         char runtime_dir[STORE_PATH_BYTES];
         char socket[STORE_PATH_BYTES]; /* of its session, where it was given one */
+        uint64_t budget;               /* bytes of files that are still read */
 };
 
-static bool has_mark(const char *pid, const char *file)
+static bool has_mark(const char *pid, const struct maps *at, struct findings *findings)
 {
-        char path[PATH_MAX + 64];
-        scoped_fd int fd = -1;
-        struct stat st;
-        void *bytes;
-        bool found;
+        scoped_fd int fd = mapped_open(pid, at);
 
-        if (text_put(path, sizeof(path), NULL, "/proc/%s/root%s", pid, file) < 0)
-                return false;
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0)
-                return false;
-        bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (bytes == MAP_FAILED)
-                return false;
-        found = memmem(bytes, (size_t)st.st_size, US_MARK, sizeof(US_MARK)) != NULL;
-        munmap(bytes, (size_t)st.st_size);
-        return found;
+        return fd >= 0 && mapped_has(fd, US_MARK, sizeof(US_MARK), &findings->budget);
 }
 
 static bool is_of_interest(const char *name)
@@ -56,38 +45,30 @@ static bool is_of_interest(const char *name)
                strncmp(name, "libnvidia-ml.so", 15) == 0;
 }
 
-static void look_at(const char *pid, const char *file, struct findings *findings)
+static void look_at(const char *pid, const struct maps *at, struct findings *findings)
 {
-        const char *slash = strrchr(file, '/');
+        const char *file = at->path, *name = strrchr(file, '/') + 1;
         char *into;
 
-        if (!slash || !is_of_interest(slash + 1) || strcmp(file, findings->ours) == 0 ||
+        if (!is_of_interest(name) || strcmp(file, findings->ours) == 0 ||
             strcmp(file, findings->driver[0]) == 0 || strcmp(file, findings->driver[1]) == 0)
                 return;
-        into = has_mark(pid, file) ? findings->ours
-                                   : findings->driver[slash[strlen("/lib")] == 'n'];
+        into = has_mark(pid, at, findings) ? findings->ours
+                                           : findings->driver[name[strlen("lib")] == 'n'];
         if (!into[0])
                 text_put(into, PATH_MAX, NULL, "%s", file);
 }
 
 static int read_maps(const char *pid, struct findings *findings, struct error *err)
 {
-        char path[64], line[PATH_MAX + 128];
-        scoped_file FILE *maps = NULL;
+        scoped_maps struct maps maps = { 0 };
+        int rc = maps_open(&maps, pid);
 
-        if (text_put(path, sizeof(path), err, "/proc/%s/maps", pid) < 0)
-                return err->code;
-        maps = fopen(path, "re");
-        if (!maps)
-                return fail(err, -errno, "%s: %m", path);
-        while (fgets(line, sizeof(line), maps)) {
-                char *file = strchr(line, '/');
-
-                line[strcspn(line, "\n")] = '\0';
-                if (file)
-                        look_at(pid, file, findings);
-        }
-        return ferror(maps) ? fail(err, -EIO, "%s: %m", path) : 0;
+        if (rc < 0)
+                return fail(err, rc, "/proc/%s/maps: %s", pid, strerror(-rc));
+        while (maps_next(&maps))
+                look_at(pid, &maps, findings);
+        return ferror(maps.file) ? fail(err, -EIO, "/proc/%s/maps: %m", pid) : 0;
 }
 
 static void read_environment(const char *pid, struct findings *findings)
@@ -152,7 +133,7 @@ static void add_holdings(const char *pid, const struct findings *findings, struc
 
 void inspect_process(const char *pid, struct report *report)
 {
-        static struct findings findings;
+        static struct findings findings = { .budget = READ_MOST };
         struct error err;
 
         if (read_maps(pid, &findings, &err) < 0) {
