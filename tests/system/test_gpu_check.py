@@ -336,7 +336,7 @@ BROKEN = {"wide": OF_MEMORY, "narrow": ("limit", "successor"),
 UNSHARED = {"loose": ("compute-caps", "compute-lengths", "compute-kinds", "compute-processes"),
             "unfair": ("compute-pairs", "compute-weights", "compute-full")}
 # They ask the driver, and what a start costs that never loads it.
-OF_NOBODY = {"compute-native", "contracts", "machine", "no-cuda"}
+OF_NOBODY = {"compute-native", "compute-switches", "contracts", "machine", "no-cuda"}
 
 
 def test_no_story_passes_without_us(build, gpu_check):
