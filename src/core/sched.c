@@ -70,7 +70,7 @@ static void gap_learn(struct sched_member *member, int64_t now_ns)
         member->gap_ns = member->gap_ns == SCHED_NEVER ? gap_ns : smoothed(member->gap_ns, gap_ns);
 }
 
-int64_t sched_grace_ns(const struct sched *sched, uint16_t member)
+int64_t sched_grace_ns(const struct sched *sched, uint32_t member)
 {
         int64_t gap_ns = sched->member[member].gap_ns;
 
@@ -86,12 +86,12 @@ static void list_add(struct sched *sched, unsigned member)
         struct sched_device *device = &sched->device[sched->member[member].device];
 
         sched->member[member].next = device->first;
-        device->first = (uint16_t)member;
+        device->first = member;
 }
 
 static void list_take(struct sched *sched, unsigned member)
 {
-        uint16_t *link = &sched->device[sched->member[member].device].first;
+        uint32_t *link = &sched->device[sched->member[member].device].first;
 
         while (*link != member)
                 link = &sched->member[*link].next;
@@ -112,6 +112,7 @@ static void add(const struct step *step)
                 .gap_ns = SCHED_NEVER,
                 .vtime = step->sched->device[device].vtime[step->event->terms.class],
         };
+        step->sched->entries = max_u32(step->sched->entries, i + 1);
         list_add(step->sched, i);
         gang_link(step->sched, i);
 }
@@ -255,7 +256,7 @@ static void alarm_raise(struct step *step, unsigned i)
         if (member->is_alarmed || member->bucket_fine >= -SCHED_ALARM_NS * FINE)
                 return;
         member->is_alarmed = true;
-        act(step, &(struct sched_action){ .type = SCHED_ALARM, .member = (uint16_t)i });
+        act(step, &(struct sched_action){ .type = SCHED_ALARM, .member = i });
 }
 
 static void take(struct step *step)
@@ -308,7 +309,7 @@ static void decide(struct step *step)
 
 void sched_init(struct sched *ret)
 {
-        memset(ret, 0, sizeof(*ret));
+        memset(ret, 0, offsetof(struct sched, member[min_u32(ret->entries, SCHED_MEMBERS)]));
         for (unsigned d = 0; d < SCHED_DEVICES; d++) {
                 ret->device[d] = (struct sched_device){ .first = NOBODY,
                                                         .claim = NOBODY,

@@ -263,7 +263,7 @@ void account_refund(const struct sched *sched, struct sched_member *member, int6
         member->owed_fine += fine;
 }
 
-int64_t sched_bucket_ns(const struct sched *sched, uint16_t member)
+int64_t sched_bucket_ns(const struct sched *sched, uint32_t member)
 {
         return sched->member[member].bucket_fine / FINE;
 }

@@ -17,7 +17,7 @@ static const char *check_alone(const struct sched_terms *terms)
         return NULL;
 }
 
-const char *sched_check(const struct sched *sched, uint16_t member, unsigned device,
+const char *sched_check(const struct sched *sched, uint32_t member, unsigned device,
                         const struct sched_terms *terms)
 {
         uint64_t promised = terms->guarantee_ppm;
@@ -25,13 +25,11 @@ const char *sched_check(const struct sched *sched, uint16_t member, unsigned dev
 
         if (device >= SCHED_DEVICES)
                 return "device";
-        for (unsigned i = 0; !field && i < SCHED_MEMBERS; i++) {
-                const struct sched_member *other = &sched->member[i];
-
-                if (i != member && other->mode != SCHED_MODE_NONE && other->device == device)
-                        promised += other->terms.guarantee_ppm;
-                if (promised > SCHED_WHOLE_PPM)
-                        field = "guarantee";
+        if (field)
+                return field;
+        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
+                if (i != member)
+                        promised += sched->member[i].terms.guarantee_ppm;
         }
-        return field;
+        return promised > SCHED_WHOLE_PPM ? "guarantee" : NULL;
 }

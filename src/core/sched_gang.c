@@ -110,7 +110,7 @@ bool gang_gather(struct step *step, unsigned member)
                         continue;
                 if (device->claim != NOBODY)
                         return false;
-                device->claim = (uint16_t)head;
+                device->claim = head;
                 step->is_again = true; /* who is open there is to close */
         }
         return true;
@@ -151,20 +151,30 @@ void gang_sweep(struct sched *sched)
 
 /* -- The ring of a gang ----------------------------------------------------------------------- */
 
+/* Another member of the same gang, on that device; NOBODY: none. */
+static unsigned find_mate(const struct sched *sched, unsigned member, unsigned device)
+{
+        unsigned i = sched->device[device].first;
+
+        while (i != NOBODY &&
+               (i == member || sched->member[i].terms.gang != sched->member[member].terms.gang))
+                i = sched->member[i].next;
+        return i;
+}
+
 void gang_link(struct sched *sched, unsigned member)
 {
         struct sched_member *one = &sched->member[member];
 
-        one->mate = (uint16_t)member;
-        for (unsigned i = 0; one->terms.gang != 0 && i < SCHED_MEMBERS; i++) {
-                struct sched_member *other = &sched->member[i];
+        one->mate = member;
+        for (unsigned d = 0; one->terms.gang != 0 && d < SCHED_DEVICES; d++) {
+                unsigned i = find_mate(sched, member, d);
 
-                if (i == member || other->mode == SCHED_MODE_NONE ||
-                    other->terms.gang != one->terms.gang)
+                if (i == NOBODY)
                         continue;
                 gang_release(sched, i); /* its head may be another now */
-                one->mate = other->mate;
-                other->mate = (uint16_t)member;
+                one->mate = sched->member[i].mate;
+                sched->member[i].mate = member;
                 return;
         }
 }
@@ -177,5 +187,5 @@ void gang_unlink(struct sched *sched, unsigned member)
         while (mate_of(sched, before) != member)
                 before = mate_of(sched, before);
         sched->member[before].mate = sched->member[member].mate;
-        sched->member[member].mate = (uint16_t)member;
+        sched->member[member].mate = member;
 }

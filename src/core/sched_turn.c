@@ -136,7 +136,7 @@ static int64_t target_of(const struct sched *sched, unsigned holder)
 static void close_one(struct step *step, unsigned i)
 {
         drain_begin(&step->sched->member[i], step->now_ns);
-        act(step, &(struct sched_action){ .type = SCHED_CLOSE, .member = (uint16_t)i });
+        act(step, &(struct sched_action){ .type = SCHED_CLOSE, .member = i });
 }
 
 void turn_close(struct step *step, unsigned member)
@@ -218,7 +218,7 @@ static void open_one(struct step *step, unsigned i, enum sched_mode mode, int64_
         member->told_target_ns = target_of(step->sched, i);
         act(step, &(struct sched_action){
                           .type = mode == SCHED_MODE_FREE ? SCHED_FREE : SCHED_OPEN,
-                          .member = (uint16_t)i,
+                          .member = i,
                           .end_ns = end_ns,
                           .target_ns = member->told_target_ns,
                   });

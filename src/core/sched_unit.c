@@ -29,22 +29,22 @@ static void device_count(struct sched *sched, unsigned device)
                 wanting += member->is_wanting;
                 wanting_below_rt += member->is_wanting && !is_rt;
         }
-        here->rt_members = (uint16_t)rt_members;
-        here->wanting = (uint16_t)wanting;
-        here->wanting_below_rt = (uint16_t)wanting_below_rt;
+        here->rt_members = rt_members;
+        here->wanting = wanting;
+        here->wanting_below_rt = wanting_below_rt;
 }
 
 /* Walks the ring twice. */
 static void unit_sum_up(struct sched *sched, unsigned member)
 {
-        struct sched_unit unit = { .head = (uint16_t)member, .may = true, .step = sched->steps };
+        struct sched_unit unit = { .head = member, .may = true, .step = sched->steps };
         unsigned i = member;
 
         do {
                 const struct sched_member *one = &sched->member[i];
                 enum urgency own = one->is_wanting ? member_urgency(sched, one) : URGENT_NOT;
 
-                unit.head = i < unit.head ? (uint16_t)i : unit.head;
+                unit.head = i < unit.head ? i : unit.head;
                 unit.devices |= 1u << one->device;
                 unit.wants |= one->is_wanting;
                 unit.may &= account_may(one);

@@ -155,7 +155,7 @@ static void one_event(void)
 
         event.member = bits % (MEMBERS + 1);
         if (event.member == MEMBERS)
-                event.member = bits & 128 ? UINT16_MAX : SCHED_MEMBERS;
+                event.member = bits & 128 ? UINT32_MAX : SCHED_MEMBERS;
         event.device = bits >> 4 & 3;
         if (event.device == 3)
                 event.device = next_byte();

@@ -6,7 +6,7 @@
 
 #include "common/log.h"
 
-void members_tell_closed(struct members *self, uint16_t at, uint64_t now_ns)
+void members_tell_closed(struct members *self, uint32_t at, uint64_t now_ns)
 {
         const struct member *member = &self->member[at];
 
@@ -54,7 +54,7 @@ void members_begin_watch(struct members *self, struct seated *seated, uint64_t n
         seated->beat_ns = now_ns;
         seat_beat(seated->seat, now_ns);
         for (unsigned i = 0; i < seated->seat->share_count; i++) {
-                uint16_t at = seated->member[i];
+                uint32_t at = seated->member[i];
                 struct seat_claim claim;
 
                 if (at == NO_MEMBER || !seat_read(seated->seat, i, now_ns, &claim))
@@ -102,7 +102,7 @@ bool members_step(struct members *self, const struct sched_event *event, uint64_
         return true;
 }
 
-void members_tell(struct members *self, uint16_t member, enum sched_event_type type, int64_t ns,
+void members_tell(struct members *self, uint32_t member, enum sched_event_type type, int64_t ns,
                   uint64_t now_ns)
 {
         const struct sched_event event = { .type = type, .member = member, .ns = ns };

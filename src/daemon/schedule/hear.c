@@ -41,7 +41,7 @@ static int64_t raised_by(uint64_t to_ns, uint64_t from_ns)
 }
 
 /* Who was at work since the last look may have been until now. */
-static void note_use(struct members *self, uint16_t at, const struct seat_claim *claim,
+static void note_use(struct members *self, uint32_t at, const struct seat_claim *claim,
                      uint64_t now_ns)
 {
         struct member *member = &self->member[at];
@@ -62,7 +62,7 @@ static bool is_open(const struct sched_member *core)
 }
 
 /* Until when the member wants its device by what it says now. */
-static uint64_t wanting_until_ns(const struct members *self, uint16_t at,
+static uint64_t wanting_until_ns(const struct members *self, uint32_t at,
                                  const struct seat_claim *claim, uint64_t running_until_ns)
 {
         const struct sched_member *core = &self->sched.member[at];
@@ -80,7 +80,7 @@ static uint64_t wanting_until_ns(const struct members *self, uint16_t at,
 }
 
 /* WANT or RESTS: whose gate is closed and stays so is told, too. */
-static void note(struct members *self, uint16_t at, enum sched_event_type type, uint64_t now_ns)
+static void note(struct members *self, uint32_t at, enum sched_event_type type, uint64_t now_ns)
 {
         bool was_closed = self->sched.member[at].mode == SCHED_MODE_CLOSED;
 
@@ -89,7 +89,7 @@ static void note(struct members *self, uint16_t at, enum sched_event_type type, 
                 members_tell_closed(self, at, now_ns);
 }
 
-static void note_want(struct members *self, uint16_t at, const struct seat_claim *claim,
+static void note_want(struct members *self, uint32_t at, const struct seat_claim *claim,
                       uint64_t running_until_ns, uint64_t now_ns)
 {
         const struct sched_member *core = &self->sched.member[at];
@@ -114,7 +114,7 @@ static void note_want(struct members *self, uint16_t at, const struct seat_claim
 
 /* When it began is its own word. How long leases are, how early its gate opens, and what its
  * guarantee need not pay for go by it, each within bounds. */
-static void note_begin(struct members *self, uint16_t at, const struct seat_claim *claim,
+static void note_begin(struct members *self, uint32_t at, const struct seat_claim *claim,
                        uint64_t now_ns)
 {
         const struct sched_member *core = &self->sched.member[at];
@@ -131,7 +131,7 @@ static void note_begin(struct members *self, uint16_t at, const struct seat_clai
 
 /* It stands before its gate again, which was open meanwhile, and has not launched in between. Once
  * may be its own cap. */
-static void note_missed(struct members *self, uint16_t at, const struct seat_claim *claim,
+static void note_missed(struct members *self, uint32_t at, const struct seat_claim *claim,
                         uint64_t now_ns)
 {
         struct member *member = &self->member[at];
@@ -156,7 +156,7 @@ static bool is_in_flight(const struct seat_claim *claim, uint64_t now_ns)
 
 /* Nothing of it is in flight any more, by its own word. Who says so too early overlaps with others.
  */
-static void note_drain(struct members *self, uint16_t at, const struct seat_claim *claim,
+static void note_drain(struct members *self, uint32_t at, const struct seat_claim *claim,
                        uint64_t now_ns)
 {
         if (!is_in_flight(claim, now_ns))
@@ -164,7 +164,7 @@ static void note_drain(struct members *self, uint16_t at, const struct seat_clai
 }
 
 /* 0: it does not run. */
-static uint64_t running_until_ns(const struct members *self, uint16_t at,
+static uint64_t running_until_ns(const struct members *self, uint32_t at,
                                  const struct seat_claim *claim, uint64_t now_ns)
 {
         bool has_rested = now_ns - self->member[at].rested_ns < LOOK_LATE_NS;
@@ -174,7 +174,7 @@ static uint64_t running_until_ns(const struct members *self, uint16_t at,
         return now_ns + (has_rested ? LOOK_AGAIN_NS : LOOK_LATE_NS);
 }
 
-static void hear_member(struct members *self, uint16_t at, uint64_t now_ns)
+static void hear_member(struct members *self, uint32_t at, uint64_t now_ns)
 {
         struct member *member = &self->member[at];
         struct seat_claim claim;
@@ -195,7 +195,7 @@ static void hear_member(struct members *self, uint16_t at, uint64_t now_ns)
 static bool is_stale(const struct members *self, const struct seated *seated, uint64_t now_ns)
 {
         for (unsigned i = 0; i < seated->seat->share_count; i++) {
-                uint16_t at = seated->member[i];
+                uint32_t at = seated->member[i];
 
                 if (at != NO_MEMBER && now_ns - self->member[at].active_ns < GONE_NS)
                         return false;
@@ -229,7 +229,7 @@ static void hear_bell(struct members *self, struct seated *seated, uint64_t now_
         }
 }
 
-bool members_gives_up(const struct members *self, uint16_t at, uint64_t now_ns)
+bool members_gives_up(const struct members *self, uint32_t at, uint64_t now_ns)
 {
         const struct sched_member *core = &self->sched.member[at];
 
@@ -239,9 +239,14 @@ bool members_gives_up(const struct members *self, uint16_t at, uint64_t now_ns)
 
 void members_give_up(struct members *self, uint64_t now_ns)
 {
-        for (uint16_t at = 0; at < SCHED_MEMBERS; at++) {
-                if (self->member[at].seated && members_gives_up(self, at, now_ns))
-                        members_tell(self, at, SCHED_DRAINED, 0, now_ns);
+        for (unsigned i = 0; i < self->entries; i++) {
+                const struct seated *seated = &self->seated[i];
+
+                for (unsigned j = 0; seated->seat && j < seated->seat->share_count; j++) {
+                        if (seated->member[j] != NO_MEMBER &&
+                            members_gives_up(self, seated->member[j], now_ns))
+                                members_tell(self, seated->member[j], SCHED_DRAINED, 0, now_ns);
+                }
         }
 }
 

@@ -31,15 +31,6 @@ static int device_of(struct members *self, const uint8_t uuid[16])
         return (int)at;
 }
 
-static uint16_t free_member(const struct members *self)
-{
-        uint16_t at = 0;
-
-        while (at < SCHED_MEMBERS && self->member[at].seated)
-                at++;
-        return at;
-}
-
 static struct sched_terms terms_of(const struct seated *seated, unsigned share)
 {
         struct sched_terms terms = seated->seat->share[share].terms;
@@ -52,13 +43,16 @@ void members_add(struct members *self, struct seated *seated, unsigned share,
                  const struct seat_claim *claim, uint64_t now_ns)
 {
         int device = device_of(self, seated->seat->share[share].uuid);
-        uint16_t at = free_member(self);
+        uint32_t at = (uint32_t)(seated - self->seated) * SESSIONS_GPUS + share;
         struct sched_event event = { .type = SCHED_ADD,
                                      .member = at,
                                      .terms = terms_of(seated, share) };
 
-        if (device < 0 || at == SCHED_MEMBERS)
+        if (device < 0) {
+                log_line(LOG_WARN, "session %s gets no turns: there were more than %u GPUs",
+                         seated->seat->limits->name, SCHED_DEVICES);
                 return;
+        }
         event.device = (uint8_t)device;
         self->member[at] = (struct member){ .seated = seated,
                                             .share = share,
@@ -78,7 +72,7 @@ void members_add(struct members *self, struct seated *seated, unsigned share,
 static void remove_member(struct members *self, struct seated *seated, unsigned share,
                           uint64_t now_ns)
 {
-        uint16_t at = seated->member[share];
+        uint32_t at = seated->member[share];
 
         if (at == NO_MEMBER)
                 return;
@@ -157,20 +151,17 @@ static bool has_terms(const struct sched_terms *terms)
                terms->class != SCHED_CLASS_NORMAL;
 }
 
-static bool is_alone(const struct members *self, uint16_t at)
+static bool is_alone(const struct members *self, uint32_t at)
 {
-        for (uint16_t i = 0; i < SCHED_MEMBERS; i++) {
-                if (i != at && self->member[i].seated &&
-                    self->sched.member[i].device == self->sched.member[at].device)
-                        return false;
-        }
-        return true;
+        const struct sched_member *core = &self->sched.member[at];
+
+        return self->sched.device[core->device].first == at && core->next == NO_MEMBER;
 }
 
 /* Whoever has turns with one that needs them. */
-static bool needs_turns(const struct members *self, uint16_t member)
+static bool needs_turns(const struct members *self, uint32_t member)
 {
-        uint16_t at = member;
+        uint32_t at = member;
 
         do {
                 if (has_terms(&self->sched.member[at].terms) || !is_alone(self, at))
@@ -257,7 +248,7 @@ uint64_t members_late_ns(const struct members *self)
 static uint64_t device_due_ns(const struct members *self, unsigned device)
 {
         int64_t due_ns = self->sched.device[device].due_ns;
-        uint16_t at = self->sched.device[device].first;
+        uint32_t at = self->sched.device[device].first;
 
         if (due_ns == SCHED_NEVER)
                 return CLOCK_NEVER;
@@ -272,6 +263,26 @@ static uint64_t device_due_ns(const struct members *self, unsigned device)
         return (uint64_t)due_ns;
 }
 
+/* When one that is watched is to be told of us, looked at, or given up. */
+static uint64_t seated_due_ns(const struct members *self, const struct seated *seated,
+                              uint64_t now_ns)
+{
+        uint64_t due_ns = seated->beat_ns + BEAT_NS;
+        bool is_heard = members_listens(self, seated, now_ns);
+
+        for (unsigned i = 0; i < seated->seat->share_count; i++) {
+                uint32_t at = seated->member[i];
+
+                if (at == NO_MEMBER)
+                        continue;
+                if (members_gives_up(self, at, now_ns))
+                        return now_ns + 1;
+                if (is_heard)
+                        due_ns = min_u64(due_ns, self->member[at].look_ns);
+        }
+        return due_ns;
+}
+
 uint64_t members_due_ns(const struct members *self, uint64_t now_ns, bool *ret_is_busy)
 {
         uint64_t due_ns = CLOCK_NEVER;
@@ -283,17 +294,7 @@ uint64_t members_due_ns(const struct members *self, uint64_t now_ns, bool *ret_i
                 if (!self->seated[i].seat || !self->seated[i].is_watched)
                         continue;
                 *ret_is_busy = true;
-                due_ns = min_u64(due_ns, self->seated[i].beat_ns + BEAT_NS);
-        }
-        for (unsigned i = 0; *ret_is_busy && i < SCHED_MEMBERS; i++) {
-                const struct seated *seated = self->member[i].seated;
-
-                if (!seated || !seated->is_watched)
-                        continue;
-                if (members_gives_up(self, (uint16_t)i, now_ns))
-                        return now_ns + 1;
-                if (members_listens(self, seated, now_ns))
-                        due_ns = min_u64(due_ns, self->member[i].look_ns);
+                due_ns = min_u64(due_ns, seated_due_ns(self, &self->seated[i], now_ns));
         }
         return due_ns > now_ns ? due_ns : now_ns + 1;
 }

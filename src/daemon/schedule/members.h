@@ -22,6 +22,10 @@
 #include "daemon/schedule/seat.h"
 
 #define NO_MEMBER SCHED_MEMBERS
+/* So that nobody's sessions take a place that another's needs: a session has its own on each GPU.
+ */
+_Static_assert(SCHED_MEMBERS == SESSIONS_MOST * SESSIONS_GPUS, "each share can be a member");
+_Static_assert(SCHED_DEVICES >= SESSIONS_GPUS, "each GPU has a device");
 /* A member whose gate is open and of which nothing is seen for so long rests (sched_grace_ns()). */
 #define MEMBER_IDLE_NS UINT64_C(200000)
 _Static_assert(MEMBER_IDLE_NS == SCHED_GRACE_NS, "the core knows who may rest sooner");
@@ -37,10 +41,10 @@ struct seated {
         bool is_waited;    /* its bell is */
         bool is_spoilt;    /* its page is none any more; it is neither heard nor waited for */
         uint64_t beat_ns;
-        uint16_t member[SESSIONS_GPUS]; /* NO_MEMBER: none */
+        uint32_t member[SESSIONS_GPUS]; /* NO_MEMBER: none */
 };
 
-/* Beside the core's own, by the same number. */
+/* Beside the core's own, by the same number: that of its session and share. */
 struct member {
         struct seated *seated;
         unsigned share;
@@ -87,7 +91,7 @@ void members_hear(struct members *self, struct seated *seated, const struct seat
                   uint64_t now_ns);
 
 /* Whose owner is not heard is not waited for either: its turns end without a drain. */
-bool members_gives_up(const struct members *self, uint16_t at, uint64_t now_ns);
+bool members_gives_up(const struct members *self, uint32_t at, uint64_t now_ns);
 void members_give_up(struct members *self, uint64_t now_ns);
 
 /* Says that there is a scheduler to those who need one. */
@@ -151,10 +155,10 @@ int64_t members_measured(uint64_t ns);
 
 /* False: refused; self->actions says why. */
 bool members_step(struct members *self, const struct sched_event *event, uint64_t now_ns);
-void members_tell(struct members *self, uint16_t member, enum sched_event_type type, int64_t ns,
+void members_tell(struct members *self, uint32_t member, enum sched_event_type type, int64_t ns,
                   uint64_t now_ns);
 /* A gate that is closed. Who is not known to want anything is not looked at: it has to ring. */
-void members_tell_closed(struct members *self, uint16_t at, uint64_t now_ns);
+void members_tell_closed(struct members *self, uint32_t at, uint64_t now_ns);
 /* From here on what it says counts; what it measured before does not. */
 void members_begin_watch(struct members *self, struct seated *seated, uint64_t now_ns);
 /* Who was away for so long that no gate was obeyed begins anew: every session went by its own cap

@@ -511,7 +511,7 @@ void scheduler_totals(struct scheduler *self, uint64_t *ret)
         leave(self);
 }
 
-static void view(const struct members *members, const struct seated *seated, uint16_t at,
+static void view(const struct members *members, const struct seated *seated, uint32_t at,
                  struct scheduler_view *ret)
 {
         const struct sched_member *core = &members->sched.member[at];
@@ -532,7 +532,7 @@ bool scheduler_read(struct scheduler *self, const uint8_t id[16], unsigned share
                     struct scheduler_view *ret)
 {
         struct seated *seated;
-        uint16_t at = NO_MEMBER;
+        uint32_t at = NO_MEMBER;
 
         enter(self);
         seated = members_find(&self->members, id);
@@ -579,7 +579,7 @@ bool scheduler_claim(struct scheduler *self, const uint8_t id[16], unsigned shar
         is_there = seated && share < seated->seat->share_count &&
                    seat_read(seated->seat, share, clock_now_ns(), &claim);
         if (is_there) {
-                uint16_t at = seated->member[share];
+                uint32_t at = seated->member[share];
 
                 *ret = (struct scheduler_claim){ .is_watched = seated->is_watched,
                                                  .is_in_flight = claim.is_in_flight,

@@ -59,7 +59,7 @@ static void step(struct world *world, const struct sched_event *event)
 
 static void tell(struct world *world, enum sched_event_type type, unsigned i, int64_t ns)
 {
-        const struct sched_event event = { .type = type, .member = (uint16_t)i, .ns = ns };
+        const struct sched_event event = { .type = type, .member = i, .ns = ns };
 
         step(world, &event);
 }
@@ -115,7 +115,7 @@ static void look(struct world *world, unsigned i)
         if (wants)
                 program->idle_at = NEVER;
         else if (program->is_wanting_told && program->idle_at == NEVER)
-                program->idle_at = world->now + sched_grace_ns(&world->sched, (uint16_t)i);
+                program->idle_at = world->now + sched_grace_ns(&world->sched, i);
         if (program->is_draining && world->gpu.channel[i].count == 0 &&
             program->drained_at == NEVER)
                 program->drained_at = world->now + world_wake(world);
@@ -212,7 +212,7 @@ void world_start(struct world *ret, const struct world_spec *spec)
         sched_init(&ret->sched);
         for (unsigned i = 0; i < spec->count; i++) {
                 const struct sched_event event = { .type = SCHED_ADD,
-                                                   .member = (uint16_t)i,
+                                                   .member = i,
                                                    .terms = spec->program[i].terms };
 
                 ret->program[i].spec = spec->program[i];
@@ -236,9 +236,7 @@ void world_run(struct world *world, int64_t until)
 
 void world_change(struct world *world, unsigned i, const struct sched_terms *terms)
 {
-        const struct sched_event event = { .type = SCHED_CHANGE,
-                                           .member = (uint16_t)i,
-                                           .terms = *terms };
+        const struct sched_event event = { .type = SCHED_CHANGE, .member = i, .terms = *terms };
 
         tell_used(world);
         step(world, &event);

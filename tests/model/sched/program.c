@@ -297,7 +297,7 @@ void program_told(struct world *world, unsigned i, const struct sched_action *ac
                 program->target_ns = action->target_ns;
         }
         if (action->type == SCHED_FREE) {
-                program->bucket_fine = sched_bucket_ns(&world->sched, (uint16_t)i) * FINE;
+                program->bucket_fine = sched_bucket_ns(&world->sched, i) * FINE;
                 program->bucket_ns = world->now;
         }
         if (action->type == SCHED_CLOSE) {

@@ -74,7 +74,7 @@ static void say_actions(const char *before)
 static void step(const struct sched_event *event, const char *before)
 {
         struct sched_actions *actions = &stage.actions;
-        uint16_t closed[26];
+        uint32_t closed[26];
         unsigned count = 0;
 
         sched_step(&stage.sched, event, stage.now_ns, actions);
@@ -167,7 +167,7 @@ static bool read_event(const struct story_line *line, struct sched_event *event)
                 if (strcmp(line->word[0], words[i]) != 0)
                         continue;
                 *event = (struct sched_event){ .type = i };
-                event->member = (uint16_t)(line->word[1][0] - 'a');
+                event->member = (uint32_t)(line->word[1][0] - 'a');
                 if (event->type == SCHED_USED || event->type == SCHED_BEGAN ||
                     event->type == SCHED_MISSED)
                         event->ns = time_of(line->word[2]);
@@ -189,7 +189,7 @@ static void show(unsigned i)
         say(", billed ");
         say_time(member->billed_ns);
         say(", bucket ");
-        say_time(sched_bucket_ns(&stage.sched, (uint16_t)i));
+        say_time(sched_bucket_ns(&stage.sched, i));
         say(", waited ");
         say_time(member->wait_ns);
         say(", throttled ");

@@ -55,7 +55,7 @@ static void step_event(const struct sched_event *event)
 
 static void step(enum sched_event_type type, unsigned i)
 {
-        step_event(&(struct sched_event){ .type = type, .member = (uint16_t)i });
+        step_event(&(struct sched_event){ .type = type, .member = i });
 }
 
 /* SFQ: who runs was the one with least, so it is ahead by its own turn at most. */
@@ -119,10 +119,8 @@ static void begin(uint64_t seed, int64_t drain_most_ns)
 
 static void join_on(uint8_t device, const struct sched_terms *terms)
 {
-        step_event(&(struct sched_event){ .type = SCHED_ADD,
-                                          .member = (uint16_t)run.count,
-                                          .device = device,
-                                          .terms = *terms });
+        step_event(&(struct sched_event){
+                .type = SCHED_ADD, .member = run.count, .device = device, .terms = *terms });
         run.count++;
 }
 

@@ -99,7 +99,7 @@ static struct {
 
 static void step(enum sched_event_type type, unsigned i, int64_t ns, int64_t now_ns)
 {
-        const struct sched_event event = { .type = type, .member = (uint16_t)i, .ns = ns };
+        const struct sched_event event = { .type = type, .member = i, .ns = ns };
 
         sched_step(&run.sched, &event, now_ns, &run.actions);
         assert_null(run.actions.refused);
@@ -161,7 +161,7 @@ static void check_caps(const uint32_t *percent, const unsigned *kernel_ms, unsig
         memset(&run, 0, sizeof(run));
         sched_init(&run.sched);
         for (run.count = 0; run.count < count; run.count++) {
-                struct sched_event event = { .type = SCHED_ADD, .member = (uint16_t)run.count };
+                struct sched_event event = { .type = SCHED_ADD, .member = run.count };
 
                 event.terms.cap_ppm = percent[run.count] * 10000;
                 event.terms.weight = 100;

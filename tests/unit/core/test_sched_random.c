@@ -19,6 +19,7 @@
 #define MEMBERS 14u
 #define DEVICES 3u
 #define FINE INT64_C(1000000)
+#define BYTES offsetof(struct sched, member[MEMBERS]) /* of a struct sched that are used */
 
 static struct {
         struct sched sched, before;
@@ -185,12 +186,12 @@ static void step(const struct sched_event *event)
 {
         int64_t ns = run.now_ns - run.sched.now_ns;
 
-        run.before = run.sched;
+        memcpy(&run.before, &run.sched, BYTES);
         sched_step(&run.sched, event, run.now_ns, &run.actions);
         if (run.actions.refused) {
                 run.refused++;
                 assert_int_equal(run.actions.count, 0);
-                assert_memory_equal(&run.sched, &run.before, sizeof(run.sched));
+                assert_memory_equal(&run.sched, &run.before, BYTES);
                 return;
         }
         check_actions();

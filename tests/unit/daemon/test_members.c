@@ -280,7 +280,8 @@ static void who_wakes_up_late_goes_to_sleep_for_less(void **state)
 
         pair_up(&pair, SCHED_CLASS_NORMAL);
         end_ns = lease_of(&pair.one)->end_ns;
-        pair.members->member[0].look_ns = pair.members->member[1].look_ns = CLOCK_NEVER;
+        for (unsigned i = 0; i < 2; i++)
+                pair.members->member[pair.members->seated[i].member[0]].look_ns = CLOCK_NEVER;
         assert_true(members_due_ns(pair.members, pair.now_ns, &is_busy) > end_ns);
         for (unsigned i = 0; i < 100; i++)
                 members_note_late(pair.members, MS);
@@ -294,6 +295,49 @@ static void who_wakes_up_late_goes_to_sleep_for_less(void **state)
         members_note_late(pair.members, 50000);
         assert_int_equal(members_late_ns(pair.members), 0);
         assert_int_equal(pair.members->sched.coarse_ns, 0);
+        pair_leave(&pair);
+}
+
+/* A session that there is room for has a place in the scheduler, on each of its GPUs: no other can
+ * have taken it. */
+static void each_session_has_its_own_place_on_each_gpu(void **state)
+{
+        struct pair pair;
+        struct members *members;
+        struct tenant late;
+        struct seat *crowd, *seat;
+        const struct seat_claim claim = { 0 };
+
+        pair_up(&pair, SCHED_CLASS_NORMAL);
+        members = pair.members;
+        tenant_begin(&late, "late", 0);
+        late.session.priority = SCHED_CLASS_RT;
+        assert_int_equal(seat_open(&store, &pair.one.session, &crowd, NULL), 0);
+        crowd->share_count = SESSIONS_GPUS;
+        for (unsigned i = 1; i < SESSIONS_GPUS; i++) {
+                crowd->share[i] = crowd->share[0];
+                crowd->share[i].uuid[0] = (uint8_t)(1 + i);
+        }
+        for (unsigned i = 2; i < SESSIONS_MOST - 1; i++) {
+                members_seat(members, crowd);
+                for (unsigned j = 0; i < 100 && j < SESSIONS_GPUS; j++)
+                        members_add(members, &members->seated[i], j, &claim, pair.now_ns);
+        }
+        assert_int_equal(seat_open(&store, &late.session, &seat, NULL), 0);
+        members_seat(members, seat);
+        want(&late);
+        hear_at(members, SESSIONS_MOST - 1, clock_now_ns());
+        assert_true(members_has(&members->seated[SESSIONS_MOST - 1]));
+        members_watch(members, &members->seated[SESSIONS_MOST - 1], clock_now_ns());
+        assert_int_not_equal(load_acquire(shared_word(&late.pages.limits->scheduler_at_ns)), 0);
+        for (unsigned i = 2; i < SESSIONS_MOST - 1; i++) {
+                members_dismiss(members, &members->seated[i], pair.now_ns);
+                owners_leave(&members->owners, members->seated[i].owner);
+                members->seated[i].seat = NULL;
+        }
+        seat_close(crowd);
+        members_unseat(members, &members->seated[SESSIONS_MOST - 1], clock_now_ns());
+        tenant_end(&late);
         pair_leave(&pair);
 }
 
@@ -334,6 +378,7 @@ int main(void)
                 cmocka_unit_test(sessions_that_say_the_same_gang_have_turns_together),
                 cmocka_unit_test(no_two_gangs_have_one_number),
                 cmocka_unit_test(who_wakes_up_late_goes_to_sleep_for_less),
+                cmocka_unit_test(each_session_has_its_own_place_on_each_gpu),
                 cmocka_unit_test(the_time_that_it_was_away_is_nobodys),
         };
 
