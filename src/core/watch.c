@@ -20,32 +20,113 @@ static bool is_free(const struct watch_case *one)
 
 static bool is_of(const struct watch_case *one, const struct watch_sight *sight)
 {
-        return one->sight.pid == sight->pid && one->sight.charge == sight->charge &&
-               one->sight.start_ticks == sight->start_ticks &&
+        return one->sight.pid == sight->pid && one->sight.start_ticks == sight->start_ticks &&
                memcmp(one->sight.session, sight->session, sizeof(sight->session)) == 0 &&
                (sight->charge == WATCH_STRANGER || one->sight.device == sight->device);
 }
 
+static struct watch_file *file_of(struct watch *watch, const struct watch_sight *sight)
+{
+        return sight->charge == WATCH_STRANGER ? &watch->strangers : &watch->processes;
+}
+
+/* NULL: of the session at that place nothing is known. */
+static const struct watch_session *known_session(const struct watch *watch, uint32_t place,
+                                                 const uint8_t id[16])
+{
+        if (place >= watch->entries ||
+            memcmp(watch->session[place].id, id, sizeof(watch->session[place].id)) != 0)
+                return NULL;
+        return &watch->session[place];
+}
+
+/* What was known of the session that was there before is forgotten. */
+static struct watch_session *session_at(struct watch *watch, const struct watch_sight *sight)
+{
+        struct watch_session *session = &watch->session[sight->place];
+
+        if (!known_session(watch, sight->place, sight->session)) {
+                *session = (struct watch_session){ 0 };
+                memcpy(session->id, sight->session, sizeof(session->id));
+        }
+        if (sight->place >= watch->entries)
+                watch->entries = sight->place + 1;
+        return session;
+}
+
 static struct watch_case *find(struct watch *watch, const struct watch_sight *sight)
 {
-        for (unsigned i = 0; i < watch->entries; i++) {
-                if (!is_free(&watch->file[i]) && is_of(&watch->file[i], sight))
-                        return &watch->file[i];
+        struct watch_file *file = file_of(watch, sight);
+
+        if (sight->charge == WATCH_SESSION) {
+                if (!known_session(watch, sight->place, sight->session) ||
+                    is_free(&watch->session[sight->place].on[sight->share]))
+                        return NULL;
+                return &watch->session[sight->place].on[sight->share];
+        }
+        for (unsigned i = 0; i < file->entries; i++) {
+                if (!is_free(&file->one[i]) && is_of(&file->one[i], sight))
+                        return &file->one[i];
         }
         return NULL;
 }
 
+/* WATCH_CASES: the user has as many cases as are free. */
+static unsigned find_room(const struct watch_file *file, uint32_t uid)
+{
+        unsigned own = 0, left = WATCH_CASES - file->entries, room = file->entries;
+
+        for (unsigned i = file->entries; i-- > 0;) {
+                if (is_free(&file->one[i])) {
+                        left++;
+                        room = i;
+                } else {
+                        own += file->one[i].sight.uid == uid;
+                }
+        }
+        return own < left ? room : WATCH_CASES;
+}
+
+static struct watch_case *add_to_file(struct watch_file *file, const struct watch_sight *sight)
+{
+        unsigned room = find_room(file, sight->uid);
+
+        if (room == WATCH_CASES)
+                return NULL;
+        if (room == file->entries)
+                file->entries++;
+        return &file->one[room];
+}
+
 static struct watch_case *add(struct watch *watch, const struct watch_sight *sight)
 {
-        for (unsigned i = 0; i < WATCH_CASES; i++) {
-                if (!is_free(&watch->file[i]))
-                        continue;
-                watch->file[i] = (struct watch_case){ .sight = *sight };
-                if (i >= watch->entries)
-                        watch->entries = i + 1;
-                return &watch->file[i];
+        struct watch_case *room;
+
+        if (sight->charge == WATCH_SESSION)
+                room = &session_at(watch, sight)->on[sight->share];
+        else
+                room = add_to_file(file_of(watch, sight), sight);
+        if (room) {
+                *room = (struct watch_case){ .sight = *sight };
+                return room;
         }
+        watch->left_out++;
+        watch->left_out_uid = sight->uid;
         return NULL;
+}
+
+/* All cases by number, those first that matter to most; NULL: there are no more. */
+static struct watch_case *case_at(struct watch *watch, unsigned at)
+{
+        unsigned of_sessions = watch->entries * WATCH_SHARES;
+
+        if (at < of_sessions)
+                return &watch->session[at / WATCH_SHARES].on[at % WATCH_SHARES];
+        at -= of_sessions;
+        if (at < watch->processes.entries)
+                return &watch->processes.one[at];
+        at -= watch->processes.entries;
+        return at < watch->strangers.entries ? &watch->strangers.one[at] : NULL;
 }
 
 static bool accuses(const struct watch_policy *policy, const struct watch_sight *sight,
@@ -74,9 +155,11 @@ static enum watch_answer answer_to(const struct watch_policy *policy,
 
 void watch_begin(struct watch *watch)
 {
-        watch->next = 0;
-        for (unsigned i = 0; i < watch->entries; i++)
-                watch->file[i].is_seen = false;
+        struct watch_case *one;
+
+        watch->next = watch->left_out = 0;
+        for (unsigned i = 0; (one = case_at(watch, i)); i++)
+                one->is_seen = false;
 }
 
 bool watch_see(struct watch *watch, const struct watch_policy *policy,
@@ -91,7 +174,7 @@ bool watch_see(struct watch *watch, const struct watch_policy *policy,
         if (!known && is_accused)
                 known = add(watch, sight);
         if (!known)
-                return is_accused;
+                return false;
         known->is_seen = true;
         known->sight = *sight;
         if (!is_accused)
@@ -103,36 +186,48 @@ bool watch_see(struct watch *watch, const struct watch_policy *policy,
         return is_accused;
 }
 
+static bool is_unknown(const struct watch_session *session)
+{
+        for (unsigned i = 0; i < WATCH_SHARES; i++) {
+                if (!is_free(&session->on[i]))
+                        return false;
+        }
+        return !session->is_clamped;
+}
+
+static void shorten(struct watch_file *file)
+{
+        while (file->entries && is_free(&file->one[file->entries - 1]))
+                file->entries--;
+}
+
 void watch_end(struct watch *watch, bool is_whole)
 {
-        for (unsigned i = 0; is_whole && i < watch->entries; i++) {
-                struct watch_case *one = &watch->file[i];
+        struct watch_case *one;
 
+        for (unsigned i = 0; is_whole && (one = case_at(watch, i)); i++) {
                 if (!one->is_seen || (!one->score && !one->is_told))
                         *one = (struct watch_case){ 0 };
         }
-        while (watch->entries && is_free(&watch->file[watch->entries - 1]))
+        shorten(&watch->processes);
+        shorten(&watch->strangers);
+        while (watch->entries && is_unknown(&watch->session[watch->entries - 1]))
                 watch->entries--;
 }
 
 /* -- What comes of it ------------------------------------------------------------------------- */
 
-static struct watch_clamp *find_clamp(struct watch *watch, const uint8_t session[16])
+static bool is_guilty(const struct watch *watch, const struct watch_session *session)
 {
-        for (unsigned i = 0; i < WATCH_CLAMPS; i++) {
-                if (memcmp(watch->clamp[i].session, session, sizeof(nobody)) == 0)
-                        return &watch->clamp[i];
+        for (unsigned i = 0; i < WATCH_SHARES; i++) {
+                if (session->on[i].score >= CONVICTED)
+                        return true;
         }
-        return NULL;
-}
-
-static bool is_guilty(const struct watch *watch, const uint8_t session[16])
-{
-        for (unsigned i = 0; i < watch->entries; i++) {
-                const struct watch_case *one = &watch->file[i];
+        for (unsigned i = 0; i < watch->processes.entries; i++) {
+                const struct watch_case *one = &watch->processes.one[i];
 
                 if (one->score >= CONVICTED &&
-                    memcmp(one->sight.session, session, sizeof(nobody)) == 0)
+                    memcmp(one->sight.session, session->id, sizeof(nobody)) == 0)
                         return true;
         }
         return false;
@@ -147,14 +242,11 @@ static bool give(struct watch_action *ret, enum watch_action_type type, enum wat
 
 static bool clamp(struct watch *watch, const struct watch_case *one, struct watch_action *ret)
 {
-        struct watch_clamp *room;
+        struct watch_session *session = session_at(watch, &one->sight);
 
-        if (find_clamp(watch, one->sight.session))
+        if (session->is_clamped)
                 return false;
-        room = find_clamp(watch, nobody);
-        if (!room)
-                return false;
-        memcpy(room->session, one->sight.session, sizeof(room->session));
+        session->is_clamped = true;
         return give(ret, WATCH_SHUT, WATCH_CLAMP, one);
 }
 
@@ -197,15 +289,16 @@ static bool answer(struct watch *watch, struct watch_case *one, const struct wat
 static bool open_next(struct watch *watch, const struct watch_policy *policy,
                       struct watch_action *ret)
 {
-        for (unsigned i = 0; i < WATCH_CLAMPS; i++) {
-                struct watch_clamp *one = &watch->clamp[i];
+        for (unsigned i = 0; i < watch->entries; i++) {
+                struct watch_session *one = &watch->session[i];
 
-                if (memcmp(one->session, nobody, sizeof(nobody)) == 0 ||
-                    (policy->forged == WATCH_CLAMP && is_guilty(watch, one->session)))
+                if (!one->is_clamped || (policy->forged == WATCH_CLAMP && is_guilty(watch, one)))
                         continue;
-                *ret = (struct watch_action){ .type = WATCH_OPEN, .answer = WATCH_CLAMP };
-                memcpy(ret->sight.session, one->session, sizeof(one->session));
-                *one = (struct watch_clamp){ 0 };
+                one->is_clamped = false;
+                *ret = (struct watch_action){ .type = WATCH_OPEN,
+                                              .answer = WATCH_CLAMP,
+                                              .sight.place = i };
+                memcpy(ret->sight.session, one->id, sizeof(one->id));
                 return true;
         }
         return false;
@@ -214,8 +307,10 @@ static bool open_next(struct watch *watch, const struct watch_policy *policy,
 bool watch_next(struct watch *watch, const struct watch_policy *policy, uint64_t now_ns,
                 struct watch_action *ret)
 {
-        for (; watch->next < watch->entries; watch->next++) {
-                if (answer(watch, &watch->file[watch->next], policy, now_ns, ret))
+        struct watch_case *one;
+
+        for (; (one = case_at(watch, watch->next)); watch->next++) {
+                if (answer(watch, one, policy, now_ns, ret))
                         return true;
         }
         return open_next(watch, policy, ret);
@@ -225,31 +320,36 @@ bool watch_next(struct watch *watch, const struct watch_policy *policy, uint64_t
 
 bool watch_is_close(const struct watch *watch)
 {
-        for (unsigned i = 0; i < watch->entries; i++) {
-                if (watch->file[i].score > 0 && watch->file[i].score < CONVICTED)
+        struct watch *all = (struct watch *)(uintptr_t)watch; /* case_at() writes nothing */
+        const struct watch_case *one;
+
+        for (unsigned i = 0; (one = case_at(all, i)); i++) {
+                if (one->score > 0 && one->score < CONVICTED)
                         return true;
         }
         return false;
 }
 
-bool watch_knows(const struct watch *watch, uint32_t pid, const uint8_t session[16])
+bool watch_knows(const struct watch *watch, uint32_t place, const uint8_t session[16])
 {
-        for (unsigned i = 0; i < watch->entries; i++) {
-                const struct watch_sight *sight = &watch->file[i].sight;
+        const struct watch_session *known = known_session(watch, place, session);
 
-                if (is_free(&watch->file[i]))
-                        continue;
-                if ((pid && sight->pid == pid) ||
-                    (session && memcmp(sight->session, session, sizeof(nobody)) == 0))
+        for (unsigned i = 0; known && i < WATCH_SHARES; i++) {
+                if (!is_free(&known->on[i]))
+                        return true;
+        }
+        for (unsigned i = 0; i < watch->processes.entries; i++) {
+                if (memcmp(watch->processes.one[i].sight.session, session, sizeof(nobody)) == 0)
                         return true;
         }
         return false;
 }
 
-bool watch_is_clamped(const struct watch *watch, const uint8_t session[16])
+bool watch_is_clamped(const struct watch *watch, uint32_t place, const uint8_t session[16])
 {
-        return find_clamp((struct watch *)(uintptr_t)watch, session) &&
-               memcmp(session, nobody, sizeof(nobody)) != 0;
+        const struct watch_session *known = known_session(watch, place, session);
+
+        return known && known->is_clamped;
 }
 
 void watch_untold(struct watch *watch, const struct watch_sight *sight)

@@ -19,6 +19,11 @@
  * shows is compared with the higher of the two; and one look in which it is explained acquits.
  * Suspects are looked at again soon: watch_is_close().
  *
+ * A session has a place of its own on each GPU, so no crowd keeps it from being found. Processes of
+ * sessions share a file, and strangers another. There a user gets a place while it has fewer than
+ * are free: half of them, the next user half of what is left, and so on. Who finds none is left out
+ * until it does; a process of a session then counts in what its session holds.
+ *
  * Each process is told of once, as long as it stays on the GPU. A clamp is lifted when all that is
  * held is explained again, or who held it is gone. A case is known by pid and start: a pid that is
  * used again is another case. Whoever carries an action out makes sure of that once more.
@@ -32,8 +37,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WATCH_CASES 1024u /* at once; who finds no room is seen when there is */
-#define WATCH_CLAMPS 256u
+#define WATCH_SESSIONS 4096u
+#define WATCH_SHARES 16u
+#define WATCH_CASES 1024u     /* of processes of sessions, and as many of strangers */
 #define WATCH_NONE UINT64_MAX /* bytes that the driver does not tell */
 
 enum watch_answer { WATCH_IGNORE, WATCH_REPORT, WATCH_TERM, WATCH_KILL, WATCH_CLAMP };
@@ -53,8 +59,11 @@ struct watch_sight {
         enum watch_charge charge;
         uint32_t pid; /* 0 of WATCH_SESSION, as start_ticks */
         uint64_t start_ticks;
+        uint32_t uid;        /* the stranger's; of a session its owner's */
+        uint32_t place;      /* the session's among all, below WATCH_SESSIONS */
         uint8_t session[16]; /* its id; zero of WATCH_STRANGER */
         uint8_t device;      /* its place in the look */
+        uint8_t share;       /* WATCH_SESSION: which of its own GPUs, below WATCH_SHARES */
         bool is_managed;     /* WATCH_STRANGER: it may be sent a signal */
         uint32_t processes;  /* WATCH_SESSION: how many hold it */
         uint64_t held_bytes; /* by the driver; WATCH_NONE of a stranger only */
@@ -72,16 +81,27 @@ struct watch_case {
         uint64_t termed_ns;
 };
 
-struct watch_clamp {
-        uint8_t session[16]; /* zero: nobody's */
+/* Cases that users can cause without number. */
+struct watch_file {
+        unsigned entries; /* one above the last case that is not free */
+        struct watch_case one[WATCH_CASES];
+};
+
+/* What is known of a session, by its place. */
+struct watch_session {
+        uint8_t id[16]; /* of who was last there */
+        bool is_clamped;
+        struct watch_case on[WATCH_SHARES];
 };
 
 /* Begins as zeroes. To be read by anybody. */
 struct watch {
-        unsigned entries; /* one above the last case that is not free */
-        struct watch_case file[WATCH_CASES];
-        struct watch_clamp clamp[WATCH_CLAMPS];
-        unsigned next; /* of no interest outside */
+        struct watch_file processes, strangers;
+        unsigned entries; /* one above the last session of which something is known */
+        struct watch_session session[WATCH_SESSIONS];
+        unsigned left_out;     /* who found no room in this look; the last one's */
+        uint32_t left_out_uid; /* user */
+        unsigned next;         /* of no interest outside */
 };
 
 enum watch_action_type {
@@ -100,7 +120,7 @@ struct watch_action {
 
 void watch_begin(struct watch *watch);
 
-/* Whether it accuses: what is held is not explained, now. */
+/* Whether it accuses: what is held is not explained, now. False where it is left out. */
 bool watch_see(struct watch *watch, const struct watch_policy *policy,
                const struct watch_sight *sight);
 
@@ -113,9 +133,9 @@ bool watch_next(struct watch *watch, const struct watch_policy *policy, uint64_t
 /* Somebody is suspected and not yet known to be guilty or not. */
 bool watch_is_close(const struct watch *watch);
 
-/* Whether this process, or a process of this session, is suspected or known. */
-bool watch_knows(const struct watch *watch, uint32_t pid, const uint8_t session[16]);
-bool watch_is_clamped(const struct watch *watch, const uint8_t session[16]);
+/* Whether the session at that place, or a process of it, is suspected or known. */
+bool watch_knows(const struct watch *watch, uint32_t place, const uint8_t session[16]);
+bool watch_is_clamped(const struct watch *watch, uint32_t place, const uint8_t session[16]);
 
 /* A case that was not told of, for it could not be: the next look does. */
 void watch_untold(struct watch *watch, const struct watch_sight *sight);

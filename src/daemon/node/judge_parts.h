@@ -10,6 +10,9 @@
 
 #define CLAIMS_READINGS 5u
 
+_Static_assert(SESSIONS_MOST <= WATCH_SESSIONS && SESSIONS_GPUS <= WATCH_SHARES,
+               "each session has a place on each GPU");
+
 /* Where the slots of a session are: the kernel names what a process has mapped so. */
 struct slots_place {
         struct identity_file file;
@@ -52,6 +55,7 @@ struct claims_gpu {
 
 struct judge {
         struct watch watch;
+        bool is_crowded;   /* that it leaves some out was said */
         bool has_our_pids; /* the driver names processes by the pids that they have here */
         struct slots_place slots[SESSIONS_MOST]; /* in the order of their inodes */
         unsigned slots_count;

@@ -42,14 +42,20 @@ bool judge_is_close(const struct judge *judge)
         return watch_is_close(&judge->watch);
 }
 
-void judge_suspects(const struct judge *judge, struct nvml_ask *ask)
+static void add_suspects(const struct watch_file *file, struct nvml_ask *ask)
 {
-        for (unsigned i = 0; i < judge->watch.entries && ask->suspect_count < NVML_SUSPECTS; i++) {
-                const struct watch_case *one = &judge->watch.file[i];
+        for (unsigned i = 0; i < file->entries && ask->suspect_count < NVML_SUSPECTS; i++) {
+                const struct watch_case *one = &file->one[i];
 
                 if (one->sight.pid && one->score && !one->is_told)
                         ask->suspect[ask->suspect_count++] = one->sight.pid;
         }
+}
+
+void judge_suspects(const struct judge *judge, struct nvml_ask *ask)
+{
+        add_suspects(&judge->watch.processes, ask);
+        add_suspects(&judge->watch.strangers, ask);
 }
 
 /* -- Whose ------------------------------------------------------------------------------------ */
@@ -111,9 +117,14 @@ static int place_of(const struct node *node, const struct identity *who)
         return first;
 }
 
+static uint32_t place_in(const struct node *node, const struct sessions_one *session)
+{
+        return (uint32_t)(session - node->sessions->session);
+}
+
 struct seen_session *judge_seen(struct node *node, const struct sessions_one *session)
 {
-        struct seen_session **place = &node->judge->seen[session - node->sessions->session];
+        struct seen_session **place = &node->judge->seen[place_in(node, session)];
 
         if (!*place)
                 *place = calloc(1, sizeof(**place));
@@ -190,6 +201,8 @@ static void see_process(const struct look *look, const struct seeing *seeing, un
         struct watch_sight sight = { .charge = WATCH_PROCESS,
                                      .pid = process->pid,
                                      .start_ticks = who->start_ticks,
+                                     .uid = session->owner_uid,
+                                     .place = place_in(look->node, session),
                                      .device = process->device,
                                      .held_bytes = process->bytes,
                                      .ledger_bytes = slot_bytes(use, who, row),
@@ -212,7 +225,10 @@ static void see_sum(const struct look *look, const struct sessions_one *session,
         struct judge *judge = look->node->judge;
         int row = share_of(session, look->at->sample.device[device].uuid);
         struct watch_sight sight = { .charge = WATCH_SESSION,
+                                     .uid = session->owner_uid,
+                                     .place = place_in(look->node, session),
                                      .device = (uint8_t)device,
+                                     .share = (uint8_t)row,
                                      .processes = sum->processes,
                                      .held_bytes = sum->held_bytes };
 
@@ -257,7 +273,7 @@ static void see_session(const struct look *look, unsigned from, unsigned end)
         struct sum sums[SETTINGS_GPUS] = { 0 };
         int rc;
 
-        if (!seen || (!look->is_whole && !watch_knows(&node->judge->watch, 0, session->id)))
+        if (!seen || (!look->is_whole && !watch_knows(&node->judge->watch, place, session->id)))
                 return;
         rc = folder_read(&node->store, session, &use, NULL);
         seeing.is_listed = rc != -EAGAIN;
@@ -288,6 +304,7 @@ static void see_stranger(const struct look *look, const struct sample_process *p
                 .charge = WATCH_STRANGER,
                 .pid = process->pid,
                 .start_ticks = who->start_ticks,
+                .uid = who->uid,
                 .device = process->device,
                 /* Who may not be looked into may be no stranger at all. */
                 .is_managed = who->has_maps && identity_is_in(who, look->node->managed_cgroups),
@@ -371,6 +388,21 @@ static void only_report(struct watch_policy *policy)
                 policy->forged = WATCH_REPORT;
 }
 
+/* Once, until there is room again for everybody. */
+static void tell_crowd(const struct look *look)
+{
+        struct judge *judge = look->node->judge;
+        const struct watch *watch = &judge->watch;
+
+        if (watch->left_out && !judge->is_crowded)
+                owner_log(&look->node->trouble, watch->left_out_uid, LOG_WARN,
+                          "user %u has more processes on the GPUs outside sessions, or suspected "
+                          "in them, than are followed",
+                          watch->left_out_uid);
+        if (watch->left_out || look->is_whole)
+                judge->is_crowded = watch->left_out > 0;
+}
+
 void judge_look(struct node *node, const struct nvml_look *at)
 {
         unsigned count = at->sample.process_count;
@@ -393,6 +425,7 @@ void judge_look(struct node *node, const struct nvml_look *at)
                 watch_begin(&node->judge->watch);
                 see_everybody(&look);
                 watch_end(&node->judge->watch, look.is_whole);
+                tell_crowd(&look);
                 answer_all(&look);
                 if (look.is_whole && node->scheduler)
                         claims_look(&look);
@@ -449,5 +482,6 @@ uint64_t node_explained_bytes(const struct node *node, unsigned device)
 
 bool node_is_clamped(const struct node *node, const struct sessions_one *session)
 {
-        return node->judge && watch_is_clamped(&node->judge->watch, session->id);
+        return node->judge &&
+               watch_is_clamped(&node->judge->watch, place_in(node, session), session->id);
 }

@@ -216,14 +216,14 @@ static void a_clamp_is_lifted_when_all_is_explained_again(void **state)
         look_until_done(&one, false);
         assert_int_equal(actions, 2);
         assert_int_equal(action[1].type, WATCH_SHUT);
-        assert_true(watch_is_clamped(&watch, one.session));
+        assert_true(watch_is_clamped(&watch, one.place, one.session));
         assert_int_equal(look_until_done(&one, false), LOOKS_MOST);
         one.ledger_bytes = 256 * MIB;
         look(&one, 1, true);
         assert_int_equal(actions, 1);
         assert_int_equal(action[0].type, WATCH_OPEN);
         assert_memory_equal(action[0].sight.session, one.session, 16);
-        assert_false(watch_is_clamped(&watch, one.session));
+        assert_false(watch_is_clamped(&watch, one.place, one.session));
         /* Again: clamped again, and not told of again. */
         one.ledger_bytes = 0;
         look_until_done(&one, false);
@@ -254,7 +254,7 @@ static void who_was_not_looked_at_is_not_forgotten(void **state)
         look_until_done(&one, false);
         look(NULL, 0, false);
         assert_int_equal(actions, 0);
-        assert_true(watch_is_clamped(&watch, one.session));
+        assert_true(watch_is_clamped(&watch, one.place, one.session));
 }
 
 static void a_session_answers_for_the_sum(void **state)
@@ -289,26 +289,115 @@ static void a_ledger_cannot_explain_more_than_the_limit_allowed(void **state)
         assert_int_equal(watch_ceiling(ceiling, 50, 10), 50);
 }
 
-static void more_strangers_than_there_is_room_for_are_told_when_there_is(void **state)
+#define CROWD (2 * WATCH_CASES + 2)
+
+/* Six looks that find them, and `other` if there is one; how many were told of. */
+static unsigned see_beside(const struct watch_sight *crowd, const struct watch_sight *other)
 {
-        static struct watch_sight crowd[WATCH_CASES + 1];
         unsigned told = 0;
 
-        for (unsigned i = 0; i < WATCH_CASES + 1; i++)
-                crowd[i] = stranger(100 + i);
-        for (unsigned looks = 0; looks < 3; looks++) {
+        for (unsigned looks = 0; looks < 6; looks++) {
                 watch_begin(&watch);
-                for (unsigned i = 0; i < WATCH_CASES + 1; i++)
+                for (unsigned i = 0; i < CROWD; i++)
                         watch_see(&watch, &policy, &crowd[i]);
+                if (other)
+                        watch_see(&watch, &policy, other);
                 watch_end(&watch, true);
                 while (watch_next(&watch, &policy, now_ns, &action[0]))
-                        told++;
+                        told += action[0].type == WATCH_TELL;
         }
-        assert_int_equal(told, WATCH_CASES);
+        return told;
+}
+
+static bool is_told_of(const struct watch_file *file, uint32_t pid)
+{
+        for (unsigned i = 0; i < file->entries; i++) {
+                if (file->one[i].sight.pid == pid)
+                        return file->one[i].is_told;
+        }
+        return false;
+}
+
+static unsigned see_crowd(const struct watch_sight *crowd)
+{
+        return see_beside(crowd, NULL);
+}
+
+static void more_strangers_than_there_is_room_for_are_told_when_there_is(void **state)
+{
+        static struct watch_sight crowd[CROWD];
+
+        for (unsigned i = 0; i < CROWD; i++)
+                crowd[i] = stranger(100 + i);
+        assert_int_equal(see_crowd(crowd), WATCH_CASES / 2);
+        assert_int_equal(watch.left_out, CROWD - WATCH_CASES / 2);
         for (unsigned i = 0; i < 3; i++)
-                look(&crowd[WATCH_CASES], 1, true);
-        assert_true(watch_knows(&watch, crowd[WATCH_CASES].pid, NULL));
-        assert_false(watch_knows(&watch, crowd[0].pid, NULL));
+                look(&crowd[CROWD - 1], 1, true);
+        assert_int_equal(watch.left_out, 0);
+        assert_int_equal(watch.strangers.entries, 1);
+        assert_int_equal(watch.strangers.one[0].sight.pid, crowd[CROWD - 1].pid);
+}
+
+/* Nor do a user's own processes, in its sessions or outside them, hide one of its sessions. */
+static void no_crowd_of_one_user_hides_another(void **state)
+{
+        static struct watch_sight crowd[CROWD];
+        struct watch_sight late = stranger(7), all = tenant(500, 0);
+
+        policy.forged = WATCH_CLAMP;
+        for (unsigned i = 0; i < CROWD; i++) {
+                crowd[i] = stranger(100 + i);
+                crowd[i].uid = 1;
+                crowd[i].charge = i % 2 ? WATCH_PROCESS : WATCH_STRANGER;
+                crowd[i].session[0] = i % 2;
+        }
+        see_crowd(crowd);
+        assert_true(watch.left_out > 0);
+        assert_int_equal(watch.left_out_uid, 1);
+        late.uid = 2;
+        see_beside(crowd, &late);
+        assert_true(is_told_of(&watch.strangers, late.pid));
+        all.charge = WATCH_SESSION;
+        all.pid = 0;
+        all.uid = 1;
+        all.place = WATCH_SESSIONS - 1;
+        all.share = WATCH_SHARES - 1;
+        all.session[0] = 9;
+        see_beside(crowd, &all);
+        assert_true(watch_is_clamped(&watch, all.place, all.session));
+        assert_true(watch_knows(&watch, all.place, all.session));
+}
+
+/* Then what its session holds together is compared. */
+static void a_process_that_is_left_out_is_not_taken_for_accused(void **state)
+{
+        static struct watch_sight crowd[CROWD];
+        struct watch_sight one = tenant(500, 0);
+
+        for (unsigned i = 0; i < CROWD; i++) {
+                crowd[i] = tenant(500, 0);
+                crowd[i].pid = 100 + i;
+        }
+        see_crowd(crowd);
+        assert_true(watch_see(&watch, &policy, &crowd[0]));
+        assert_false(watch_see(&watch, &policy, &one));
+}
+
+/* Its limit is its own, whatever that of the one before was. */
+static void who_comes_where_a_clamped_session_was_is_not_clamped(void **state)
+{
+        struct watch_sight one = tenant(500, 0);
+
+        policy.forged = WATCH_CLAMP;
+        look_until_done(&one, false);
+        assert_true(watch_is_clamped(&watch, one.place, one.session));
+        one.session[0]++;
+        assert_false(watch_is_clamped(&watch, one.place, one.session));
+        one.charge = WATCH_SESSION;
+        one.pid = 0;
+        look(&one, 1, true);
+        assert_false(watch_is_clamped(&watch, one.place, one.session));
+        assert_true(watch_knows(&watch, one.place, one.session));
 }
 
 static void what_could_not_be_told_is_told_again(void **state)
@@ -341,6 +430,9 @@ int main(void)
                 STORY(a_session_answers_for_the_sum),
                 STORY(a_ledger_cannot_explain_more_than_the_limit_allowed),
                 STORY(more_strangers_than_there_is_room_for_are_told_when_there_is),
+                STORY(no_crowd_of_one_user_hides_another),
+                STORY(a_process_that_is_left_out_is_not_taken_for_accused),
+                STORY(who_comes_where_a_clamped_session_was_is_not_clamped),
                 STORY(what_could_not_be_told_is_told_again),
         };
 
