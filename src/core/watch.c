@@ -10,6 +10,7 @@
 #define LOOK_STRANGER 10u /* two looks: who is on the GPU without a session needs no ledger */
 #define LOOK_STILL 5u     /* the ledger stood still between two looks */
 #define LOOK_MOVED 1u     /* it moved, or this is the first */
+#define ANSWERED 10u      /* the most of a session while a process of it is guilty */
 
 static const uint8_t nobody[16];
 
@@ -183,7 +184,9 @@ bool watch_see(struct watch *watch, const struct watch_policy *policy,
                 known->score += sight->charge == WATCH_STRANGER ? LOOK_STRANGER
                                 : is_still                      ? LOOK_STILL
                                                                 : LOOK_MOVED;
-        return is_accused;
+        if (sight->is_answered && !known->is_told)
+                known->score = min_u32(known->score, ANSWERED);
+        return known->score >= CONVICTED;
 }
 
 static bool is_unknown(const struct watch_session *session)
@@ -217,17 +220,16 @@ void watch_end(struct watch *watch, bool is_whole)
 
 /* -- What comes of it ------------------------------------------------------------------------- */
 
-static bool is_guilty(const struct watch *watch, const struct watch_session *session)
+static bool is_suspected(const struct watch *watch, const struct watch_session *session)
 {
         for (unsigned i = 0; i < WATCH_SHARES; i++) {
-                if (session->on[i].score >= CONVICTED)
+                if (session->on[i].score)
                         return true;
         }
         for (unsigned i = 0; i < watch->processes.entries; i++) {
                 const struct watch_case *one = &watch->processes.one[i];
 
-                if (one->score >= CONVICTED &&
-                    memcmp(one->sight.session, session->id, sizeof(nobody)) == 0)
+                if (one->score && memcmp(one->sight.session, session->id, sizeof(nobody)) == 0)
                         return true;
         }
         return false;
@@ -292,7 +294,7 @@ static bool open_next(struct watch *watch, const struct watch_policy *policy,
         for (unsigned i = 0; i < watch->entries; i++) {
                 struct watch_session *one = &watch->session[i];
 
-                if (!one->is_clamped || (policy->forged == WATCH_CLAMP && is_guilty(watch, one)))
+                if (!one->is_clamped || (policy->forged == WATCH_CLAMP && is_suspected(watch, one)))
                         continue;
                 one->is_clamped = false;
                 *ret = (struct watch_action){ .type = WATCH_OPEN,
@@ -324,7 +326,7 @@ bool watch_is_close(const struct watch *watch)
         const struct watch_case *one;
 
         for (unsigned i = 0; (one = case_at(all, i)); i++) {
-                if (one->score > 0 && one->score < CONVICTED)
+                if (one->score > 0 && one->score < CONVICTED && !one->sight.is_answered)
                         return true;
         }
         return false;

@@ -22,11 +22,14 @@
  * A session has a place of its own on each GPU, so no crowd keeps it from being found. Processes of
  * sessions share a file, and strangers another. There a user gets a place while it has fewer than
  * are free: half of them, the next user half of what is left, and so on. Who finds none is left out
- * until it does; a process of a session then counts in what its session holds.
+ * until it does. Whatever its processes are suspected of, a session is asked for what they hold
+ * together: processes that come and go, or are left out, hide nothing in it. While one of them is
+ * guilty, that one answers, and the session is at most half convicted.
  *
- * Each process is told of once, as long as it stays on the GPU. A clamp is lifted when all that is
- * held is explained again, or who held it is gone. A case is known by pid and start: a pid that is
- * used again is another case. Whoever carries an action out makes sure of that once more.
+ * Each process is told of once, as long as it stays on the GPU. A clamp is lifted when nobody of
+ * the session is suspected any more: all that is held is explained again, or who held it is gone. A
+ * case is known by pid and start: a pid that is used again is another case. Whoever carries an
+ * action out makes sure of that once more.
  *
  * All memory is the caller's; nothing here allocates or blocks. One thread. Units: bytes;
  * nanoseconds of a clock that does not jump.
@@ -65,6 +68,7 @@ struct watch_sight {
         uint8_t device;      /* its place in the look */
         uint8_t share;       /* WATCH_SESSION: which of its own GPUs, below WATCH_SHARES */
         bool is_managed;     /* WATCH_STRANGER: it may be sent a signal */
+        bool is_answered;    /* WATCH_SESSION: a process of it is guilty, and answers for it */
         uint32_t processes;  /* WATCH_SESSION: how many hold it */
         uint64_t held_bytes; /* by the driver; WATCH_NONE of a stranger only */
         uint64_t ledger_bytes;
@@ -120,7 +124,7 @@ struct watch_action {
 
 void watch_begin(struct watch *watch);
 
-/* Whether it accuses: what is held is not explained, now. False where it is left out. */
+/* Whether it is guilty. Who is suspected or left out is not. */
 bool watch_see(struct watch *watch, const struct watch_policy *policy,
                const struct watch_sight *sight);
 

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import pytest
 
@@ -21,6 +22,7 @@ from tenant import create, holding, kinds, needs_root
 MIB = 1 << 20
 PAGE_BYTES = 4459648  # src/proto/page.h: struct slots_page
 STRANGER = 64500
+LOOKS_SECONDS = 3  # in which the daemon looks at all processes more than once
 pytestmark = [needs_root, pytest.mark.needs("powers over other users' programs")]
 
 ACCESS_LIST = struct.pack("<I" + "HHI" * 5, 2, 1, 0, 2**32 - 1, 2, 6, STRANGER, 4, 0, 2**32 - 1, 16, 6, 2**32 - 1, 32, 0, 2**32 - 1)
@@ -262,6 +264,22 @@ def test_a_tenant_that_zeroes_its_ledger_gets_no_more(served, tenant, neighbour)
         assert honest.code(f"alloc 2 {MIB}") == 0
         assert gpu.process.poll() is None and not daemon.session("others")["clamped"]
     wait_for(lambda: not daemon.session("theirs")["clamped"], daemon.said)
+
+
+def test_programs_that_come_and_go_do_not_hide_what_a_session_holds(served, tenant):
+    """One that holds more than its slot says is there at each look, and always another one: what all hold together is
+    compared all the same, and the clamp stays."""
+    daemon = served("[watch]\ntolerance = 16MiB\n")
+    attacker = tenant(daemon)
+    attacker.create("theirs", "600MiB")
+    slots, driver = attacker.folder("theirs") / "slots", daemon.sim.build.driver / "libcuda.so.1"
+    with attacker.script("theirs") as gpu, holding(attacker, "come_and_go.py", slots, driver, 32 * MIB):
+        gpu.ready().do(f"alloc 1 {400 * MIB}")
+        attacker.python("zero_ledger.py", slots, preload=False)
+        wait_for(lambda: daemon.session("theirs")["clamped"], daemon.said)
+        assert gpu.code(f"alloc 2 {MIB}") == OUT_OF_MEMORY
+        time.sleep(LOOKS_SECONDS)
+        assert daemon.session("theirs")["clamped"] and daemon.metrics()["aliquot_clamps_total"] == 1
 
 
 def test_who_was_handed_anothers_slots_is_not_of_that_session(served, tenant, neighbour):

@@ -184,7 +184,7 @@ struct seeing {
 /* What a session's processes hold of a device, together. */
 struct sum {
         uint32_t processes;
-        bool is_accused; /* one of them is, by its own slot */
+        bool is_guilty; /* one of them is, by its own slot */
         uint64_t held_bytes;
 };
 
@@ -213,7 +213,7 @@ static void see_process(const struct look *look, const struct seeing *seeing, un
                 return;
         memcpy(sight.session, session->id, sizeof(sight.session));
         if (seeing->is_listed)
-                sum->is_accused |= watch_see(&look->node->judge->watch, &look->policy, &sight);
+                sum->is_guilty |= watch_see(&look->node->judge->watch, &look->policy, &sight);
         sum->processes++;
         sum->held_bytes += process->bytes;
 }
@@ -229,6 +229,7 @@ static void see_sum(const struct look *look, const struct sessions_one *session,
                                      .place = place_in(look->node, session),
                                      .device = (uint8_t)device,
                                      .share = (uint8_t)row,
+                                     .is_answered = sum->is_guilty,
                                      .processes = sum->processes,
                                      .held_bytes = sum->held_bytes };
 
@@ -249,8 +250,7 @@ static void see_sum(const struct look *look, const struct sessions_one *session,
                 seen->driver_bytes[row] = sum->held_bytes;
                 judge->explained[device] += sight.ledger_bytes;
         }
-        if (!sum->is_accused)
-                watch_see(&judge->watch, &look->policy, &sight);
+        watch_see(&judge->watch, &look->policy, &sight);
 }
 
 /* Resource errors of the daemon are not evidence against a session. */

@@ -368,8 +368,8 @@ static void no_crowd_of_one_user_hides_another(void **state)
         assert_true(watch_knows(&watch, all.place, all.session));
 }
 
-/* Then what its session holds together is compared. */
-static void a_process_that_is_left_out_is_not_taken_for_accused(void **state)
+/* Until then what its session holds together is compared as well. */
+static void who_is_left_out_or_suspected_is_not_taken_for_guilty(void **state)
 {
         static struct watch_sight crowd[CROWD];
         struct watch_sight one = tenant(500, 0);
@@ -378,9 +378,43 @@ static void a_process_that_is_left_out_is_not_taken_for_accused(void **state)
                 crowd[i] = tenant(500, 0);
                 crowd[i].pid = 100 + i;
         }
+        assert_false(watch_see(&watch, &policy, &crowd[0]));
         see_crowd(crowd);
         assert_true(watch_see(&watch, &policy, &crowd[0]));
         assert_false(watch_see(&watch, &policy, &one));
+}
+
+/* Nor is the clamp lifted between the one and the other. */
+static void when_a_guilty_process_goes_its_session_answers(void **state)
+{
+        struct watch_sight both[2] = { tenant(500, 0), tenant(900, 0) };
+        unsigned looks = 0;
+
+        policy.forged = WATCH_CLAMP;
+        both[1].charge = WATCH_SESSION;
+        both[1].pid = 0;
+        for (unsigned i = 0; i < 20; i++) {
+                watch_begin(&watch);
+                both[1].is_answered = watch_see(&watch, &policy, &both[0]);
+                watch_see(&watch, &policy, &both[1]);
+                watch_end(&watch, true);
+                while (watch_next(&watch, &policy, now_ns, &action[0]))
+                        assert_int_equal(action[0].sight.charge, WATCH_PROCESS);
+        }
+        assert_true(watch_is_clamped(&watch, 0, both[0].session));
+        assert_false(watch_is_close(&watch));
+        both[1].is_answered = false;
+        do {
+                look(&both[1], 1, true);
+                assert_true(watch_is_clamped(&watch, 0, both[0].session));
+                looks++;
+        } while (!actions);
+        assert_int_equal(looks, 2);
+        assert_int_equal(action[0].type, WATCH_TELL);
+        assert_int_equal(action[0].sight.charge, WATCH_SESSION);
+        both[1].ledger_bytes = both[1].held_bytes;
+        look(&both[1], 1, true);
+        assert_false(watch_is_clamped(&watch, 0, both[0].session));
 }
 
 /* Its limit is its own, whatever that of the one before was. */
@@ -431,7 +465,8 @@ int main(void)
                 STORY(a_ledger_cannot_explain_more_than_the_limit_allowed),
                 STORY(more_strangers_than_there_is_room_for_are_told_when_there_is),
                 STORY(no_crowd_of_one_user_hides_another),
-                STORY(a_process_that_is_left_out_is_not_taken_for_accused),
+                STORY(who_is_left_out_or_suspected_is_not_taken_for_guilty),
+                STORY(when_a_guilty_process_goes_its_session_answers),
                 STORY(who_comes_where_a_clamped_session_was_is_not_clamped),
                 STORY(what_could_not_be_told_is_told_again),
         };
