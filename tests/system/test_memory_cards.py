@@ -96,8 +96,8 @@ def test_two_crowded_sessions_on_one_card(sim):
 
 def test_how_large_a_card_is_is_asked_of_nobody_where_the_session_knows(sim):
     """A first context waits for as little of the driver as can be."""
-    sim.configure(calls="on")
-    with Script(sim, ALIQUOT_MEMORY="256MiB", ALIQUOT_SESSION="known") as gpu:
+    sim.configure(calls="on", model="h200", memory="140GiB")
+    with Script(sim, ALIQUOT_MEMORY="1GiB", ALIQUOT_SESSION="known") as gpu:
         gpu.ready()
         calls = sim.oracle()["calls"]["known"]
         assert any(by["library"] for by in calls.values()), calls

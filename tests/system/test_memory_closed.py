@@ -118,7 +118,7 @@ def test_contexts_for_graphics_are_contexts(sim):
 
 def test_a_refusal_ends_with_its_cause(sim):
     """A card that was not told once is found at the next call."""
-    sim.configure(gpus=GPUS, fail="cuDeviceTotalMem:1:999")
+    sim.configure(gpus=GPUS, fail="cuDeviceGetUuid:1:999:2")
     with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
         gpu.do("init")
         assert gpu.code("context 0 1") == NOT_PERMITTED

@@ -58,13 +58,19 @@ void *context_turn_take(struct place place)
 
 static uint64_t estimate(struct place place)
 {
-        uint64_t card_bytes = session_limits()->device[place.row].card_bytes;
+        uint64_t known_bytes = session_limits()->device[place.row].card_bytes;
+        size_t card_bytes;
         char model[128];
 
         /* What is not told is as large as it can be. */
         if (real.cuDeviceGetName(model, sizeof(model), place.device) != CUDA_SUCCESS)
                 strcpy(model, "B200");
-        return measure_context(model, card_bytes ? card_bytes : UINT64_MAX);
+        /* By NVML a card has a little more than by CUDA; of a large one it makes no difference. */
+        if (measure_context(model, UINT64_MAX) <= measure_context(model, known_bytes / 2))
+                return measure_context(model, known_bytes);
+        if (real.cuDeviceTotalMem_v2(&card_bytes, place.device) != CUDA_SUCCESS)
+                card_bytes = SIZE_MAX;
+        return measure_context(model, card_bytes);
 }
 
 uint64_t context_bytes(struct place place)
