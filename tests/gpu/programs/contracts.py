@@ -280,7 +280,7 @@ def ask_events(section):
     section.answer("null stream of a non-blocking stream that waits", [gpu.launch(function), done_within(gpu, None)])
     section.answer("destroy an event not reached", gpu.code("cuEventDestroy_v2", timed))
     gpu.call("cuEventRecord", behind, elsewhere)
-    time.sleep(0.01)
+    done_within(gpu, elsewhere)
     section.answer("an event recorded anew in a stream that is done", gpu.code("cuEventQuery", behind))
     word.value = 1
     section.answer("the word is written: the stream is done", done_within(gpu, stream))
