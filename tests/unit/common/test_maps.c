@@ -113,49 +113,70 @@ static void other_names_are_others(void **state)
         }
 }
 
-/* A folder's name, repeated without end, that reads as a line wherever a buffer ends. */
-static void go_down(const char *line)
+/* A folder's name that reads as a line wherever a buffer ends. */
+static const char *folder_name(void)
 {
-        char name[FOLDER_BYTES + 1];
+        static const char line[] = "0-f r 0 0:0 7 slots ";
+        static char name[FOLDER_BYTES + 1];
 
         for (size_t i = 0; i < FOLDER_BYTES; i++)
-                name[i] = line[i % strlen(line)];
-        name[FOLDER_BYTES] = '\0';
-        assert_int_equal(mkdir(name, 0700), 0);
-        assert_int_equal(chdir(name), 0);
+                name[i] = line[i % (sizeof(line) - 1)];
+        return name;
+}
+
+static void go_down(void)
+{
+        assert_int_equal(mkdir(folder_name(), 0700), 0);
+        assert_int_equal(chdir(folder_name()), 0);
 }
 
 static void go_up(void)
 {
-        scoped_free char *here = get_current_dir_name();
-
-        assert_non_null(here);
         assert_int_equal(chdir(".."), 0);
-        assert_int_equal(rmdir(strrchr(here, '/') + 1), 0);
+        assert_int_equal(rmdir(folder_name()), 0);
+}
+
+/* An emulator makes the lines up, with paths that are cut off. */
+static bool are_long_paths_told(void)
+{
+        scoped_file FILE *maps = fopen("/proc/self/maps", "re");
+        scoped_free char *line = NULL;
+        ssize_t length, longest = 0;
+        size_t room = 0;
+
+        while (maps && (length = getline(&line, &room, maps)) > 0)
+                longest = length > longest ? length : longest;
+        return longest > (ssize_t)(FOLDERS * FOLDER_BYTES);
 }
 
 static void a_path_of_any_length_is_one_line(void **state)
 {
         static struct found found;
         struct stat st;
+        bool is_told;
         void *page;
         int fd;
 
         for (unsigned i = 0; i < FOLDERS; i++)
-                go_down("0-f r 0 0:0 7 slots ");
+                go_down();
         fd = open_page("slots");
         page = map_page(fd);
         assert_int_equal(fstat(fd, &st), 0);
         find("slots", &found);
-        assert_int_equal(found.mappings, 1);
-        assert_int_equal(found.begin, (uintptr_t)page);
-        assert_int_equal(found.inode, st.st_ino);
-        assert_true(strlen(found.path) > FOLDERS * FOLDER_BYTES);
+        is_told = are_long_paths_told();
+        if (is_told) {
+                assert_int_equal(found.mappings, 1);
+                assert_int_equal(found.begin, (uintptr_t)page);
+                assert_int_equal(found.inode, st.st_ino);
+                assert_true(strlen(found.path) > FOLDERS * FOLDER_BYTES);
+        }
         munmap(page, (size_t)getpagesize());
         close(fd);
         assert_int_equal(unlink("slots"), 0);
         for (unsigned i = 0; i < FOLDERS; i++)
                 go_up();
+        if (!is_told)
+                skip();
 }
 
 static void a_process_that_is_not_there_has_none(void **state)
