@@ -5,6 +5,7 @@ import sys
 import time
 
 from daemon import wait_for
+from stopped import stop
 from tenant import holding, needs_root
 
 pytestmark = needs_root
@@ -32,7 +33,7 @@ def test_sessions_that_end_at_one_instant_are_ended_a_few_at_a_time(served, tena
     connection.request("GET", "/healthz")
     connection.getresponse().read()
     before = len(daemon.names())
-    daemon.process.send_signal(signal.SIGSTOP)
+    stop(daemon.process.pid)
     time.sleep(TTL_SECONDS + 1)
     connection.request("GET", "/metrics")
     daemon.process.send_signal(signal.SIGCONT)

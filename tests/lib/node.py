@@ -21,7 +21,7 @@ import time
 from dataclasses import dataclass
 
 import place
-from hang import HANG_SECONDS, LONG_HANG_SECONDS
+from hang import HANG_SECONDS, IS_SLOW, LONG_HANG_SECONDS
 
 KEPT_FROM_CALLER = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_MESSAGES", "TZ", "TMPDIR",
                     "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS")
@@ -131,6 +131,8 @@ class Node:
             "ALIQUOT_REAL_LIBNVML": str(self.build.driver / "libnvidia-ml.so.1"),
             "LD_LIBRARY_PATH": ":".join(libraries),
         })
+        if IS_SLOW:
+            env["WATCH_VIEWS"] = "1"
         if preloads:
             env["LD_PRELOAD"] = ":".join(preloads)
         for key, value in variables.items():

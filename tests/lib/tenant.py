@@ -27,6 +27,7 @@ from daemon import Answer
 from hang import HANG_SECONDS
 from node import Result
 from script import Script
+from stopped import stop
 
 needs_root = pytest.mark.needs("other users")
 
@@ -121,7 +122,7 @@ def kinds(daemon, until):
 @contextlib.contextmanager
 def standing_still(daemon):
     """What is sent meanwhile has all arrived before the daemon reads any of it."""
-    os.kill(daemon.process.pid, signal.SIGSTOP)
+    stop(daemon.process.pid)
     try:
         yield
     finally:

@@ -22,6 +22,7 @@ from cli import Command
 from daemon import Daemon, wait_for
 from hang import LONG_HANG_SECONDS as HANG_SECONDS
 from printed import printed
+from stopped import stop
 
 POINT = 1.0
 
@@ -325,7 +326,7 @@ def test_a_daemon_that_does_not_end_is_killed(bench):
     wait_for(lambda: left_over(before))
     folder, = left_over(before)
     wait_for(lambda: list(folder.glob("bench-*-1.log")))
-    os.kill(daemon_in(folder), signal.SIGSTOP)
+    stop(daemon_in(folder))
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=HANG_SECONDS)
     assert process.returncode == -signal.SIGTERM and left_over(before) == set()

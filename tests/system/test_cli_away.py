@@ -12,6 +12,7 @@ import pytest
 from cli import AWAY, expect_away
 from daemon import HANG_SECONDS
 from fakedaemon import CLOSE, HANG, FakeDaemon
+from stopped import stop
 
 MIB = 1 << 20
 
@@ -67,7 +68,7 @@ def test_one_that_hangs_is_waited_for_once_and_not_once_a_session(cli, daemon, w
     """Of another user's sessions it alone can tell."""
     for name in ("a", "b", "c"):
         daemon.create(name, "64MiB", owner=1234)
-    daemon.process.send_signal(signal.SIGSTOP)
+    stop(daemon.process.pid)
     result = cli(*words)
     assert result.rc == 0 and result.stderr.count("waiting for it") == 1, result
 
@@ -124,7 +125,7 @@ def test_a_daemon_that_makes_no_sense_is_away(cli, answer):
 
 def test_who_waits_for_a_daemon_says_so_and_gives_up(cli, daemon):
     assert cli("create", "s", "--memory", "64MiB").rc == 0
-    daemon.process.send_signal(signal.SIGSTOP)
+    stop(daemon.process.pid)
     waiting = cli.start("set", "s", "--memory", "32MiB")
     assert "waiting for it, 10 s at most" in waiting.stderr.readline()
     _, said = waiting.communicate(timeout=HANG_SECONDS)

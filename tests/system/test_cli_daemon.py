@@ -16,6 +16,7 @@ from daemon import Daemon, wait_for
 from fakedaemon import HANG, FakeDaemon
 from hang import HANG_SECONDS
 from node import Node
+from stopped import stop
 
 MIB = 1 << 20
 
@@ -382,7 +383,7 @@ def test_a_daemon_that_hangs_is_told_to_who_follows(cli, daemon):
     """Before its first word, and after."""
     follower = cli.start("events", "--since", "0", sim=False)
     assert "gpu-here" in follower.stdout.readline()
-    os.kill(daemon.process.pid, signal.SIGSTOP)
+    stop(daemon.process.pid)
     try:
         late = cli("events")
         assert late.rc == AWAY and "waiting for it" in late.stderr and "says nothing" in late.stderr, late

@@ -12,6 +12,7 @@ import pytest
 
 from daemon import wait_for
 from hang import HANG_SECONDS
+from stopped import stop
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -197,7 +198,7 @@ def test_we_stop_and_go_on_with_the_program(cli):
     process = cli.start("run", "--", "sh", "-c", "echo $$; exec sleep 60")
     program = int(process.stdout.readline())
     assert program != process.pid
-    os.kill(program, signal.SIGSTOP)
+    stop(program)
     wait_for(lambda: state(program) == "T" and state(process.pid) == "T", lambda: "both stop")
     process.send_signal(signal.SIGCONT)
     wait_for(lambda: state(program) == "S" and state(process.pid) == "S", lambda: "both go on")

@@ -12,6 +12,7 @@ import pytest
 
 from cli import Command
 from script import MIB, OUT_OF_MEMORY, Script
+from stopped import stop
 
 LIMIT = 256 * MIB
 CONTEXT = 16 * MIB
@@ -267,7 +268,7 @@ def test_a_program_that_finds_everything_by_cugetprocaddress_is_limited(sim, com
         assert (result.rc, result.stdout) == (0, f"{LIMIT} 2 2\n"), result
 
 
-WHATEVER = [f"alloc 1 {MIB}", f"async 2 {MIB} 0", "free-async 2 0", "sync 0", "info", "free 1"]
+WHATEVER = [f"alloc 1 {MIB}", f"async 2 {MIB} 0", "free-async 2 0", "sync 0", "info", "processes 0 8", "free 1"]
 
 
 def stop_outside_the_simulator(busy, stranger):
@@ -275,7 +276,7 @@ def stop_outside_the_simulator(busy, stranger):
     kernel's, where no process stops. A program without the library is kept waiting by the simulator alone."""
     waits = True
     while waits:
-        busy.send_signal(signal.SIGSTOP)
+        stop(busy.pid)
         for line in WHATEVER:
             stranger.send(line)
             waits = not select.select([stranger.process.stdout], [], [], 2)[0]
@@ -292,8 +293,9 @@ def test_a_stopped_process_stops_nobody(sim):
     rng = random.Random(23)
     sim.configure(context="4MiB")
     with Script(sim, **session) as gpu, Script(sim, preload=False) as stranger:
-        stranger.ready()
+        stranger.ready().do("nvml")
         alone = gpu.ready().values("info")
+        gpu.do("nvml")
         for seed in range(STOPS):
             busy = sim.start([sim.build.program("hooks/threads"), 2, 200_000, seed], preload=True,
                              **session)

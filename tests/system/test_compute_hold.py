@@ -10,6 +10,7 @@ import pytest
 from company import MS, US, Company
 from hang import IS_SLOW
 from node import finished
+from stopped import stop
 
 ALWAYS = 100_000  # seconds
 TIMES = 3 if IS_SLOW else 8  # each by the same code
@@ -74,7 +75,7 @@ def test_a_process_that_is_stopped_is_not_drained(sim):
     for _ in range(2):
         scene.load(0, kind="kernel", ns=50 * US, seconds=ALWAYS)
     scene.hold(times=1)
-    scene.programs[0].send_signal(signal.SIGSTOP)
+    stop(scene.programs[0].pid)
     assert scene.hold(patience_ms=100, times=3)["drained"] == 0
     scene.programs[0].send_signal(signal.SIGCONT)
     assert scene.hold()["drained"] == TIMES

@@ -12,6 +12,7 @@ import pytest
 
 from hang import HANG_SECONDS
 from script import KIB, MIB, NOT_PERMITTED, OUT_OF_MEMORY, SUCCESS, Script, replay
+from stopped import stop
 
 FAMILIES = ("alloc pitch managed host array mipmap async pool vmm vmm_run shared graph capture "
             "module library context primary").split()
@@ -415,7 +416,7 @@ def test_who_is_stopped_while_it_makes_the_first_context_is_not_waited_for_forev
         stuck.send("init", "context 0 0")
         while not sim.oracle()["tags"].get("box", [{"current_bytes": 0}])[0]["current_bytes"]:
             time.sleep(0.01)
-        stuck.process.send_signal(signal.SIGSTOP)
+        stop(stuck.process.pid)
         other.do("context 0 0")
         stuck.process.send_signal(signal.SIGCONT)
         assert [stuck.hear()[0] for _ in range(2)] == ["0", "0"]

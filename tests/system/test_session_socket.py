@@ -15,6 +15,7 @@ from daemon import wait_for
 from joiner import READ_ONLY_MOUNT, WELCOME, hello, join, refused, script, socket_of
 from joiner import daemon_of_stories, path_of_session  # noqa: F401 (fixtures)
 from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
+from stopped import stop
 from tenant import needs_root
 
 NOBODY, STRANGER = 65534, 65533
@@ -317,7 +318,7 @@ def test_with_the_daemon_away_who_joined_goes_on_and_so_do_its_children(guest, d
 def test_who_closed_its_descriptors_and_has_no_daemon_is_refused_in_time(guest, daemon):
     process = guest("close")
     assert process.stdout.readline() == "joined\n"
-    daemon.process.send_signal(signal.SIGSTOP)
+    stop(daemon.process.pid)
     begun = time.monotonic()
     assert go_on(process) == OUT_OF_MEMORY
     assert time.monotonic() - begun < 60
@@ -357,7 +358,7 @@ def test_without_a_daemon_it_fails_closed_with_one_line(daemon, sim, path):
 
 
 def test_a_daemon_that_hangs_is_not_waited_for(daemon, sim, path):
-    daemon.process.send_signal(signal.SIGSTOP)
+    stop(daemon.process.pid)
     begun = time.monotonic()
     line = refused(sim, path)
     assert "does not answer" in line and time.monotonic() - begun < 60

@@ -13,6 +13,7 @@ import pytest
 from company import Company
 from daemon import Daemon
 from hang import LONG_HANG_SECONDS as HANG_SECONDS
+from stopped import stop
 
 US, MS, S = 10**3, 10**6, 10**9
 LAUNCH = 1 * US
@@ -304,8 +305,7 @@ def test_a_program_that_is_stopped_at_any_moment_holds_nobody_up(sim, turns):
         assert program.stdout.readline() == "ready\n"
     for moment in range(40):
         time.sleep(moment * 37 % 20 / 10**4)
-        stopped.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, stopped.pid, os.WSTOPPED)
+        stop(stopped.pid)
         kernels, elapsed = numbers_of(turns("busy", 20 * MS, 2 * MS))
         assert elapsed >= 20 * MS and kernels >= 4, (moment, kernels, elapsed)
         stopped.send_signal(signal.SIGCONT)

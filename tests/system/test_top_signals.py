@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from cli import Command
+from stopped import stop
 from terminal import Terminal, Tops
 
 ENDS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
@@ -80,7 +81,7 @@ def test_stopped_from_its_terminal_it_gives_that_away_and_takes_it_back(shell):
 
 def test_stopped_by_another_it_draws_all_of_it_when_it_goes_on(shell):
     """It could not prepare for SIGSTOP; what the shell wrote meanwhile is gone from the screen."""
-    os.kill(process_of(shell), signal.SIGSTOP)
+    stop(process_of(shell))
     shell.wait("Stopped")
     shell.wait("^shell> *$")
     shell.type("clear; fg\n")

@@ -11,6 +11,7 @@ from cli import Command
 from daemon import Daemon
 from hang import HANG_SECONDS
 from node import Node
+from stopped import stop
 from terminal import Tops, names
 
 TENANT = 1234
@@ -59,7 +60,7 @@ def test_a_daemon_that_hangs_is_told_and_since_when(daemon, top, variables):
     terminal = top("--all", columns=120, **variables)
     told = r"^ +ends in 59m\d\ds, then deny-new  owner=ann$"
     terminal.wait(told)
-    daemon.process.send_signal(signal.SIGSTOP)
+    stop(daemon.process.pid)
     first = silence(terminal)
     assert "owner=ann" not in terminal.screen() and names(terminal.screen()) == ["s"]
     terminal.wait(rf"^no answer from the daemon for (?!{first} )\d+ s$")
@@ -93,7 +94,7 @@ def test_a_killed_daemon_without_sessions_is_told_and_one_that_ended_is_not(daem
 def test_its_keys_work_while_the_daemon_hangs(daemon, top):
     terminal = top(columns=120)
     terminal.wait(r"^>[+] s ")
-    daemon.process.send_signal(signal.SIGSTOP)
+    stop(daemon.process.pid)
     silence(terminal)
     terminal.press("?")
     terminal.wait("its keys")
@@ -116,7 +117,7 @@ def test_its_keys_work_while_the_daemon_hangs(daemon, top):
 def test_a_change_that_the_daemon_does_not_answer_is_said(daemon, top):
     terminal = top(columns=150)
     terminal.wait(r"^>[+] s ")
-    daemon.process.send_signal(signal.SIGSTOP)
+    stop(daemon.process.pid)
     terminal.press("l")
     terminal.type("2GiB")
     terminal.press("Enter")
@@ -128,7 +129,7 @@ def test_q_quits_at_once_while_the_daemon_hangs(daemon, top, pending):
     """A question to it takes seconds to be given up, a change ten."""
     terminal = top(columns=120)
     terminal.wait(r"^>[+] s ")
-    daemon.process.send_signal(signal.SIGSTOP)
+    stop(daemon.process.pid)
     silence(terminal)
     if pending:
         terminal.press("l")
@@ -143,7 +144,7 @@ def test_q_quits_at_once_while_the_daemon_hangs(daemon, top, pending):
 
 def test_it_starts_while_the_daemon_hangs(daemon, cli, top):
     """Not known is since when; of one look it is said as well."""
-    daemon.process.send_signal(signal.SIGSTOP)
+    stop(daemon.process.pid)
     silence(top(columns=120))
     result = cli("top", "--once", f"--sim={cli.sim.spec}", sim=False)
     assert result.rc == 0 and "\nno answer from the daemon\n" in result.stdout and result.stderr == "", result
