@@ -29,7 +29,8 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "lib"))
 
-import place  # noqa: E402 (the path comes first)
+import hang  # noqa: E402 (the path comes first)
+import place  # noqa: E402
 from build import Build  # noqa: E402
 from cli import Command  # noqa: E402
 from daemon import Daemon  # noqa: E402
@@ -166,6 +167,19 @@ def pytest_configure(config):
 def pytest_runtest_setup(item):
     for mark in item.iter_markers("needs"):
         place.need(*mark.args)
+
+
+def say_hung(*_):
+    raise AssertionError(f"hung: nothing of it ended in {hang.STORY_SECONDS} s")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol():
+    """A story that hangs fails by itself, where it stands, and the file's others run."""
+    signal.signal(signal.SIGALRM, say_hung)
+    signal.alarm(hang.STORY_SECONDS)
+    yield
+    signal.alarm(0)
 
 
 def pytest_collection_modifyitems(config, items):

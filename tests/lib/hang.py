@@ -2,7 +2,8 @@
 """How long a program may say nothing before it counts as hung: a bound, never a measure of speed."""
 import os
 
-SLOWER = 4  # as meson's --timeout-multiplier of tools/check
+SLOWER = 2
 IS_SLOW = os.environ.get("ALIQUOT_SANITIZER") or os.environ.get("ALIQUOT_EMULATOR")
 HANG_SECONDS = 300 * (SLOWER if IS_SLOW else 1)
 LONG_HANG_SECONDS = 2 * HANG_SECONDS  # stories of several programs
+STORY_SECONDS = 1200  # any story, whatever it waits for (conftest.py)
