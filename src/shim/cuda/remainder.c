@@ -92,9 +92,13 @@ static void set(int row, uint64_t bytes)
 /* A thread may have to wait for a processor meanwhile: what it took at least, of late. */
 static void note_cost(struct remainder *remainder, uint64_t ns)
 {
-        uint64_t most_ns = remainder->cost_ns + remainder->cost_ns / 8 + 1;
+        uint64_t most_ns = remainder->cost_ns ? remainder->cost_ns + remainder->cost_ns / 8 + 1
+                                              : remainder->first_cost_ns;
 
-        remainder->cost_ns = remainder->cost_ns ? min_u64(ns, most_ns) : ns;
+        if (most_ns)
+                remainder->cost_ns = min_u64(ns, most_ns);
+        else
+                remainder->first_cost_ns = ns;
 }
 
 /* Who was listed and is not any more holds nothing. */

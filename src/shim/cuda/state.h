@@ -113,8 +113,9 @@ struct remainder {
          * not charged. */
         _Atomic uint64_t unlooked_bytes;
         uint64_t looked_ns;
-        uint64_t silent_ns;   /* it did not answer: it is asked again then */
-        uint64_t cost_ns;     /* of a question, at least, of late */
+        uint64_t silent_ns; /* it did not answer: it is asked again then */
+        uint64_t first_cost_ns;
+        uint64_t cost_ns;     /* of a question, at least, of late. 0 until two were measured */
         uint64_t least_bytes; /* by so many answers beside charges that came and went */
         uint32_t doubts;
         _Atomic uint32_t has_estimates; /* that no look has replaced yet. Written under `lock` */
