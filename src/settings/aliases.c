@@ -24,10 +24,33 @@
 #include "common/json.h"
 #include "common/text.h"
 
+/* One GPU and its number, behind the key that was just read. */
+static int read_pair(struct json *json, const struct json_token *key,
+                     int (*put)(uint64_t number, struct size *ret, struct error *err),
+                     struct settings_rules *rules, struct error *err)
+{
+        char selector[SETTINGS_SELECTOR_BYTES];
+        struct size size = { 0 };
+        struct json_token token;
+        uint64_t number;
+        int rc = json_text(key, selector, sizeof(selector), err);
+
+        if (rc == 0 && !selector[0])
+                rc = fail(err, -EINVAL, "a key that names no GPU");
+        if (rc == 0)
+                rc = json_next(json, &token, err);
+        if (rc == 0)
+                rc = json_whole(&token, &number, err);
+        if (rc == 0)
+                rc = put(number, &size, err);
+        return rc < 0 ? rc : rules_add(rules, selector, &size, err);
+}
+
 int rules_parse_json(const char *text,
                      int (*put)(uint64_t number, struct size *ret, struct error *err),
                      struct settings_rules *ret, struct error *err)
 {
+        struct settings_rules rules = *ret;
         struct json_token token;
         struct json json;
         int rc;
@@ -36,33 +59,22 @@ int rules_parse_json(const char *text,
         rc = json_next(&json, &token, err);
         if (rc == 0 && token.kind != JSON_OBJECT)
                 rc = fail(err, -EINVAL, "expected an object");
-        while (rc == 0) {
-                char selector[SETTINGS_SELECTOR_BYTES];
-                struct size size = { 0 };
-                uint64_t number;
-
+        if (rc == 0)
                 rc = json_next(&json, &token, err);
-                if (rc < 0 || token.kind != JSON_KEY)
-                        break;
-                rc = json_text(&token, selector, sizeof(selector), err);
-                if (rc == 0 && !selector[0])
-                        rc = fail(err, -EINVAL, "a key that names no GPU");
+        while (rc == 0 && token.kind == JSON_KEY) {
+                rc = read_pair(&json, &token, put, &rules, err);
                 if (rc == 0)
                         rc = json_next(&json, &token, err);
-                if (rc == 0)
-                        rc = json_whole(&token, &number, err);
-                if (rc == 0)
-                        rc = put(number, &size, err);
-                if (rc == 0)
-                        rc = rules_add(ret, selector, &size, err);
         }
         if (rc == 0)
                 rc = json_next(&json, &token, err); /* nothing may follow the object */
-        if (rc == 0 && !ret->count)
+        if (rc == 0 && !rules.count)
                 rc = fail(err, -EINVAL, "names no GPU");
-        if (rc == 0)
-                ret->may_repeat = true; /* there a GPU may be named in two ways */
-        return rc;
+        if (rc < 0)
+                return rc;
+        rules.may_repeat = true; /* there a GPU may be named in two ways */
+        *ret = rules;
+        return 0;
 }
 
 static int put_bytes(uint64_t number, struct size *ret, struct error *err)
@@ -146,42 +158,49 @@ static bool is_indexed(const char *entry, const char *name)
                (entry[stem] == '=' || entry[stem] == '_');
 }
 
+/* NAME=VALUE or NAME_i=VALUE, as a rule; a value that says nothing adds none. */
+static int add_indexed(const char *entry, const struct indexed_name *indexed,
+                       struct settings_rules *rules, struct error *err)
+{
+        const size_t stem = strlen(indexed->name);
+        char origin[64] = "";
+        struct said said = { origin, strchr(entry, '=') + 1 };
+        struct size size = { 0 };
+        const char *selector;
+        int rc;
+
+        if (!said.value[0] && names_may_be_empty(indexed->name))
+                return 0;
+        name_of(entry, origin);
+        selector = origin[stem] ? origin + stem + 1 : "";
+        if (origin[stem] && (!selector[0] || strspn(selector, "0123456789") != strlen(selector)))
+                rc = fail(err, -EINVAL, "expected an index behind %s_", indexed->name);
+        else
+                rc = indexed->parse(said.value, &size, err);
+        if (rc == 0)
+                rc = rules_add(rules, selector, &size, err);
+        if (rc < 0)
+                said_wrap(&said, err);
+        return rc;
+}
+
 int rules_read_indexed(const struct reading *reading, const struct indexed_name *indexed,
                        struct settings_rules *ret, struct error *err)
 {
-        const char *name = indexed->name;
-        const size_t stem = strlen(name);
+        struct settings_rules rules = *ret;
 
         for (char *const *at = reading->environment; at && *at; at++) {
-                char origin[64] = "";
-                struct said said = { origin, strchr(*at, '=') };
-                struct size size = { 0 };
-                const char *selector;
-                int rc;
+                int rc =
+                        is_indexed(*at, indexed->name) ? add_indexed(*at, indexed, &rules, err) : 0;
 
-                if (!is_indexed(*at, name))
-                        continue;
-                said.value++;
-                if (!said.value[0] && names_may_be_empty(name))
-                        continue;
-                name_of(*at, origin);
-                selector = origin[stem] ? origin + stem + 1 : "";
-                if (origin[stem] &&
-                    (!selector[0] || strspn(selector, "0123456789") != strlen(selector)))
-                        rc = fail(err, -EINVAL, "expected an index behind %s_", name);
-                else
-                        rc = indexed->parse(said.value, &size, err);
-                if (rc == 0)
-                        rc = rules_add(ret, selector, &size, err);
-                if (rc < 0) {
-                        said_wrap(&said, err);
+                if (rc < 0)
                         return rc;
-                }
         }
         /* For one device: the name that said it. */
-        text_put(ret->origin, sizeof(ret->origin), NULL,
-                 ret->count == 1 && ret->rule[0].selector[0] ? "%s_%s" : "%s", name,
-                 ret->rule[0].selector);
+        text_put(rules.origin, sizeof(rules.origin), NULL,
+                 rules.count == 1 && rules.rule[0].selector[0] ? "%s_%s" : "%s", indexed->name,
+                 rules.rule[0].selector);
+        *ret = rules;
         return 0;
 }
 

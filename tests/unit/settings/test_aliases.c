@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "settings/reading.h"
 
 /* Refused, with the variable's name and this word. */
 #define expect_named(word, ...) expect_named_in((char *[]){ __VA_ARGS__, NULL }, word)
@@ -356,6 +357,29 @@ static void test_names_that_limit_nothing_are_left_alone(void **state)
                      "SESSION=x", "GPU=0");
 }
 
+static int put_bytes(uint64_t number, struct size *ret, struct error *err)
+{
+        ret->bytes = number;
+        return 0;
+}
+
+static void test_what_is_refused_leaves_the_rules_as_they_were(void **state)
+{
+        static const char *const wrong[] = { "{\"0\": 5, \"1\": -1}", "{\"0\": 5} x",
+                                             "{\"0\": 5, \"\": 5}", "{\"0\": 5" };
+        char *const environment[] = { "N_0=5GiB", "N_x=5GiB", NULL };
+        const struct reading reading = { .environment = environment };
+        const struct indexed_name indexed = { "N", size_parse };
+        struct settings_rules rules = { 0 }, before = { 0 };
+
+        for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+                assert_true(rules_parse_json(wrong[i], put_bytes, &rules, NULL) < 0);
+                assert_memory_equal(&rules, &before, sizeof(rules));
+        }
+        assert_int_equal(rules_read_indexed(&reading, &indexed, &rules, NULL), -EINVAL);
+        assert_memory_equal(&rules, &before, sizeof(rules));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -373,6 +397,7 @@ int main(void)
                 cmocka_unit_test(test_two_that_disagree_are_refused),
                 cmocka_unit_test(test_a_name_two_letters_from_a_limits_is_refused),
                 cmocka_unit_test(test_names_that_limit_nothing_are_left_alone),
+                cmocka_unit_test(test_what_is_refused_leaves_the_rules_as_they_were),
         };
 
         return cmocka_run_group_tests_name("aliases", tests, NULL, NULL);
