@@ -190,5 +190,9 @@ int figure_read(FILE *stream, struct figure *ret, struct error *err)
                 rc = json_walk_end(&walk);
         if (rc == 0)
                 rc = check_axis(&ret->x, err);
-        return rc == 0 ? check_axis(&ret->y, err) : rc;
+        if (rc == 0)
+                rc = check_axis(&ret->y, err);
+        if (rc < 0)
+                figure_free(ret);
+        return rc;
 }

@@ -51,7 +51,8 @@ struct figure {
         struct figure_line line[FIGURE_LINES];
 };
 
-/* All of the stream. figure_free() also after an error. */
+/* All of the stream. On success the caller owns *ret until figure_free(); on failure there is
+ * nothing to free. */
 int figure_read(FILE *stream, struct figure *ret, struct error *err);
 void figure_free(struct figure *figure);
 

@@ -24,9 +24,10 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], "--version") == 0)
                 return 0;
         rc = figure_read(stdin, &figure, &err);
-        if (rc == 0)
+        if (rc == 0) {
                 rc = paint_png(&figure, argv[1], &err);
-        figure_free(&figure);
+                figure_free(&figure);
+        }
         if (rc < 0)
                 fprintf(stderr, "aliquot-plot: %s\n", err.text);
         return rc < 0;
