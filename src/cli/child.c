@@ -114,9 +114,10 @@ int child_wait(const char *path, char **argv, struct error *err)
         before.parent = getpid();
         program = fork();
         if (program < 0) {
-                fail(err, -errno, "fork: %m");
+                int rc = fail(err, -errno, "fork: %m");
+
                 sigprocmask(SIG_SETMASK, &before.mask, NULL);
-                return -1;
+                return rc;
         }
         if (program == 0)
                 become_child(path, argv, &before);

@@ -20,7 +20,7 @@ void child_die_with(pid_t parent);
 /* Becomes the program; returns 126 or 127, with `err`, only if that cannot be. */
 int child_replace(const char *path, char **argv, struct error *err);
 
-/* Starts it and waits for its end: a status of waitpid(), or -1 with `err`. */
+/* Starts it and waits for its end: a status of waitpid(), or a negative errno. */
 int child_wait(const char *path, char **argv, struct error *err);
 
 /* How child_wait's program ended, as our own end: the exit status, or death by the same signal. */

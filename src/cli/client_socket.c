@@ -77,8 +77,10 @@ static int open_stand_in(struct curl_sockaddr *address)
         socklen_t bytes = sizeof(name);
 
         if (fd < 0 || bind(fd, (struct sockaddr *)&name, sizeof(name.sun_family)) < 0 ||
-            getsockname(fd, (struct sockaddr *)&name, &bytes) < 0 || bytes > address->addrlen)
-                return -1;
+            getsockname(fd, (struct sockaddr *)&name, &bytes) < 0)
+                return -errno;
+        if (bytes > address->addrlen)
+                return -ENOBUFS;
         memcpy(&address->addr, &name, bytes);
         address->addrlen = bytes;
         return steal_fd(&fd);

@@ -372,6 +372,7 @@ static bool has_bounds(const struct store_session *session)
         return has_one && lacks_one;
 }
 
+/* The session's row of a GPU that is for it; -ENOENT: there is none. */
 static int row_of(const struct store_session *session, const uint8_t uuid[16])
 {
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
@@ -379,7 +380,7 @@ static int row_of(const struct store_session *session, const uint8_t uuid[16])
                     memcmp(session->limits->device[i].uuid, uuid, 16) == 0)
                         return (int)i;
         }
-        return -1;
+        return -ENOENT;
 }
 
 /* The session's rows stand for the GPUs where this machine's could not be told. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,7 @@ int wrap(struct error *err, const char *format, ...)
         int used;
 
         if (!err)
-                return -1;
+                return -EIO;
         memcpy(inner, err->text, sizeof(inner));
         va_start(args, format);
         used = vsnprintf(err->text, sizeof(err->text), format, args);

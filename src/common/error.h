@@ -19,7 +19,8 @@ struct error {
 int fail(struct error *err, int code, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 
-/* Puts "context: " in front of the text and returns the code already there. */
+/* Puts "context: " in front of the text and returns the code already there; -EIO where `err` is
+ * NULL, since nothing else kept the code. */
 int wrap(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

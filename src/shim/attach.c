@@ -255,7 +255,7 @@ static int slot_find(struct world *world)
                 if (slot_try(world, slot))
                         return (int)slot;
         }
-        return -1;
+        return -ENOSPC;
 }
 
 /* Whoever removes a session says so and then looks for live slots; we look after we have ours. */
@@ -265,8 +265,8 @@ static bool is_session_removed(void)
         return load_acquire(shared_half(&session_limits()->removed)) != 0;
 }
 
-/* As slot_find(), or -1 for good when the session is removed. A remover that finds it in use takes
- * its word back, which is waited for. */
+/* As slot_find(), or -ESTALE, for good, when the session is removed. A remover that finds it in use
+ * takes its word back, which is waited for. */
 static int slot_find_in_session(struct world *world)
 {
         for (unsigned look = 0; look < REMOVAL_LOOKS; look++) {
@@ -282,7 +282,7 @@ static int slot_find_in_session(struct world *world)
                 liveness_unlock(world->live_pin);
         }
         world->process->has_left = true;
-        return -1;
+        return -ESTALE;
 }
 
 /* The program sees only that there is no memory. */

@@ -18,7 +18,8 @@
  * none. */
 bool cards_keep_open(void);
 
-/* A session_gpu_lister: every GPU, and the MIG instances of those cut up, in NVML's order. */
+/* A session_gpu_lister: every GPU, and the MIG instances of those cut up, in NVML's order. -ENODEV:
+ * NVML does not start. */
 int cards_list(struct session_gpu *ret, size_t max);
 
 /* What NVML says this very process holds of a device, contexts included. Keeps it open. */

@@ -67,7 +67,7 @@ static const struct settings_gpus *list_gpus(session_gpu_lister *lister)
 
         if (self.has_gpus)
                 return &self.gpus;
-        count = lister ? lister(found, SETTINGS_GPUS) : -1;
+        count = lister ? lister(found, SETTINGS_GPUS) : -ENODEV;
         if (count > SETTINGS_GPUS)
                 count = SETTINGS_GPUS;
         for (int i = 0; i < count; i++) {

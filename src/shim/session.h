@@ -35,7 +35,8 @@ struct session_gpu {
         bool is_instance; /* a MIG instance: chosen by UUID only, never by index */
 };
 
-/* Fills up to `max` GPUs in physical (NVML, PCI) order and returns how many; -1: cannot tell.
+/* Fills up to `max` GPUs in physical (NVML, PCI) order and returns how many; negative:
+ * cannot tell.
  * Called at most once a process, only when the session has to be created, or when the limits asked
  * for are spelled unlike those it was made with. */
 typedef int session_gpu_lister(struct session_gpu *ret, size_t max);
@@ -47,7 +48,7 @@ enum session_state session_start(session_gpu_lister *lister);
 /* The state without starting anything: one relaxed load. */
 enum session_state session_state(void);
 
-/* Row of the page for a GPU that has one; -1: it has none yet, or there is no session. */
+/* Row of the page for a GPU that has one; negative: it has none yet, or there is no session. */
 int session_find_device(const uint8_t uuid[16]);
 
 /* Row of the page for a GPU, claiming one if the owner is the user; CHARGE_NO_DEVICE when there is

@@ -129,22 +129,28 @@ static void put_figure(const struct record *record, const char *title, FILE *str
 
 /* -- Who draws it ----------------------------------------------------------------------------- */
 
-/* Its standard input, and what it is to write ("--version": nothing). */
+/* Starts it on what it is to write ("--version": nothing): its pid and its standard input, or a
+ * negative errno and no input. */
 static pid_t start(const struct installation *own, const char *word, int *ret_input)
 {
         int ends[2] = { -1, -1 };
         pid_t pid;
 
         if (pipe2(ends, O_CLOEXEC) < 0)
-                return -1;
+                return -errno;
         pid = fork();
+        if (pid < 0)
+                pid = -errno;
         if (pid == 0) {
                 dup2(ends[0], STDIN_FILENO);
                 execl(own->plot, "aliquot-plot", word, (char *)NULL);
                 _exit(CANNOT_START);
         }
         close(ends[0]);
-        *ret_input = ends[1];
+        if (pid < 0)
+                close(ends[1]);
+        else
+                *ret_input = ends[1];
         return pid;
 }
 
@@ -175,7 +181,7 @@ int figure_check(const struct installation *own, struct error *err)
                             "--png: this installation has no aliquot-plot, as it was built without "
                             "cairo; --json keeps what was measured, and --from draws it elsewhere");
         pid = start(own, "--version", &input);
-        return pid < 0 ? fail(err, -errno, "aliquot-plot: %m") : end_of(pid, err);
+        return pid < 0 ? fail(err, pid, "aliquot-plot: %s", strerror(-pid)) : end_of(pid, err);
 }
 
 int figure_draw(const struct installation *own, const struct record *record, const char *title,
@@ -192,7 +198,7 @@ int figure_draw(const struct installation *own, const struct record *record, con
         } else if (input >= 0) {
                 close(input); /* or it would wait for more */
         }
-        rc = pid < 0 ? fail(err, -errno, "aliquot-plot: %m") : end_of(pid, err);
+        rc = pid < 0 ? fail(err, pid, "aliquot-plot: %s", strerror(-pid)) : end_of(pid, err);
         signal(SIGPIPE, before);
         return rc;
 }

@@ -2,6 +2,7 @@
 #include "cli/top/source_devices.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <string.h>
 
 #include "cli/library.h"
@@ -85,21 +86,23 @@ void source_devices_read(struct source *source, struct snapshot *ret)
                 add_card(ret, cards, i);
 }
 
+/* The place of a GPU in the snapshot; -ENOENT: it is not there. */
 static int find(const struct snapshot *snapshot, const uint8_t uuid[16])
 {
         for (unsigned i = 0; i < snapshot->device_count; i++) {
                 if (memcmp(snapshot->device[i].uuid, uuid, 16) == 0)
                         return (int)i;
         }
-        return -1;
+        return -ENOENT;
 }
 
+/* -ENOSPC: no room for one more. */
 static int add_unknown(struct snapshot *snapshot, const struct snapshot_share *share)
 {
         struct snapshot_device *device = &snapshot->device[snapshot->device_count];
 
         if (snapshot->device_count == SETTINGS_GPUS)
-                return -1;
+                return -ENOSPC;
         *device = (struct snapshot_device){ .index = -1,
                                             .total_bytes = share->card_bytes,
                                             .gauges = GAUGES_UNKNOWN };

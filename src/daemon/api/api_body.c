@@ -128,7 +128,8 @@ static bool read_weight(struct api_reading *reading, json_t *value)
         return true;
 }
 
-/* The place of a text, in any case, in a list of words that ends with NULL, or -1. */
+/* The place of a text, in any case, in a list of words that ends with NULL, or
+ * -ENOENT. */
 static int word_of(const json_t *value, const char *const *words)
 {
         const char *text = json_string_value(value);
@@ -137,7 +138,7 @@ static int word_of(const json_t *value, const char *const *words)
                 if (text_is_same(words[i], text))
                         return i;
         }
-        return -1;
+        return -ENOENT;
 }
 
 static bool read_priority(struct api_reading *reading, json_t *value)

@@ -9,6 +9,7 @@
  * reader that comes back with the last it saw misses nothing, also over a restart. A reader that
  * lets too much pile up is cut off.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -121,7 +122,7 @@ struct event_batch {
         size_t bytes;
 };
 
-/* Negative ends the walk. */
+/* -EPIPE, which ends the walk: the subscriber takes no more, or is gone. */
 static int send_one(const struct database_event *event, void *context)
 {
         struct event_batch *batch = context;
@@ -135,7 +136,7 @@ static int send_one(const struct database_event *event, void *context)
         else
                 subscriber->last = event->id;
         batch->bytes += bytes;
-        return is_here ? 0 : -1;
+        return is_here ? 0 : -EPIPE;
 }
 
 /* The asking costs as much as an event, also where it finds none. Negative errno: the database

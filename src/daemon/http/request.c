@@ -238,12 +238,13 @@ int request_parse(char *head, size_t length, struct request *ret, struct error *
         return status;
 }
 
+/* The value of a hexadecimal digit; -EINVAL: it is none. */
 static int digit_of(char c)
 {
         if (text_is_digit(c))
                 return c - '0';
         c = text_lower(c);
-        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -EINVAL;
 }
 
 bool request_decode(char *text, bool is_query)
@@ -257,7 +258,7 @@ bool request_decode(char *text, bool is_query)
                 if (*text != '%')
                         continue;
                 high = digit_of(text[1]);
-                low = high < 0 ? -1 : digit_of(text[2]);
+                low = high < 0 ? high : digit_of(text[2]);
                 if (low < 0 || high * 16 + low == 0)
                         return false;
                 *to = (char)(high * 16 + low);

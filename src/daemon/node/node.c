@@ -276,7 +276,7 @@ static int carry_out(struct node *node, struct work *work, struct error *err)
                 int rc = is_kept ? keep(node, work, at, err) : act(node, work, action, err);
 
                 if (rc < 0) {
-                        failed_tell(node, action->session, err, !work->is_unsaved);
+                        failed_tell(node, action->session, !work->is_unsaved, err);
                         return rc;
                 }
                 at += is_kept ? (unsigned)rc : 1;

@@ -8,6 +8,7 @@
  * alone; and of a few readings the least, since each is of a fraction of a second. Who shares a GPU
  * under MPS is not told apart, and not judged.
  */
+#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -120,6 +121,7 @@ static void read_shown(const struct look *look, uint64_t elapsed_ns, struct show
 
 /* -- What is compared ------------------------------------------------------------------------- */
 
+/* The place of a GPU in the sample; -ENOENT: it is not there. */
 static int device_of(const struct look *look, const uint8_t uuid[16])
 {
         const struct sample *sample = &look->at->sample;
@@ -128,7 +130,7 @@ static int device_of(const struct look *look, const uint8_t uuid[16])
                 if (memcmp(sample->device[i].uuid, uuid, 16) == 0)
                         return (int)i;
         }
-        return -1;
+        return -ENOENT;
 }
 
 /* Percent, in tenths. */

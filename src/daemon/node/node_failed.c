@@ -43,8 +43,8 @@ static void tell_audit(struct node *node, const struct sessions_one *session, co
         answer_tell(node, "failed", session, text);
 }
 
-void failed_tell(struct node *node, const struct sessions_one *session, const struct error *err,
-                 bool is_saved)
+void failed_tell(struct node *node, const struct sessions_one *session, bool is_saved,
+                 const struct error *err)
 {
         int *told = session ? &node->told_failure[session - node->sessions->session] : NULL;
         bool is_news = !told || *told != err->code;

@@ -92,8 +92,8 @@ void node_announce(struct node *node, uint32_t uid, const struct database_event 
 void node_describe(const struct sessions_one *session, struct text *text);
 
 /* node_failed.c: what is saved and could not be done, so that nobody takes it for done. */
-void failed_tell(struct node *node, const struct sessions_one *session, const struct error *err,
-                 bool is_saved);
+void failed_tell(struct node *node, const struct sessions_one *session, bool is_saved,
+                 const struct error *err);
 void failed_forget(struct node *node, const struct sessions_one *session);
 /* SIGKILL was sent once more. */
 void failed_kill(struct node *node, const struct sessions_one *session);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/node/trim.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,7 +105,7 @@ int trim_start(struct node *node)
 {
         node->cleanups = cleanups_new(node->sessions, &node->store);
         node->cleaning = event_new(node->base, -1, 0, on_cleaning, node);
-        return node->cleanups && node->cleaning ? 0 : -1;
+        return node->cleanups && node->cleaning ? 0 : -ENOMEM;
 }
 
 void trim_stop(struct node *node)

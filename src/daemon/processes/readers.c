@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/processes/readers.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -361,7 +362,7 @@ int readers_ask(struct readers *readers, uint32_t pid)
         uint32_t uid;
 
         if (!identity_user(pid, &uid))
-                return -1;
+                return -ESRCH;
         reader = reader_of(readers, uid);
         for (unsigned i = 0; reader && i < READERS_EACH; i++) {
                 struct ticket *ticket = &reader->desk->ticket[i];
@@ -375,7 +376,7 @@ int readers_ask(struct readers *readers, uint32_t pid)
                 reader->tickets++;
                 return number_of(readers, reader, i);
         }
-        return -1;
+        return -EAGAIN;
 }
 
 enum readers_word readers_answer(const struct readers *readers, int at, struct identity *ret)

@@ -51,11 +51,11 @@ enum readers_word {
 struct readers *readers_new(void);
 void readers_free(struct readers *readers);
 
-/* A ticket, for as long as the caller knows that the pid is one process's; -1: too many are being
- * read, so ask again, or there is no such process. */
+/* A ticket, for as long as the caller knows that the pid is one process's. -EAGAIN: too many are
+ * being read, so ask again; -ESRCH: there is no such process. */
 int readers_ask(struct readers *readers, uint32_t pid);
 enum readers_word readers_answer(const struct readers *readers, int ticket, struct identity *ret);
-/* -1 is no ticket. */
+/* A negative number is no ticket. */
 void readers_drop(struct readers *readers, int ticket);
 
 /* Waits until all that was asked is whole, up to `most_ns` (CLOCK_MONOTONIC). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/processes/victim.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <linux/nsfs.h>
@@ -82,19 +83,19 @@ static bool holds_slot(const struct usage_process *process, const struct livenes
 
 static int hold(uint32_t pid)
 {
-        return pid < 2 || pid == (uint32_t)getpid() ? -1 : identity_hold(pid);
+        return pid < 2 || pid == (uint32_t)getpid() ? -EPERM : identity_hold(pid);
 }
 
-/* -1: it is not looked at. */
+/* -ECANCELED: it is not looked at, being spared or passed. */
 static int hold_next(uint32_t pid, struct victim_walk *walk)
 {
         for (unsigned i = 0; i < VICTIM_PASSED; i++) {
                 if (pid == walk->passed[i])
-                        return -1;
+                        return -ECANCELED;
         }
         store_relaxed(&walk->at, pid);
         add_relaxed(&walk->steps, 1);
-        return pid == walk->spared ? -1 : hold(pid);
+        return pid == walk->spared ? -ECANCELED : hold(pid);
 }
 
 static bool send_to(int held, uint32_t pid, const struct victim_order *order)

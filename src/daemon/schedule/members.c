@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/schedule/members.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -18,6 +19,7 @@
 /* Not at the first time. */
 #define LATE_STEP_NS UINT64_C(50000)
 
+/* The number of a GPU here, given to it when it is first seen; -ENOSPC: there were too many. */
 static int device_of(struct members *self, const uint8_t uuid[16])
 {
         unsigned at = 0;
@@ -25,7 +27,7 @@ static int device_of(struct members *self, const uint8_t uuid[16])
         while (at < self->device_count && memcmp(self->device[at], uuid, 16) != 0)
                 at++;
         if (at == SCHED_DEVICES)
-                return -1;
+                return -ENOSPC;
         if (at == self->device_count)
                 memcpy(self->device[self->device_count++], uuid, 16);
         return (int)at;

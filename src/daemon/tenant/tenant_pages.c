@@ -56,7 +56,7 @@ static bool is_read_only(int fd)
         return fstatvfs(fd, &about) == 0 && (about.f_flag & ST_RDONLY);
 }
 
-/* -1: no such mount can be had. */
+/* A negative errno: no such mount can be had. */
 static int open_through_mount(int fd)
 {
         scoped_fd int tree = clone_mount(fd);
@@ -64,10 +64,12 @@ static int open_through_mount(int fd)
         char path[64];
 
         if (tree < 0)
-                return -1;
+                return tree;
         snprintf(path, sizeof(path), "/proc/self/fd/%d", tree);
         again = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        return again >= 0 && is_read_only(again) ? steal_fd(&again) : -1;
+        if (again < 0)
+                return -errno;
+        return is_read_only(again) ? steal_fd(&again) : -EROFS;
 }
 
 bool tenant_can_mount(const char *folder)

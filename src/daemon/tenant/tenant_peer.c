@@ -49,7 +49,7 @@ static int hold(int socket, int32_t pid, bool *ret_is_sure)
         if (*ret_is_sure)
                 return held;
         /* -ESRCH and -EINVAL: it is gone. Only an option that is unknown is asked for otherwise. */
-        return errno == ENOPROTOOPT && pid > 0 ? identity_hold((uint32_t)pid) : -1;
+        return errno == ENOPROTOOPT && pid > 0 ? identity_hold((uint32_t)pid) : -ESRCH;
 }
 
 bool tenant_peer_read(int socket, struct tenant_peer *ret)

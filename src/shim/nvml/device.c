@@ -83,7 +83,7 @@ int cards_list(struct session_gpu *ret, size_t max)
         size_t added = 0;
 
         if (real.nvmlInit_v2() != NVML_SUCCESS)
-                return -1;
+                return -ENODEV;
         real.nvmlDeviceGetCount_v2(&count);
         for (unsigned i = 0; i < count && added < max; i++) {
                 if (real.nvmlDeviceGetHandleByIndex_v2(i, &card) != NVML_SUCCESS)

@@ -5,6 +5,7 @@
  */
 #include "daemon/processes/readers.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -169,7 +170,7 @@ static void tickets_are_used_again(void **state)
                         ticket[i] = readers_ask(readers, PID_OF(1, i % 999));
                         assert_true(ticket[i] >= 0);
                 }
-                assert_int_equal(readers_ask(readers, PID_OF(1, 0)), -1);
+                assert_int_equal(readers_ask(readers, PID_OF(1, 0)), -EAGAIN);
                 readers_tend(readers, LONG_NS);
                 for (unsigned i = 0; i < READERS_EACH; i++) {
                         assert_int_equal(word_of(ticket[i]), READERS_WHOLE);
@@ -230,7 +231,7 @@ static void who_is_left_alone_gives_its_place_back_while_another_waits(void **st
 
         store_relaxed(&seen->all_still, 1);
         fill_places(still);
-        assert_int_equal(readers_ask(readers, PID_OF(OTHER_USER, 1)), -1);
+        assert_int_equal(readers_ask(readers, PID_OF(OTHER_USER, 1)), -EAGAIN);
         readers_tend(readers, LONG_NS); /* until all are left alone */
         store_relaxed(&seen->all_still, 0);
         other = readers_ask(readers, PID_OF(OTHER_USER, 1));
