@@ -2,7 +2,12 @@
 /*
  * Atomic operations whose names carry the memory order, so that a grep shows which are used.
  *
- * Only these names are used in the project; the field's comment says its writer and readers.
+ * src/ uses only these names (tools/check-atomics refuses others; it lists the files of the
+ * simulated GPU that are not converted yet). The comment of a field says who writes and who reads
+ * it.
+ *
+ * The plain ones are for words that cannot be _Atomic, since something else fixes their type: the
+ * assembly of the thunks, the generated table of a driver's functions.
  */
 #ifndef ALIQUOT_COMMON_ATOMIC_H
 #define ALIQUOT_COMMON_ATOMIC_H
@@ -19,11 +24,20 @@
         atomic_fetch_add_explicit((object), (value), memory_order_relaxed)
 #define add_acq_rel(object, value) \
         atomic_fetch_add_explicit((object), (value), memory_order_acq_rel)
+#define swap_relaxed(object, value) \
+        atomic_exchange_explicit((object), (value), memory_order_relaxed)
 #define swap_acq_rel(object, value) \
         atomic_exchange_explicit((object), (value), memory_order_acq_rel)
 #define cas_acq_rel(object, expected, desired)                                   \
         atomic_compare_exchange_strong_explicit((object), (expected), (desired), \
                                                 memory_order_acq_rel, memory_order_acquire)
+#define fence_release() atomic_thread_fence(memory_order_release)
 #define fence_seq_cst() atomic_thread_fence(memory_order_seq_cst)
+/* Keeps the compiler alone from moving accesses: for a reader that fences this thread itself. */
+#define fence_compiler() atomic_signal_fence(memory_order_seq_cst)
+
+#define load_plain_relaxed(object) __atomic_load_n((object), __ATOMIC_RELAXED)
+#define load_plain_acquire(object) __atomic_load_n((object), __ATOMIC_ACQUIRE)
+#define store_plain_release(object, value) __atomic_store_n((object), (value), __ATOMIC_RELEASE)
 
 #endif

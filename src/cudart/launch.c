@@ -7,9 +7,10 @@
  * empty handle answers, since the stub throws it away.
  */
 #include "cudart/runtime.h"
+
+#include "common/atomic.h"
 #include "cudart/hand.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +58,7 @@ int rt___cudaGetKernel(const struct driver *d, cudaKernel_t *ret, const void *fu
         int rc = registry_kernel(function, ret);
 
         if (rc)
-                atomic_store(&kernel_error, rc);
+                store_relaxed(&kernel_error, rc);
         return rc;
 }
 
@@ -82,7 +83,7 @@ static int launch(const struct driver *d, CUfunction function, dim3 grid, dim3 b
 int rt___cudaLaunchKernel(const struct driver *d, cudaKernel_t kernel, dim3 grid, dim3 block,
                           void **args, size_t shared, cudaStream_t stream)
 {
-        int rc = kernel ? runtime_enter(ENTER_CONTEXT) : atomic_load(&kernel_error);
+        int rc = kernel ? runtime_enter(ENTER_CONTEXT) : load_relaxed(&kernel_error);
 
         if (!kernel && !rc)
                 rc = cudaErrorInvalidDeviceFunction;

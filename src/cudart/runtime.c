@@ -8,12 +8,12 @@
  */
 #include "cudart/runtime.h"
 
+#include "common/atomic.h"
 #include "common/environment.h"
 #include "cudart/hand.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -96,8 +96,7 @@ cudaError_t runtime_leave(int error)
 
 cudaError_t runtime_missing(const char *function, _Atomic int *is_said)
 {
-        if (!atomic_exchange_explicit(is_said, 1, memory_order_relaxed) &&
-            environment_get("ALIQUOT_SIM_LOG"))
+        if (!swap_relaxed(is_said, 1) && environment_get("ALIQUOT_SIM_LOG"))
                 fprintf(stderr, "aliquot-sim: %s is not modelled: cudaErrorNotSupported\n",
                         function);
         return runtime_leave(CUDA_ERROR_NOT_SUPPORTED);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The word is read through one pointer that is replaced at most once in practice: relaxed reads
- * are enough, since nothing else is published by it.
+ * The word is read through one pointer that is replaced at most once in practice. Who only tests it
+ * reads both relaxed, since the gate publishes nothing else. Who waits reads the pointer with
+ * acquire, and finds the waiter that was stored before it.
  */
 #include "interpose/gate.h"
 
@@ -22,7 +23,7 @@ const uint32_t *gate_word = &always_open;
 static void wait_on_word(const uint32_t *word)
 {
         static const struct timespec look_again = { .tv_nsec = LOOK_AGAIN_NS };
-        uint32_t value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+        uint32_t value = load_plain_acquire(word);
 
         /* Not FUTEX_PRIVATE: the owner wakes us from another process. */
         if (value != 0)
@@ -31,8 +32,8 @@ static void wait_on_word(const uint32_t *word)
 
 void gate_use(const uint32_t *word, gate_waiter *waiter)
 {
-        __atomic_store_n(&gate_waits, waiter, __ATOMIC_RELEASE);
-        __atomic_store_n(&gate_word, word, __ATOMIC_RELEASE);
+        store_plain_release(&gate_waits, waiter);
+        store_plain_release(&gate_word, word);
 }
 
 void gate_wait(void)
@@ -40,10 +41,10 @@ void gate_wait(void)
         int saved_errno = errno;
 
         for (;;) {
-                const uint32_t *word = __atomic_load_n(&gate_word, __ATOMIC_ACQUIRE);
-                gate_waiter *waiter = __atomic_load_n(&gate_waits, __ATOMIC_ACQUIRE);
+                const uint32_t *word = load_plain_acquire(&gate_word);
+                gate_waiter *waiter = load_plain_acquire(&gate_waits);
 
-                if (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0)
+                if (load_plain_acquire(word) == 0)
                         break;
                 (waiter ? waiter : wait_on_word)(word);
         }

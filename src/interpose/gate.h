@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+#include "common/atomic.h"
 #include "interpose/bind.h"
 
 /* Returns when the caller may go on; may be called in any thread, and must not call through gate
@@ -23,8 +24,7 @@ void gate_use(const uint32_t *word, gate_waiter *waiter);
 
 static inline bool gate_is_shut(void)
 {
-        return __atomic_load_n(__atomic_load_n(&gate_word, __ATOMIC_RELAXED), __ATOMIC_RELAXED) !=
-               0;
+        return load_plain_relaxed(load_plain_relaxed(&gate_word)) != 0;
 }
 
 /* Waits while the gate is shut. */

@@ -48,7 +48,7 @@ static void bind_slots(const struct api *api, const struct elf *elf)
 
                 if (!address)
                         address = (void *)(uintptr_t)api->no_function;
-                __atomic_store_n(&t->slot[i], address, __ATOMIC_RELEASE);
+                store_plain_release(&t->slot[i], address);
         }
 }
 
@@ -183,5 +183,5 @@ void *bind_target(unsigned number)
         unsigned entry;
         const struct api *api = api_of_number(number, &entry);
 
-        return __atomic_load_n(&api->table->slot[entry], __ATOMIC_ACQUIRE);
+        return load_plain_acquire(&api->table->slot[entry]);
 }

@@ -60,6 +60,21 @@ def test_arrows_that_point_down_are_fine(tool, tree):
     assert tool("check-layers", root)[0] == 0
 
 
+@pytest.mark.parametrize("text, said", [
+    ("        atomic_store(&x, 1);\n", "atomic_store"),
+    ("        __atomic_load_n(&x, __ATOMIC_RELAXED);\n", "__atomic_load_n"),
+    ("static _Atomic int x = 1;\n\nint f(void)\n{\n        return x;\n}\n", ":5: an _Atomic variable without"),
+])
+def test_an_atomic_operation_that_has_no_name_of_ours_is_refused(tool, tree, text, said):
+    status, output = tool("check-atomics", tree(core__one_c=text))
+    assert status == 1 and said in output
+
+
+def test_atomic_operations_that_have_names_of_ours_are_fine(tool, tree):
+    root = tree(core__one_c="static _Atomic int x;\n/* x */\nint f(void)\n{\n        return load_relaxed(&x);\n}\n")
+    assert tool("check-atomics", root)[0] == 0
+
+
 def test_a_struct_name_that_another_one_has_is_refused(tool, tree):
     root = tree(core__one_c="struct rank {\n};\n", cli__two_c="struct rank {\n};\nstruct rank_text {\n};\n")
     status, output = tool("check-words", root)

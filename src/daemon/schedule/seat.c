@@ -217,7 +217,7 @@ void seat_tell(struct seat *seat, unsigned share, enum page_mode mode, uint64_t 
         uint32_t odd = load_relaxed(turn) | 1;
 
         store_relaxed(turn, odd);
-        atomic_thread_fence(memory_order_release);
+        fence_release();
         store_relaxed(shared_half(&lease->mode), mode);
         store_relaxed(shared_word(&lease->end_ns), end_ns);
         store_relaxed(shared_word(&lease->target_ns), target_ns);

@@ -74,7 +74,7 @@ static inline void credit_enter(const struct credit *credit)
         struct caller *caller = credit->caller;
 
         store_relaxed(&caller->calls, load_relaxed(&caller->calls) + 1);
-        atomic_signal_fence(memory_order_seq_cst);
+        fence_compiler();
         if (__builtin_expect(load_relaxed(&caller->is_fenced), 0))
                 fence_seq_cst();
 }
@@ -83,7 +83,7 @@ static inline void credit_leave(const struct credit *credit)
 {
         struct caller *caller = credit->caller;
 
-        atomic_signal_fence(memory_order_seq_cst);
+        fence_compiler();
         store_relaxed(&caller->calls, load_relaxed(&caller->calls) - 1);
 }
 
