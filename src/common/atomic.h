@@ -2,7 +2,7 @@
 /*
  * Atomic operations whose names carry the memory order, so that a grep shows which are used.
  *
- * src/ uses only these names (tools/check-atomics refuses others; it lists the files of the
+ * src/ uses only these names (tools/check-idioms refuses others; it lists the files of the
  * simulated GPU that are not converted yet). The comment of a field says who writes and who reads
  * it.
  *

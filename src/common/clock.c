@@ -14,21 +14,13 @@
 #include <unistd.h>
 
 #include "common/atomic.h"
+#include "common/cpu_rest.h"
 #include "common/time_namespace.h"
 
 /* Going to sleep and waking up takes as long: who sleeps for less is late. */
 #define SPIN_NS UINT64_C(20000)
 
 static const struct time_authority *_Atomic followed;
-
-static void cpu_rest(void)
-{
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#elif defined(__aarch64__)
-        __asm__ volatile("yield");
-#endif
-}
 
 void clock_follow(const struct time_authority *authority)
 {

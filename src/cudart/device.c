@@ -147,13 +147,6 @@ int rt_cudaDeviceReset(const struct driver *d)
         return rc;
 }
 
-#if CUDART_MAJOR == 12
-int rt_cudaThreadExit(const struct driver *d)
-{
-        return rt_cudaDeviceReset(d);
-}
-#endif
-
 int rt_cudaSetDeviceFlags(const struct driver *d, unsigned int flags)
 {
         return (int)d->cuDevicePrimaryCtxSetFlags_v2(chosen, flags);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The APIs we stand before. A further one costs its own folder, a line here, and its table in
- * meson.build.
+ * The APIs we stand before. What a further one takes is at the end of docs/architecture.md.
  */
 #include "shim/apis.h"
 

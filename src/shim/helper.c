@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Older C libraries have threads in a library of their own, which not every program has loaded when
- * we are: so its one function is looked for when it is needed (see oldlibc.c).
- */
 #include "shim/helper.h"
 
 #include <errno.h>
@@ -17,8 +13,8 @@
 #include "common/clock.h"
 #include "common/minmax.h"
 #include "common/wiped.h"
-#include "interpose/object.h"
 #include "shim/lock.h"
+#include "shim/maker.h"
 
 #define WATCH_NS UINT64_C(50000000)
 
@@ -110,33 +106,10 @@ static void *helper_main(void *expected)
         return NULL;
 }
 
-typedef __typeof__(pthread_create) thread_maker;
-
-/* A thread that the sanitizer did not see made cannot run what it instrumented. */
-#ifdef __SANITIZE_THREAD__
-static thread_maker *find_maker(void)
-{
-        return pthread_create;
-}
-#else
-static thread_maker *find_maker(void)
-{
-        static const char *const libraries[] = { "libc.so.6", "libpthread.so.0" };
-        thread_maker *found = NULL;
-        struct elf elf;
-
-        for (unsigned i = 0; i < 2 && !found; i++) {
-                if (elf_find_loaded(libraries[i], &elf))
-                        found = (thread_maker *)(uintptr_t)elf_symbol(&elf, "pthread_create");
-        }
-        return found;
-}
-#endif
-
 /* The mask is the calling thread's, and inherited. */
 static bool start(void)
 {
-        thread_maker *make = find_maker();
+        thread_maker *make = maker_find();
         pthread_attr_t attributes;
         sigset_t all, old;
         pthread_t thread;

@@ -47,6 +47,8 @@ def tree(tmp_path):
     ("sim__device_c", '"proto/page.h"'),
     ("addpath__list_c", '"common/error.h"'),
     ("cli__main_c", '"main.h"'),
+    ("cli__complete_c", '"cli/top/model.h"'),
+    ("shim__charge_c", '"shim/time/time.h"'),
 ])
 def test_an_arrow_that_points_up_is_refused(tool, tree, file, include):
     status, output = tool("check-layers", tree(**{file: f"#include {include}\n"}))
@@ -66,13 +68,13 @@ def test_arrows_that_point_down_are_fine(tool, tree):
     ("static _Atomic int x = 1;\n\nint f(void)\n{\n        return x;\n}\n", ":5: an _Atomic variable without"),
 ])
 def test_an_atomic_operation_that_has_no_name_of_ours_is_refused(tool, tree, text, said):
-    status, output = tool("check-atomics", tree(core__one_c=text))
+    status, output = tool("check-idioms", tree(core__one_c=text))
     assert status == 1 and said in output
 
 
 def test_atomic_operations_that_have_names_of_ours_are_fine(tool, tree):
     root = tree(core__one_c="static _Atomic int x;\n/* x */\nint f(void)\n{\n        return load_relaxed(&x);\n}\n")
-    assert tool("check-atomics", root)[0] == 0
+    assert tool("check-idioms", root)[0] == 0
 
 
 def test_a_struct_name_that_another_one_has_is_refused(tool, tree):

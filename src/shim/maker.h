@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The function that makes threads.
+ *
+ * Older C libraries have threads in a library of their own, which not every program has loaded when
+ * we are: so its one function is looked for when it is needed (see oldlibc.c). A build for
+ * ThreadSanitizer takes maker_tsan.c instead of maker.c.
+ */
+#ifndef ALIQUOT_SHIM_MAKER_H
+#define ALIQUOT_SHIM_MAKER_H
+
+#include <pthread.h>
+
+typedef __typeof__(pthread_create) thread_maker;
+
+/* NULL: the program has no threads. */
+thread_maker *maker_find(void);
+
+#endif
