@@ -12,7 +12,7 @@
 #include "cli/names.h"
 #include "cli/options.h"
 #include "cli/request.h"
-#include "cli/top/model.h"
+#include "cli/sorts.h"
 
 static void offer(const char *candidate, const char *typed)
 {
@@ -107,7 +107,7 @@ static void offer_value(const char *option, const char *typed)
                 offer("kill", typed);
         } else if (strcmp(option, "--sort") == 0) {
                 for (unsigned i = 0; i < SORT_KEYS; i++)
-                        offer(model_sort_names[i], typed);
+                        offer(sort_names[i], typed);
         }
 }
 

@@ -51,46 +51,52 @@ const char spin_ptx[] =
         "        ret;\n"
         "}\n";
 
-#define TRY(call)                                           \
-        do {                                                \
-                int tried = driver_check(call, #call, err); \
-                if (tried < 0)                              \
-                        return tried;                       \
-        } while (0)
+/* The result of a call of the driver as an error that names the call. */
+#define CHECKED(call, err) driver_check(call, #call, err)
 
 static int open_simulated(struct spin *spin, struct error *err)
 {
         CUmodule module;
+        int rc = CHECKED(cuModuleLoadData(&module, SIM_MODULE), err);
 
         spin->judge = LOAD_JUDGE_ENGINE;
-        TRY(cuModuleLoadData(&module, SIM_MODULE));
-        TRY(cuModuleGetFunction(&spin->function, module, SIM_KERNEL));
-        return 0;
+        return rc < 0 ? rc : CHECKED(cuModuleGetFunction(&spin->function, module, SIM_KERNEL), err);
 }
 
 static int open_real(struct spin *spin, struct error *err)
 {
         CUmodule module;
+        const size_t bytes = SPIN_RING * sizeof(*spin->stamp);
         void *ring;
+        int rc = CHECKED(cuModuleLoadData(&module, spin_ptx), err);
 
         spin->judge = LOAD_JUDGE_STAMPS;
-        TRY(cuModuleLoadData(&module, spin_ptx));
-        TRY(cuModuleGetFunction(&spin->function, module, PTX_KERNEL));
-        TRY(cuMemHostAlloc(&ring, SPIN_RING * sizeof(*spin->stamp), CU_MEMHOSTALLOC_DEVICEMAP));
-        memset(ring, 0, SPIN_RING * sizeof(*spin->stamp));
+        if (rc == 0)
+                rc = CHECKED(cuModuleGetFunction(&spin->function, module, PTX_KERNEL), err);
+        if (rc == 0)
+                rc = CHECKED(cuMemHostAlloc(&ring, bytes, CU_MEMHOSTALLOC_DEVICEMAP), err);
+        if (rc != 0)
+                return rc;
+        memset(ring, 0, bytes);
         spin->stamp = ring;
-        TRY(cuMemHostGetDevicePointer_v2(&spin->stamps, ring, 0));
-        TRY(cuMemAlloc_v2(&spin->count, sizeof(uint32_t)));
-        TRY(cuMemsetD32_v2(spin->count, 0, 1));
+        rc = CHECKED(cuMemHostGetDevicePointer_v2(&spin->stamps, ring, 0), err);
+        if (rc == 0)
+                rc = CHECKED(cuMemAlloc_v2(&spin->count, sizeof(uint32_t)), err);
+        if (rc == 0)
+                rc = CHECKED(cuMemsetD32_v2(spin->count, 0, 1), err);
         spin->params[1] = &spin->stamps;
         spin->params[2] = &spin->count;
-        return 0;
+        return rc;
 }
 
 int spin_open(struct spin *spin, uint64_t ns, struct error *err)
 {
+        int rc;
+
         *spin = (struct spin){ .ns = ns, .params = { &spin->ns } };
-        TRY(cuDeviceGetUuid(&spin->uuid, 0));
+        rc = CHECKED(cuDeviceGetUuid(&spin->uuid, 0), err);
+        if (rc < 0)
+                return rc;
         spin->engine = driver_find_busy();
         return spin->engine ? open_simulated(spin, err) : open_real(spin, err);
 }

@@ -137,7 +137,7 @@ static int ask_signal(struct keys *keys, const struct model *model, int signal)
         return ORDER_NONE;
 }
 
-static int sort_by(struct model *model, enum model_sort sort)
+static int sort_by(struct model *model, enum sort_key sort)
 {
         model->is_reversed = false;
         model_sort_by(model, sort);

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const model_sort_names[SORT_KEYS] = { "name", "processes", "used",   "limit",
-                                                  "full", "share",     "waiting" };
-
 static int by_name(const void *name, const void *memory)
 {
         return strcmp(name, ((const struct model_memory *)memory)->name);
@@ -148,7 +145,7 @@ int model_take(struct model *model, const struct snapshot *snapshot)
         return model_arrange(model);
 }
 
-void model_sort_by(struct model *model, enum model_sort sort)
+void model_sort_by(struct model *model, enum sort_key sort)
 {
         model->sort = sort;
         if (sort == SORT_SHARE || sort == SORT_WAITING)

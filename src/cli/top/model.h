@@ -13,25 +13,12 @@
 #ifndef ALIQUOT_CLI_TOP_MODEL_H
 #define ALIQUOT_CLI_TOP_MODEL_H
 
+#include "cli/sorts.h"
 #include "cli/top/history.h"
 #include "cli/top/pace.h"
 #include "cli/top/snapshot.h"
 
 #define MODEL_FILTER_BYTES 48u
-
-enum model_sort {
-        SORT_NAME,
-        SORT_PROCESSES,
-        SORT_USED,
-        SORT_LIMIT,
-        SORT_FILL,
-        SORT_SHARE,
-        SORT_WAITING,
-        SORT_KEYS,
-};
-
-/* Their words, for people. */
-extern const char *const model_sort_names[SORT_KEYS];
 
 enum model_kind { MODEL_SESSION, MODEL_TERMS, MODEL_TIME, MODEL_SHARE, MODEL_PROCESS };
 
@@ -60,7 +47,7 @@ struct model_device {
 
 struct model {
         /* For the caller to change; then model_arrange(). */
-        enum model_sort sort;
+        enum sort_key sort;
         bool is_reversed;
         bool shows_time;                 /* where columns are left out, rather those of memory */
         char filter[MODEL_FILTER_BYTES]; /* of names, labels, commands, users, pids; "": all */
@@ -83,7 +70,7 @@ struct model {
 };
 
 /* The order of a column, which is then to be seen. Then model_arrange(). */
-void model_sort_by(struct model *model, enum model_sort sort);
+void model_sort_by(struct model *model, enum sort_key sort);
 
 /* Of all GPUs of a session the share that had the most of its time, or else is promised any; NULL:
  * neither. */

@@ -77,7 +77,7 @@ static void read_sort(struct top *top, char *value, struct argp_state *state)
 {
         unsigned at = 0;
 
-        while (at < SORT_KEYS && strcasecmp(model_sort_names[at], value) != 0)
+        while (at < SORT_KEYS && strcasecmp(sort_names[at], value) != 0)
                 at++;
         if (at == SORT_KEYS)
                 argp_error(state,

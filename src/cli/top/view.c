@@ -130,7 +130,7 @@ static void draw_last(struct grid *grid, const struct view_frame *frame, const s
                           "%s%s%s? help  q quit  s sort (%s)  v view  / filter  enter open  l c "
                           "limit  t K end",
                           model->filter[0] ? "filter: " : "", model->filter,
-                          model->filter[0] ? "  " : "", model_sort_names[model->sort]);
+                          model->filter[0] ? "  " : "", sort_names[model->sort]);
         }
 }
 

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the rows of `aliquot top` can be sorted by, and the words for it, which `aliquot complete`
+ * offers as well.
+ */
+#ifndef ALIQUOT_CLI_SORTS_H
+#define ALIQUOT_CLI_SORTS_H
+
+enum sort_key {
+        SORT_NAME,
+        SORT_PROCESSES,
+        SORT_USED,
+        SORT_LIMIT,
+        SORT_FILL,
+        SORT_SHARE,
+        SORT_WAITING,
+        SORT_KEYS,
+};
+
+extern const char *const sort_names[SORT_KEYS];
+
+#endif
