@@ -177,32 +177,48 @@ static int percent_from(const struct number *number, uint32_t *ret)
         return 0;
 }
 
+/* What stands behind the number: a part of the card in percent. */
+static int read_percent(const char *text, const struct number *number, struct size *ret,
+                        struct error *err)
+{
+        if (percent_from(number, &ret->micro_percent) < 0)
+                return refuse(err, text, "is not a part of the card in at most 6 decimals",
+                              "0.000001% to 100%");
+        return 0;
+}
+
+/* The same: a unit of bytes, at `at`. */
+static int read_bytes(const char *text, const char *at, const struct number *number,
+                      struct size *ret, struct error *err)
+{
+        const struct size_unit *unit = find_unit(size_units, at, strlen(at));
+
+        if (!unit)
+                return refuse_number(err, text, false, SIZE_EXPECTED);
+        if (unit->factor == 1 && number->scale != 1)
+                return refuse(err, text, "is a fraction of a byte", SIZE_EXPECTED);
+        if (!multiply(number, unit->factor, &ret->bytes) || ret->bytes == UINT64_MAX)
+                return refuse_number(err, text, true, SIZE_EXPECTED);
+        return 0;
+}
+
 int size_parse(const char *text, struct size *ret, struct error *err)
 {
         struct size size = { 0 };
         struct number number;
-        const struct size_unit *unit;
         bool is_too_big = false;
         const char *at = read_number(text, &number, &is_too_big);
+        int rc;
 
         if (!at)
                 return refuse_number(err, text, is_too_big, SIZE_EXPECTED);
         at = skip_spaces(at);
-        if (at[0] == '%' && !at[1]) {
-                if (percent_from(&number, &size.micro_percent) < 0)
-                        return refuse(err, text, "is not a part of the card in at most 6 decimals",
-                                      "0.000001% to 100%");
-        } else {
-                unit = find_unit(size_units, at, strlen(at));
-                if (!unit)
-                        return refuse_number(err, text, false, SIZE_EXPECTED);
-                if (unit->factor == 1 && number.scale != 1)
-                        return refuse(err, text, "is a fraction of a byte", SIZE_EXPECTED);
-                if (!multiply(&number, unit->factor, &size.bytes) || size.bytes == UINT64_MAX)
-                        return refuse_number(err, text, true, SIZE_EXPECTED);
-        }
-        if (!size.bytes && !size.micro_percent)
-                return refuse(err, text, "is zero", SIZE_EXPECTED);
+        rc = at[0] == '%' && !at[1] ? read_percent(text, &number, &size, err)
+                                    : read_bytes(text, at, &number, &size, err);
+        if (rc == 0 && !size.bytes && !size.micro_percent)
+                rc = refuse(err, text, "is zero", SIZE_EXPECTED);
+        if (rc < 0)
+                return rc;
         *ret = size;
         return 0;
 }

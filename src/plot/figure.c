@@ -145,20 +145,32 @@ static int read_of_figure(struct json_walk *walk, const struct json_token *key, 
         return json_walk_skip(walk);
 }
 
+/* Room for one chunk more. */
+static int make_room(char **text, size_t *room, size_t length, struct error *err)
+{
+        size_t wanted = *room ? 2 * *room : CHUNK;
+        char *grown;
+
+        if (length + CHUNK <= *room)
+                return 0;
+        grown = wanted > BYTES_MOST ? NULL : realloc(*text, wanted);
+        if (!grown)
+                return fail(err, -ENOMEM, "the figure is too large");
+        *text = grown;
+        *room = wanted;
+        return 0;
+}
+
+/* The text is the caller's to free, also after a failure. */
 static int read_all(FILE *stream, char **ret, size_t *ret_length, struct error *err)
 {
         size_t room = 0;
 
         for (;;) {
-                char *grown;
+                int rc = make_room(ret, &room, *ret_length, err);
 
-                if (*ret_length + CHUNK > room) {
-                        room = room ? 2 * room : CHUNK;
-                        grown = room > BYTES_MOST ? NULL : realloc(*ret, room);
-                        if (!grown)
-                                return fail(err, -ENOMEM, "the figure is too large");
-                        *ret = grown;
-                }
+                if (rc < 0)
+                        return rc;
                 *ret_length += fread(*ret + *ret_length, 1, room - *ret_length, stream);
                 if (feof(stream))
                         return 0;

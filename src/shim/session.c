@@ -188,30 +188,41 @@ static int join(struct session_wish *wish, struct error *err)
         return rc;
 }
 
+/* After a join that failed with `rc`: 0, and it is to be tried again, or the error that stands. */
+static int make_joinable(struct session_wish *wish, int rc, session_gpu_lister *lister,
+                         struct error *err)
+{
+        /* Left by another version of ours: who would make it makes it anew, unless somebody uses
+         * it. */
+        if (rc == -EPROTO && has_wishes() &&
+            store_remove(&wish->store, wish->name, false, NULL) == 0)
+                return 0;
+        if (rc == -ENOENT) {
+                rc = create(wish, lister, err);
+                /* Joined like any other, made by us or by another: read-only. */
+                if (rc == 0)
+                        store_close(&self.session);
+                if (rc == 0 || rc == -EEXIST)
+                        return 0;
+        }
+        if (rc != -EBUSY)
+                return rc;
+        pause_ns(JOIN_PAUSE_NS);
+        return 0;
+}
+
 static int join_or_create(struct session_wish *wish, session_gpu_lister *lister, struct error *err)
 {
         for (unsigned attempt = 0;; attempt++) {
-                bool is_last = attempt == JOIN_ATTEMPTS;
                 int rc = join(wish, err);
 
                 if (rc == 0)
                         return check_joined(wish, lister, err);
-                /* Left by another version of ours: who would make it makes it anew, unless somebody
-                 * uses it. */
-                if (rc == -EPROTO && !is_last && has_wishes() &&
-                    store_remove(&wish->store, wish->name, false, NULL) == 0)
-                        continue;
-                if (rc == -ENOENT && !is_last) {
-                        rc = create(wish, lister, err);
-                        /* Joined like any other, made by us or by another: read-only. */
-                        if (rc == 0)
-                                store_close(&self.session);
-                        if (rc == 0 || rc == -EEXIST)
-                                continue;
-                }
-                if (rc != -EBUSY || is_last)
+                if (attempt == JOIN_ATTEMPTS)
                         return rc;
-                pause_ns(JOIN_PAUSE_NS);
+                rc = make_joinable(wish, rc, lister, err);
+                if (rc < 0)
+                        return rc;
         }
 }
 

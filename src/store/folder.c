@@ -181,35 +181,54 @@ int folder_temporary_name(const char *stem, char ret[PAGE_NAME_BYTES], struct er
 /* Deeper than this nobody hides anything by mistake. */
 #define DELETE_DEPTH 16u
 
+static int delete_entry(int at, const char *name, unsigned depth);
+
+static int delete_entries(DIR *entries, unsigned depth)
+{
+        struct dirent *entry;
+        int rc = 0;
+
+        while (rc == 0 && (entry = readdir(entries))) {
+                if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                        rc = delete_entry(dirfd(entries), entry->d_name, depth);
+        }
+        return rc;
+}
+
+static int open_entries(int at, const char *name, DIR **ret)
+{
+        int fd = folder_open_file(at, name, O_RDONLY | O_DIRECTORY);
+        int rc;
+
+        if (fd < 0)
+                return fd;
+        *ret = fdopendir(fd);
+        rc = *ret ? 0 : -errno;
+        if (rc < 0)
+                close(fd);
+        return rc;
+}
+
 /* Who else deletes it, a remover or who tidies up after one, may be faster anywhere: what is gone
  * is deleted. */
 static int delete_entry(int at, const char *name, unsigned depth)
 {
         scoped_dir DIR *entries = NULL;
-        struct dirent *entry;
         struct stat outside, inside;
-        int fd, rc = 0;
+        int rc;
 
         if (unlinkat(at, name, 0) == 0 || errno == ENOENT)
                 return 0;
         if (errno != EISDIR || depth == DELETE_DEPTH)
                 return -errno;
-        fd = folder_open_file(at, name, O_RDONLY | O_DIRECTORY);
-        entries = fd < 0 ? NULL : fdopendir(fd);
-        if (!entries) {
-                rc = fd < 0 ? fd : -errno;
-                if (fd >= 0)
-                        close(fd);
+        rc = open_entries(at, name, &entries);
+        if (rc < 0)
                 return rc == -ENOENT ? 0 : rc;
-        }
-        if (fstat(at, &outside) < 0 || fstat(fd, &inside) < 0)
+        if (fstat(at, &outside) < 0 || fstat(dirfd(entries), &inside) < 0)
                 return -errno;
         if (inside.st_dev != outside.st_dev)
                 return -EXDEV;
-        while (rc == 0 && (entry = readdir(entries))) {
-                if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-                        rc = delete_entry(fd, entry->d_name, depth + 1);
-        }
+        rc = delete_entries(entries, depth + 1);
         if (rc == 0 && unlinkat(at, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
                 rc = -errno;
         return rc;

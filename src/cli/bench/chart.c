@@ -57,10 +57,8 @@ static void draw_head(const struct record *record, struct grid *grid)
                   record->clock, record_judge(record), (double)record->period_ns / 1e6);
 }
 
-static void draw_axes(const struct record *record, struct grid *grid)
+static void draw_scale(struct grid *grid)
 {
-        int width = grid->columns - LEFT - 1;
-
         for (int step = 0; step <= STEPS; step++) {
                 const struct grid_place label = { TOP_ROW + STEPS - step, 0, LEFT - 2, GRID_DIM };
                 char text[16];
@@ -72,13 +70,19 @@ static void draw_axes(const struct record *record, struct grid *grid)
                     grid->is_utf8 ? (step % 2 ? 0x2502 : 0x2524) : (step % 2 ? '|' : '+'),
                     GRID_DIM);
         }
-        for (int column = LEFT - 1; column < grid->columns; column++) {
-                uint16_t line = grid->is_utf8 ? 0x2500 : '-';
+}
 
-                if (column == LEFT - 1)
-                        line = grid->is_utf8 ? 0x2514 : '+';
-                put(grid, AXIS_ROW, column, line, GRID_DIM);
-        }
+static void draw_base(struct grid *grid)
+{
+        put(grid, AXIS_ROW, LEFT - 1, grid->is_utf8 ? 0x2514 : '+', GRID_DIM);
+        for (int column = LEFT; column < grid->columns; column++)
+                put(grid, AXIS_ROW, column, grid->is_utf8 ? 0x2500 : '-', GRID_DIM);
+}
+
+static void draw_times(const struct record *record, struct grid *grid)
+{
+        int width = grid->columns - LEFT - 1;
+
         for (int tick = 0; tick <= TICKS; tick++) {
                 double at = length_seconds(record) * tick / TICKS;
                 int column = LEFT + width * tick / TICKS;
@@ -90,6 +94,13 @@ static void draw_axes(const struct record *record, struct grid *grid)
 
                 grid_text(grid, &label, "%s", text);
         }
+}
+
+static void draw_axes(const struct record *record, struct grid *grid)
+{
+        draw_scale(grid);
+        draw_base(grid);
+        draw_times(record, grid);
 }
 
 /* -- The lines -------------------------------------------------------------------------------- */

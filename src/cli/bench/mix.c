@@ -214,30 +214,35 @@ int mix_add(struct mix *mix, const char *word, struct error *err)
         return 0;
 }
 
+static int check_session(const struct mix_session *session, uint64_t length_ns, struct error *err)
+{
+        if (session->guarantee_ppm > session->cap_ppm)
+                return fail(err, -EINVAL, "%s: the guarantee is above the cap", session->word);
+        if (session->from_ns >= length_ns ||
+            (session->until_ns != MIX_NEVER && session->until_ns >= length_ns))
+                return fail(err, -EINVAL, "%s: the run is over by then; see --seconds",
+                            session->word);
+        for (unsigned at = 0; at < session->change_count; at++) {
+                if (session->change[at].at_ns >= length_ns)
+                        return fail(err, -EINVAL, "%s: the run is over by then; see --seconds",
+                                    session->word);
+                if (session->guarantee_ppm > session->change[at].cap_ppm)
+                        return fail(err, -EINVAL, "%s: the guarantee is above a cap",
+                                    session->word);
+        }
+        return 0;
+}
+
 int mix_check(const struct mix *mix, uint64_t length_ns, struct error *err)
 {
         uint64_t guarantees_ppm = 0;
 
         for (unsigned i = 0; i < mix->count; i++) {
-                const struct mix_session *session = &mix->session[i];
+                int rc = check_session(&mix->session[i], length_ns, err);
 
-                guarantees_ppm += session->guarantee_ppm;
-                if (session->guarantee_ppm > session->cap_ppm)
-                        return fail(err, -EINVAL, "%s: the guarantee is above the cap",
-                                    session->word);
-                if (session->from_ns >= length_ns ||
-                    (session->until_ns != MIX_NEVER && session->until_ns >= length_ns))
-                        return fail(err, -EINVAL, "%s: the run is over by then; see --seconds",
-                                    session->word);
-                for (unsigned at = 0; at < session->change_count; at++) {
-                        if (session->change[at].at_ns >= length_ns)
-                                return fail(err, -EINVAL,
-                                            "%s: the run is over by then; see --seconds",
-                                            session->word);
-                        if (session->guarantee_ppm > session->change[at].cap_ppm)
-                                return fail(err, -EINVAL, "%s: the guarantee is above a cap",
-                                            session->word);
-                }
+                if (rc < 0)
+                        return rc;
+                guarantees_ppm += mix->session[i].guarantee_ppm;
         }
         if (guarantees_ppm > MIX_WHOLE_PPM)
                 return fail(err, -EINVAL, "guarantees of %g %% together; 100 can be given",

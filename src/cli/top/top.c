@@ -250,6 +250,17 @@ static int wait_for_key(struct top *top, uint64_t due)
         return screen_wait(milliseconds > most ? most : milliseconds);
 }
 
+/* Whether it goes on; *ret_rc: an error. */
+static bool press(struct top *top, int key, bool *ret_looks, int *ret_rc, struct error *err)
+{
+        int order = keys_press(&top->keys, &top->model, key);
+
+        if (order >= 0)
+                return carry_out(top, order, ret_looks);
+        *ret_rc = fail(err, order, "out of memory");
+        return true;
+}
+
 static int run_live(struct top *top, struct error *err)
 {
         uint64_t due = clock_machine_ns() + top->interval_ns;
@@ -264,14 +275,8 @@ static int run_live(struct top *top, struct error *err)
 
                 if (key == SCREEN_GONE || key == SCREEN_ENDED)
                         break;
-                if (key > 0) {
-                        rc = keys_press(&top->keys, &top->model, key);
-                        if (rc < 0)
-                                fail(err, rc, "out of memory");
-                        else if (!carry_out(top, rc, &looks))
-                                break;
-                        rc = rc < 0 ? rc : 0;
-                }
+                if (key > 0 && !press(top, key, &looks, &rc, err))
+                        break;
                 if (act_is_set(&top->act, top->keys.message, &top->keys.is_bad) || looks)
                         look_again(top);
                 feed_read(&top->feed);

@@ -261,44 +261,57 @@ static bool find_latest(struct api_call *call)
         return true;
 }
 
+struct wishes {
+        uint64_t since, last;
+        bool has_last;
+};
+
+/* One parameter of the query: NULL, or what was expected in its place. */
+static const char *read_parameter(const struct api_query *query, struct wishes *wishes,
+                                  struct subscriber *ret)
+{
+        const char *name = query->name, *value = query->value;
+
+        if (strcmp(name, "since") == 0)
+                return api_whole(value, INT64_MAX, &wishes->since) ? NULL
+                                                                   : "the number of an event";
+        if (strcmp(name, "last") == 0) {
+                wishes->has_last = true;
+                return api_whole(value, INT64_MAX, &wishes->last) ? NULL : "how many events";
+        }
+        if (strcmp(name, "session") != 0)
+                return "no parameter of this name";
+        if (settings_check_name("", value, NULL) < 0)
+                return "the name of a session";
+        text_put(ret->session, sizeof(ret->session), NULL, "%s", value);
+        return NULL;
+}
+
 /* Where neither is said, the stream begins with the next event. */
 static bool read_wishes(struct api_call *call, struct subscriber *ret)
 {
         const char *seen = request_header(call->exchange->request, "Last-Event-ID");
-        struct api_query query;
         const uint64_t latest = (uint64_t)call->api->subscribers->latest;
-        uint64_t since = latest, last = 0;
-        bool has_last = false;
+        struct wishes wishes = { .since = latest };
+        struct api_query query;
 
         api_query_begin(call, &query);
         while (api_query_next(call, &query)) {
-                if (strcmp(query.name, "since") == 0) {
-                        if (!api_whole(query.value, INT64_MAX, &since))
-                                api_query_refuse(call, &query, "the number of an event");
-                } else if (strcmp(query.name, "last") == 0) {
-                        if (!api_whole(query.value, INT64_MAX, &last))
-                                api_query_refuse(call, &query, "how many events");
-                        has_last = true;
-                } else if (strcmp(query.name, "session") == 0) {
-                        if (settings_check_name("", query.value, NULL) < 0)
-                                api_query_refuse(call, &query, "the name of a session");
-                        else
-                                text_put(ret->session, sizeof(ret->session), NULL, "%s",
-                                         query.value);
-                } else {
-                        api_query_refuse(call, &query, "no parameter of this name");
-                }
+                const char *expected = read_parameter(&query, &wishes, ret);
+
+                if (expected)
+                        api_query_refuse(call, &query, expected);
         }
         if (query.has_failed)
                 return false;
-        if (has_last)
-                since = latest > last ? latest - last : 0;
-        if (seen && !api_whole(seen, INT64_MAX, &since)) {
+        if (wishes.has_last)
+                wishes.since = latest > wishes.last ? latest - wishes.last : 0;
+        if (seen && !api_whole(seen, INT64_MAX, &wishes.since)) {
                 api_refuse(call, 400, "bad-field", "Last-Event-ID", "it is the number of no event");
                 return false;
         }
         /* There is nothing to wait for between the latest event and one yet to come. */
-        ret->last = (int64_t)min_u64(since, latest);
+        ret->last = (int64_t)min_u64(wishes.since, latest);
         return true;
 }
 

@@ -155,40 +155,62 @@ bool reading_memory(struct api_reading *reading, json_t *memory)
         return true;
 }
 
-static bool read_choice(struct api_reading *reading, json_t *gpus)
+static bool read_count(struct api_reading *reading, json_t *value)
+{
+        json_int_t count = json_integer_value(value);
+
+        if (!json_is_integer(value) || count < 1 || count > SESSIONS_GPUS)
+                return reading_refuse(reading, "gpus.count", "1 to 16");
+        reading->one->share_count = (uint8_t)count;
+        return true;
+}
+
+static bool read_policy(struct api_reading *reading, json_t *value)
 {
         struct sessions_wish *wish = &reading->event->wish;
-        const char *key;
+        const char *text = json_string_value(value);
+
+        if (!text || (strcmp(text, "best-fit") != 0 && strcmp(text, "least-loaded") != 0))
+                return reading_refuse(reading, "gpus.choice", "best-fit or least-loaded");
+        wish->has_choice = true;
+        wish->choice = text[0] == 'b' ? SESSIONS_BEST_FIT : SESSIONS_LEAST_LOADED;
+        return true;
+}
+
+static bool read_free_least(struct api_reading *reading, json_t *value)
+{
         struct size size;
+
+        if (!read_size(reading, "gpus.free_least", value, &size))
+                return false;
+        if (!size.bytes)
+                return reading_refuse(reading, "gpus.free_least", "bytes or a size");
+        reading->event->wish.free_least_bytes = size.bytes;
+        return true;
+}
+
+static bool read_choice(struct api_reading *reading, json_t *gpus)
+{
+        static const struct {
+                const char *key;
+                bool (*read)(struct api_reading *reading, json_t *value);
+        } readers[] = { { "count", read_count },
+                        { "choice", read_policy },
+                        { "free_least", read_free_least } };
+        const size_t count = sizeof(readers) / sizeof(readers[0]);
+        const char *key;
         json_t *value;
 
         json_object_foreach(gpus, key, value)
         {
-                const char *text = json_string_value(value);
+                size_t at = 0;
 
-                if (strcmp(key, "count") == 0) {
-                        json_int_t count = json_integer_value(value);
-
-                        if (!json_is_integer(value) || count < 1 || count > SESSIONS_GPUS)
-                                return reading_refuse(reading, "gpus.count", "1 to 16");
-                        reading->one->share_count = (uint8_t)count;
-                } else if (strcmp(key, "choice") == 0) {
-                        if (!text ||
-                            (strcmp(text, "best-fit") != 0 && strcmp(text, "least-loaded") != 0))
-                                return reading_refuse(reading, "gpus.choice",
-                                                      "best-fit or least-loaded");
-                        wish->has_choice = true;
-                        wish->choice = text[0] == 'b' ? SESSIONS_BEST_FIT : SESSIONS_LEAST_LOADED;
-                } else if (strcmp(key, "free_least") == 0) {
-                        if (!read_size(reading, "gpus.free_least", value, &size))
-                                return false;
-                        if (!size.bytes)
-                                return reading_refuse(reading, "gpus.free_least",
-                                                      "bytes or a size");
-                        wish->free_least_bytes = size.bytes;
-                } else {
+                while (at < count && strcmp(key, readers[at].key) != 0)
+                        at++;
+                if (at == count)
                         return reading_refuse(reading, "gpus", "count, choice and free_least only");
-                }
+                if (!readers[at].read(reading, value))
+                        return false;
         }
         return true;
 }

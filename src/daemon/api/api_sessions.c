@@ -32,15 +32,21 @@ struct filter {
         struct label label[LABELS_MOST];
 };
 
-static bool read_label(struct filter *filter, char *value)
+static bool read_limit(struct filter *ret, const char *value)
 {
-        char *equals = strchr(value, '=');
+        return api_whole(value, LIST_MOST, &ret->limit) && ret->limit;
+}
 
-        if (!equals || equals == value || filter->label_count == LABELS_MOST)
-                return false;
-        *equals = '\0';
-        filter->label[filter->label_count++] = (struct label){ value, equals + 1 };
-        return true;
+static bool read_after(struct filter *ret, const char *value)
+{
+        ret->after = value;
+        return settings_check_name("", value, NULL) >= 0;
+}
+
+static bool read_owner(struct filter *ret, const char *value)
+{
+        ret->has_owner = true;
+        return api_whole(value, UINT32_MAX, &ret->owner);
 }
 
 static bool read_choice(struct choice *ret, const char *value)
@@ -49,36 +55,57 @@ static bool read_choice(struct choice *ret, const char *value)
         return ret->is_so || strcmp(value, "false") == 0;
 }
 
+static bool read_clamped(struct filter *ret, const char *value)
+{
+        return read_choice(&ret->clamped, value);
+}
+
+static bool read_reported(struct filter *ret, const char *value)
+{
+        return read_choice(&ret->reported, value);
+}
+
+/* The call's own copy of the query is cut where the key ends. */
+static bool read_label(struct filter *ret, const char *value)
+{
+        char *equals = strchr((char *)(uintptr_t)value, '=');
+
+        if (!equals || equals == value || ret->label_count == LABELS_MOST)
+                return false;
+        *equals = '\0';
+        ret->label[ret->label_count++] = (struct label){ value, equals + 1 };
+        return true;
+}
+
+static const struct {
+        const char *name;
+        bool (*read)(struct filter *ret, const char *value);
+        const char *expected;
+} parameters[] = {
+        { "limit", read_limit, "1 to 1000" },
+        { "after", read_after, "the name of a session" },
+        { "owner", read_owner, "the number of a user" },
+        { "clamped", read_clamped, "true or false" },
+        { "reported", read_reported, "true or false" },
+        { "label", read_label, "key=value, eight at most" },
+};
+
 static bool read_filter(struct api_call *call, struct filter *ret)
 {
+        const size_t count = sizeof(parameters) / sizeof(parameters[0]);
         struct api_query query;
 
         *ret = (struct filter){ .limit = LIST_USUAL, .after = "" };
         api_query_begin(call, &query);
         while (api_query_next(call, &query)) {
-                if (strcmp(query.name, "limit") == 0) {
-                        if (!api_whole(query.value, LIST_MOST, &ret->limit) || !ret->limit)
-                                api_query_refuse(call, &query, "1 to 1000");
-                } else if (strcmp(query.name, "after") == 0) {
-                        if (settings_check_name("", query.value, NULL) < 0)
-                                api_query_refuse(call, &query, "the name of a session");
-                        ret->after = query.value;
-                } else if (strcmp(query.name, "owner") == 0) {
-                        ret->has_owner = true;
-                        if (!api_whole(query.value, UINT32_MAX, &ret->owner))
-                                api_query_refuse(call, &query, "the number of a user");
-                } else if (strcmp(query.name, "clamped") == 0) {
-                        if (!read_choice(&ret->clamped, query.value))
-                                api_query_refuse(call, &query, "true or false");
-                } else if (strcmp(query.name, "reported") == 0) {
-                        if (!read_choice(&ret->reported, query.value))
-                                api_query_refuse(call, &query, "true or false");
-                } else if (strcmp(query.name, "label") == 0) {
-                        if (!read_label(ret, (char *)(uintptr_t)query.value))
-                                api_query_refuse(call, &query, "key=value, eight at most");
-                } else {
+                size_t at = 0;
+
+                while (at < count && strcmp(query.name, parameters[at].name) != 0)
+                        at++;
+                if (at == count)
                         api_query_refuse(call, &query, "no parameter of this name");
-                }
+                else if (!parameters[at].read(ret, query.value))
+                        api_query_refuse(call, &query, parameters[at].expected);
         }
         return !query.has_failed;
 }
