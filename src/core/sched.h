@@ -157,7 +157,7 @@ struct sched_member {
         bool is_draining;  /* closed, and what it submitted may still run */
         bool is_late;      /* it has not drained by its deadline: nobody waits until it has */
         bool is_back;      /* it slept, wants the device again, and has not had it since */
-        bool is_protected; /* nobody outranks its turn */
+        bool is_protected; /* while OPEN: nobody outranks its turn */
         bool is_alarmed;   /* the debt was told */
         bool is_begun;     /* it has launched since it opened */
         bool is_cut;       /* its turn was taken from it: it wanted more when it closed */

@@ -320,7 +320,6 @@ static bool free_give(struct step *step, unsigned device)
         do {
                 if (!is_free_told(sched, i)) {
                         sched->member[i].turn = SCHED_TURN_FAIR;
-                        sched->member[i].is_protected = false;
                         open_one(step, i, SCHED_MODE_FREE, SCHED_NEVER);
                 }
                 i = sched->member[i].mate;

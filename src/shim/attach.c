@@ -435,22 +435,3 @@ void process_reap(unsigned device)
         ledger_run(&op, &ledger);
         world_close(&world);
 }
-
-void process_detach(void)
-{
-        struct process *process = process_here();
-
-        if (!process)
-                return;
-        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                lock_take(&process->device[i].lock);
-                process_release(process, i, UINT64_MAX);
-        }
-        lock_take(&process->descriptors);
-        process->has_left = true;
-        if (swap_acq_rel(&process->slot_plus_one, 0) != 0)
-                liveness_unlock(process->live_pin);
-        lock_drop(&process->descriptors);
-        for (unsigned i = 0; i < PAGE_DEVICES; i++)
-                lock_drop(&process->device[i].lock);
-}

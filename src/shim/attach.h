@@ -33,7 +33,7 @@ struct process {
         struct lock descriptors;
         _Atomic uint32_t slot_plus_one;  /* 0: not attached; set last (release) */
         void *live_pin;                  /* holds our live lock */
-        bool has_left;                   /* detached: for good */
+        bool has_left;                   /* its session is being removed: for good */
         _Atomic uint32_t forking_thread; /* whose fork holds `descriptors` */
         struct process_device device[PAGE_DEVICES];
         struct blocks blocks;
@@ -44,13 +44,6 @@ struct process *process_attached(void);
 
 /* This process if it ever attached (so: if it may have blocks); never attaches. */
 struct process *process_here(void);
-
-/*
- * Gives everything back and leaves the slot, for good: later charges are refused. Never needed at
- * exit: the kernel drops the live lock with the address space, and whoever needs the bytes takes
- * them, while here they would be offered before the driver has freed them.
- */
-void process_detach(void);
 
 /* One operation of our slot; the caller holds the device's lock. */
 enum ledger_status process_charge(struct process *process, unsigned device, uint64_t bytes);

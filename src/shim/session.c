@@ -48,7 +48,6 @@ static struct {
         struct store_session session;
         struct liveness_file slots_file;
         char slots_path[STORE_PATH_BYTES];
-        struct error error;
 } self;
 
 /* One line on standard error, and in the log where that is another place. */
@@ -304,13 +303,13 @@ static int read_settings(struct error *err)
 
 static enum session_state find_out(session_gpu_lister *lister)
 {
-        struct error *err = &self.error;
+        struct error err = { 0 };
         int saved = errno;
-        int rc = read_settings(err);
+        int rc = read_settings(&err);
 
         if (rc == 0) {
                 log_start(&self.settings.log);
-                rc = check_gpu(err);
+                rc = check_gpu(&err);
         }
         if (rc == 0 && !self.settings.is_asked) {
                 /* Not as obvious as it looks: a shell that takes VCUDA_MEMORY_LIMIT=(...) for an
@@ -319,9 +318,9 @@ static enum session_state find_out(session_gpu_lister *lister)
                 return SESSION_NONE;
         }
         if (rc == 0)
-                rc = enter(lister, err);
+                rc = enter(lister, &err);
         if (rc < 0)
-                tell(err->text);
+                tell(err.text);
         errno = saved;
         return rc < 0 ? SESSION_BROKEN : SESSION_ACTIVE;
 }
@@ -417,9 +416,4 @@ struct slots_page *session_slots(void)
 const struct liveness_file *session_slots_file(void)
 {
         return session_state() == SESSION_ACTIVE ? &self.slots_file : NULL;
-}
-
-const char *session_error(void)
-{
-        return session_state() == SESSION_BROKEN ? self.error.text : "";
 }

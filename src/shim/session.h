@@ -25,7 +25,7 @@ enum session_state {
         SESSION_UNKNOWN, /* session_start() was not called yet */
         SESSION_NONE,    /* nothing was asked: pass everything through */
         SESSION_ACTIVE,
-        SESSION_BROKEN, /* refuse: see session_error() */
+        SESSION_BROKEN, /* refuse; why was told on standard error */
 };
 
 /* A physical device (or MIG instance), as the front end's driver names it. */
@@ -63,8 +63,5 @@ struct slots_page *session_slots(void);
 /* Where `slots` was opened, absolute, with the inode that is mapped: for locks on a fresh open.
  * NULL unless SESSION_ACTIVE. */
 const struct liveness_file *session_slots_file(void);
-
-/* The one line that says why the session is broken; "" otherwise. */
-const char *session_error(void);
 
 #endif

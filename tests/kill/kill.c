@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SIGKILL at every instruction of attach, charge, release, reap and detach.
+ * SIGKILL at every instruction of attach, charge, release and reap.
  *
  * For each scene a victim runs the real code one instruction further than the last time, and is
  * killed there; alone, and with a peer that is stopped just before its own swap. Then
@@ -92,11 +92,6 @@ static void act_reap(void)
                 charge_keep(&c, SPACE_POINTER, 3);
 }
 
-static void act_detach(void)
-{
-        process_detach();
-}
-
 static void prepare_peer(void)
 {
         hold(PEER_HOLDS, 7);
@@ -126,7 +121,6 @@ static const struct scene scenes[] = {
         { "refused charge", prepare_holding, act_refused, false, false },
         { "release", prepare_holding, act_release, false, false },
         { "reap", prepare_attached, act_reap, true, false },
-        { "detach", prepare_holding, act_detach, false, false },
 };
 
 /* -- one kill -------------------------------------------------------------------------------------

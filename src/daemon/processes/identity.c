@@ -353,17 +353,6 @@ bool identity_go_on(struct identity *identity, FILE *maps, uint64_t until_ns)
         return !look.is_cut;
 }
 
-bool identity_read(uint32_t pid, struct identity *ret)
-{
-        scoped_file FILE *maps = NULL;
-
-        if (!identity_begin(pid, ret, &maps))
-                return false;
-        if (maps)
-                identity_go_on(ret, maps, UINT64_MAX);
-        return true;
-}
-
 bool identity_is_same(int held, const struct identity *identity)
 {
         uint64_t inode = inode_of(held);

@@ -3,14 +3,14 @@
  * Who a pid is, by the kernel's word alone.
  *
  *      held = identity_hold(pid)               // from here on the pid is nobody else's,
- *      identity_read(pid, &identity)           // as long as
+ *      identity_begin(pid, &identity, &maps)   // and identity_go_on() until it is true, as long as
  *      identity_is_there(held)                 // its process lives
  *
  * Nothing here is what the process says of itself, but for the command's name. Which `slots` it has
  * mapped is told by device and inode, since its paths may be those of another mount namespace: only
  * files named so are kept, and who hides its session behind another name is in none. A process that
  * may not be looked into (another user's, for a user's own daemon) has no mappings that are known.
- * What is read of a process (identity_read(), _begin(), _go_on(), _has_mapped()) can keep the
+ * What is read of a process (identity_begin(), _go_on(), _has_mapped()) can keep the
  * reader waiting: for children of the daemon (aside.h). The rest does not wait.
  *
  * Any thread; no state.
@@ -58,15 +58,11 @@ bool identity_signal(int held, uint32_t pid, int number);
 /* Whose it is, by its real user id. False: there is no such process. */
 bool identity_user(uint32_t pid, uint32_t *ret);
 
-/* False: there is no such process (any more). How long it takes goes by what the process has
- * mapped.
- */
-bool identity_read(uint32_t pid, struct identity *ret);
-
-/* The same in parts: all but the mappings, and these until this thread has used so much of a
- * processor (clock_thread_ns()). True: they are read. `*maps` is the caller's to close; NULL: there
- * are none to be read. */
+/* All but the mappings. False: there is no such process (any more). `*maps` is the caller's to
+ * close; NULL: there are none to be read. */
 bool identity_begin(uint32_t pid, struct identity *ret, FILE **maps);
+/* Reads mappings until this thread has used so much of a processor (clock_thread_ns()); how long
+ * that takes goes by what the process has mapped. True: all are read. */
 bool identity_go_on(struct identity *identity, FILE *maps, uint64_t until_ns);
 
 /* Whether it has this very file mapped, under whatever name and among however many others: 1 or 0;

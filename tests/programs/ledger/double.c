@@ -162,8 +162,3 @@ const struct liveness_file *session_slots_file(void)
 {
         return &session.file;
 }
-
-const char *session_error(void)
-{
-        return "";
-}

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "common/machine_clock.h"
+#include "common/scoped.h"
 #include "daemon/processes/victim.h"
 
 #include <setjmp.h>
@@ -33,6 +34,17 @@ static uint64_t boot_ns(void)
 
         clock_gettime(CLOCK_BOOTTIME, &now);
         return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static bool read_whole(pid_t pid, struct identity *ret)
+{
+        scoped_file FILE *maps = NULL;
+
+        if (!identity_begin((uint32_t)pid, ret, &maps))
+                return false;
+        if (maps)
+                assert_true(identity_go_on(ret, maps, UINT64_MAX));
+        return true;
 }
 
 /* Its child waits until it is ended, and has done `before` when this returns. */
@@ -103,7 +115,7 @@ static void a_process_is_known_by_what_the_kernel_says(void **state)
         int held = identity_hold((uint32_t)pid), ours = identity_hold((uint32_t)getpid());
         struct identity who;
 
-        assert_true(identity_read((uint32_t)pid, &who));
+        assert_true(read_whole(pid, &who));
         assert_int_equal(who.pid, pid);
         assert_int_equal(who.inner_pid, pid);
         assert_int_equal(who.uid, getuid());
@@ -115,7 +127,7 @@ static void a_process_is_known_by_what_the_kernel_says(void **state)
         assert_true(identity_is_same(held, &who));
         end(pid);
         assert_false(identity_is_same(held, &who));
-        assert_false(identity_read((uint32_t)pid, &who));
+        assert_false(read_whole(pid, &who));
         close(held);
         close(ours);
 }
@@ -144,7 +156,7 @@ static void slots_are_named_by_device_and_inode(void **state)
         const struct identity_file file = slots_of_folder();
         struct identity who;
 
-        assert_true(identity_read((uint32_t)pid, &who));
+        assert_true(read_whole(pid, &who));
         assert_int_equal(who.slots_count, 1);
         assert_int_equal(who.slots[0].inode, file.inode);
         assert_int_equal(who.slots[0].device, file.device);
@@ -157,7 +169,7 @@ static void other_files_are_no_slots(void **state)
         pid_t pid = start(map_others);
         struct identity who;
 
-        assert_true(identity_read((uint32_t)pid, &who));
+        assert_true(read_whole(pid, &who));
         assert_int_equal(who.slots_count, 0);
         end(pid);
 }
@@ -167,7 +179,7 @@ static void slots_that_were_deleted_are_slots_still(void **state)
         pid_t pid = start(map_slots_and_delete_them);
         struct identity who;
 
-        assert_true(identity_read((uint32_t)pid, &who));
+        assert_true(read_whole(pid, &who));
         assert_int_equal(who.slots_count, 1);
         end(pid);
 }
@@ -260,7 +272,7 @@ static void a_process_whose_first_thread_has_ended_hides_nothing(void **state)
                 fclose(file);
                 nanosleep(&moment, NULL);
         }
-        assert_true(identity_read((uint32_t)pid, &who));
+        assert_true(read_whole(pid, &who));
         assert_true(who.has_maps);
         assert_false(who.is_exiting);
         assert_int_equal(who.slots_count, 1);
@@ -274,11 +286,11 @@ static void a_process_that_has_ended_is_on_its_way_out(void **state)
         siginfo_t info;
         struct identity who;
 
-        assert_true(identity_read((uint32_t)pid, &who));
+        assert_true(read_whole(pid, &who));
         assert_false(who.is_exiting);
         kill(pid, SIGKILL);
         waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT);
-        assert_true(identity_read((uint32_t)pid, &who));
+        assert_true(read_whole(pid, &who));
         assert_true(who.is_exiting);
         assert_false(who.has_maps);
         waitpid(pid, NULL, 0);
@@ -293,7 +305,7 @@ static void who_came_after_the_look_was_not_there(void **state)
 
         nanosleep(&two_ticks, NULL);
         pid = start(NULL);
-        assert_true(identity_read((uint32_t)pid, &who));
+        assert_true(read_whole(pid, &who));
         assert_false(identity_was_there(&who, before_ns));
         nanosleep(&two_ticks, NULL);
         assert_true(identity_was_there(&who, boot_ns()));
@@ -322,7 +334,7 @@ static void a_signal_goes_to_the_process_that_was_meant_or_to_none(void **state)
         struct identity who, other;
         int status;
 
-        assert_true(identity_read((uint32_t)pid, &who));
+        assert_true(read_whole(pid, &who));
         other = who;
         other.start_ticks--;
         other.pidfd_inode += other.pidfd_inode != 0;

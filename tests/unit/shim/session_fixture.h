@@ -34,7 +34,6 @@ struct answer {
         uint64_t session_id[2];
         uint64_t limit_bytes[2];
         char lines[1024]; /* on its standard error */
-        char error[512];
 };
 
 static _Atomic int lister_calls;
@@ -51,7 +50,6 @@ static inline void describe(struct answer *answer)
 {
         answer->state = session_state();
         answer->calls_of_lister = lister_calls;
-        snprintf(answer->error, sizeof(answer->error), "%s", session_error());
         if (!session_limits())
                 return;
         memcpy(answer->session_id, session_limits()->session_id, 16);

@@ -378,30 +378,6 @@ static void without_descriptors_it_refuses_and_recovers(void **state)
         charge_drop(&c);
 }
 
-/* In a process of its own: leaving is for good. */
-static void who_has_left_is_refused(void **state)
-{
-        int status;
-        pid_t pid;
-
-        if (!a_child_is_wiped())
-                skip();
-        pid = fork();
-        if (pid == 0) {
-                struct charge c;
-
-                hold(100, 1);
-                process_detach();
-                if (double_used(0) != 0 || charge_begin(&c, 0, 1))
-                        _exit(1);
-                charge_take(&c, SPACE_POINTER, 1);
-                charge_drop(&c);
-                _exit(double_used(0) == 0 ? 0 : 2);
-        }
-        assert_int_equal(waitpid(pid, &status, 0), pid);
-        assert_int_equal(status, 0);
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -427,7 +403,6 @@ int main(void)
                 cmocka_unit_test_setup(no_descriptor_stays_open, nothing_held),
                 cmocka_unit_test_setup(a_stranger_at_the_path_is_never_locked, nothing_held),
                 cmocka_unit_test_setup(without_descriptors_it_refuses_and_recovers, nothing_held),
-                cmocka_unit_test_setup(who_has_left_is_refused, nothing_held),
         };
         int failures;
 

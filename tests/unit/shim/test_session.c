@@ -39,8 +39,7 @@ static void expect_broken(const struct answer *answer, const char *word)
         if (!strstr(answer->lines, word) || strncmp(answer->lines, "aliquot: ", 9) != 0)
                 fail_msg("expected '%s' in: %s", word, answer->lines);
         assert_ptr_equal(strchr(answer->lines, '\n'), answer->lines + strlen(answer->lines) - 1);
-        assert_non_null(strstr(answer->lines, answer->error));
-        assert_true(answer->error[0]);
+        assert_non_null(strstr(answer->lines, "; GPU calls are refused\n"));
 }
 
 static void test_nothing_asked(void **state)
