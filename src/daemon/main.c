@@ -21,6 +21,7 @@
 #include "common/text.h"
 #include "daemon/api/api.h"
 #include "daemon/base/descriptors.h"
+#include "daemon/base/json_memory.h"
 #include "daemon/base/owner_log.h"
 #include "daemon/base/sink.h"
 #include "daemon/notify.h"
@@ -496,6 +497,7 @@ int main(int argc, char **argv)
         int rc;
 
         output_watch("aliquotd");
+        json_memory_watch();
         options_parse(argc, argv, &self.options);
         rc = self.options.must_check_config ? check_config(&report)
                                             : options_config(&self.options, &self.config, &report);

@@ -8,6 +8,7 @@
 
 #include "common/text.h"
 #include "daemon/api/api_parts.h"
+#include "daemon/base/json_memory.h"
 
 struct route {
         const char *method;
@@ -283,6 +284,7 @@ void api_handle(struct http_exchange *exchange, void *context)
         bool is_path;
         const struct route *route = find_route(&call, &name, &bytes, &is_path);
 
+        json_memory_begin();
         if (route)
                 exchange->route = class_names[route->class];
         if (exchange->peer->is_local)

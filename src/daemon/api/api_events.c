@@ -18,6 +18,7 @@
 #include "common/minmax.h"
 #include "common/text.h"
 #include "daemon/api/api_parts.h"
+#include "daemon/base/json_memory.h"
 #include "settings/settings.h"
 
 #define BATCH 20u              /* events of one stream before the next stream's turn */
@@ -81,19 +82,20 @@ static bool may_hear(const struct subscriber *subscriber, const struct database_
 static bool send_event(struct subscriber *subscriber, const struct database_event *event,
                        size_t *ret_bytes)
 {
-        json_t *detail = json_loads(event->detail ? event->detail : "{}", 0, NULL);
         char time[API_TIME_BYTES], *text = NULL, *data;
         size_t length = 0;
         bool is_here = true;
         FILE *stream;
-        json_t *json;
+        json_t *detail, *json;
 
         subscriber->last = event->id;
+        json_memory_begin();
+        detail = json_loads(event->detail ? event->detail : "{}", 0, NULL);
         json = json_pack("{s:I, s:s, s:s, s:o, s:s, s:o}", "id", (json_int_t)event->id, "time",
                          api_time(event->time_ns, time), "type", event->type, "session",
                          event->session[0] ? json_string(event->session) : json_null(), "who",
                          event->who, "detail", detail ? detail : json_object());
-        data = json ? json_dumps(json, HTTP_JSON) : NULL;
+        data = json_memory_was_short() ? NULL : json_memory_text(json, HTTP_JSON);
         json_decref(json);
         stream = data ? open_memstream(&text, &length) : NULL;
         if (stream) {

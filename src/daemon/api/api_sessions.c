@@ -7,6 +7,7 @@
 
 #include "common/text.h"
 #include "daemon/api/api_parts.h"
+#include "daemon/base/json_memory.h"
 #include "settings/settings.h"
 
 #define LIST_USUAL 100u
@@ -185,6 +186,10 @@ void api_get_sessions(struct api_call *call)
         if ((is_short && api_reply_kept(call, query)) || !read_filter(call, &filter))
                 return;
         count = choose(call, &filter, chosen);
+        if (json_memory_was_short()) { /* labels that could not be read are not those wanted */
+                api_refuse(call, 503, "unavailable", NULL, "out of memory");
+                return;
+        }
         shown = count < filter.limit ? count : (unsigned)filter.limit;
         api_reply_list(call, is_short ? query : NULL, chosen, shown, shown == count);
 }

@@ -11,6 +11,7 @@
 #include "common/uuid.h"
 #include "daemon/api/api_parts.h"
 #include "daemon/base/budget.h"
+#include "daemon/base/json_memory.h"
 #include "daemon/processes/names.h"
 #include "daemon/schedule/scheduler.h"
 
@@ -177,6 +178,7 @@ static void put_labels(struct json_out *out, const struct sessions_one *session)
         const char *text = labels ? session->labels : "{}";
 
         json_out_raw(out, "labels", text, strlen(text));
+        out->has_failed |= has_some && !labels && json_memory_was_short();
         json_decref(labels);
 }
 

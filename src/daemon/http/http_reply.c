@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "common/text.h"
+#include "daemon/base/json_memory.h"
 #include "daemon/http/http_parts.h"
 
 static const struct {
@@ -174,7 +175,7 @@ static void reply_json(struct http_exchange *exchange, unsigned status, const ch
                        json_t *json)
 {
         static const char sorry[] = "{\"type\":\"/problems/out-of-memory\",\"status\":503}\n";
-        char *text = json ? json_dumps(json, HTTP_JSON) : NULL;
+        char *text = json_memory_was_short() ? NULL : json_memory_text(json, HTTP_JSON);
 
         json_decref(json);
         if (text)

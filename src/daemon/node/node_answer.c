@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "common/scoped.h"
 #include "common/text.h"
+#include "daemon/base/json_memory.h"
 #include "daemon/node/judge_parts.h"
 #include "daemon/processes/victim.h"
 
@@ -63,7 +64,7 @@ static char *describe(const struct look *look, const struct watch_action *action
                 json_object_set_new(detail, "cgroup",
                                     json_string(text_quote(who->cgroup, cgroup, sizeof(cgroup))));
         }
-        text = json_dumps(detail, JSON_COMPACT);
+        text = json_memory_text(detail, JSON_COMPACT);
         json_decref(detail);
         return text;
 }

@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/scoped.h"
+#include "daemon/base/json_memory.h"
 #include "daemon/node/judge_parts.h"
 #include "daemon/schedule/scheduler.h"
 #include "proto/page.h"
@@ -185,7 +186,7 @@ static void tell(const struct look *look, const struct judged *one)
                 (json_int_t)one->session->owner_uid, "why", node_claims_why(claim->why),
                 "shown_percent", tenths_of(claim->told_shown_ns, claim->told_window_ns) / 10.0,
                 "claimed_percent", tenths_of(claim->told_claimed_ns, claim->told_window_ns) / 10.0);
-        scoped_free char *text = json_dumps(detail, JSON_COMPACT);
+        scoped_free char *text = json_memory_text(detail, JSON_COMPACT);
 
         json_decref(detail);
         answer_tell(look->node, "compute-reported", one->session, text);

@@ -27,6 +27,7 @@
 #include "common/machine_clock.h"
 #include "common/scoped.h"
 #include "common/text.h"
+#include "daemon/base/json_memory.h"
 #include "daemon/node/judge_parts.h"
 #include "daemon/processes/victim.h"
 
@@ -37,7 +38,7 @@ static void tell_audit(struct node *node, const struct sessions_one *session, co
 {
         json_t *detail =
                 json_pack("{s:s, s:I}", "error", why, "owner", (json_int_t)session->owner_uid);
-        scoped_free char *text = detail ? json_dumps(detail, JSON_COMPACT) : NULL;
+        scoped_free char *text = json_memory_text(detail, JSON_COMPACT);
 
         json_decref(detail);
         answer_tell(node, "failed", session, text);
