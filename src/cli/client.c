@@ -65,7 +65,7 @@ static json_t *memory_of(const struct client_wish *wish)
         return memory;
 }
 
-/* "key=value" into an object. */
+/* Puts a label, "key=value", into an object. */
 static void put_label(json_t *labels, const char *label)
 {
         const char *equals = strchr(label, '=');
@@ -78,7 +78,7 @@ static void put_label(json_t *labels, const char *label)
                 json_object_set_new(labels, key, json_string(equals + 1));
 }
 
-/* A wish: "key=" takes it away. */
+/* Puts a change of a label into an object; "key=" takes the label away. */
 static void change_label(json_t *labels, const char *label)
 {
         const char *equals = strchr(label, '=');
@@ -139,7 +139,7 @@ static json_t *body_of(const struct client_session *seen, const struct client_wi
         return body;
 }
 
-/* 0: null. */
+/* A share in millionths; 0 where it is null. */
 static uint32_t ppm_of(const json_t *device, const char *key)
 {
         double percent = json_number_value(json_object_get(device, key));

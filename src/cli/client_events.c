@@ -29,7 +29,7 @@ struct stream {
         struct client_vigil vigil; /* since it last said anything */
 };
 
-/* "memory=GPU-42d2f742:4 GiB" */
+/* Adds limits as in "memory=GPU-42d2f742:4 GiB". */
 static void add_memory(struct text *text, json_t *memory)
 {
         char size[SIZE_TEXT_BYTES];

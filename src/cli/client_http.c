@@ -205,7 +205,7 @@ uint64_t client_whole(const json_t *object, const char *key)
         return value > 0 ? (uint64_t)value : 0;
 }
 
-/* "; free: GPU 0 2 GiB, GPU 1 0 B" */
+/* Adds what is free, as in "; free: GPU 0 2 GiB, GPU 1 0 B". */
 static void add_room(struct text *line, const json_t *devices)
 {
         char size[SIZE_TEXT_BYTES];
@@ -245,7 +245,7 @@ static int code_of(const struct call *call)
         }
 }
 
-/* The one line that a problem comes to. */
+/* Makes one line of a problem that the daemon answered with. */
 int client_refusal(const struct call *call, struct error *err)
 {
         const char *field = client_text(call->answer, "field");

@@ -78,7 +78,7 @@ CURL *client_open_socket(const struct store *store, const char *url, struct clie
 /* For libcurl: adds to call->text. */
 size_t client_take(char *bytes, size_t size, size_t count, void *call);
 
-/* "" and 0 where there is none. */
+/* A member of a JSON object; "" and 0 where there is none. */
 const char *client_text(const json_t *object, const char *key);
 uint64_t client_whole(const json_t *object, const char *key);
 

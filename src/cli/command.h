@@ -34,7 +34,7 @@ struct command {
         bool is_hidden;          /* for ourselves */
 };
 
-/* NULL ends it. */
+/* All subcommands; one without a name ends the table. */
 extern const struct command commands[];
 
 /* By its name or its other name; NULL: there is none. */

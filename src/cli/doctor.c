@@ -264,7 +264,7 @@ static void report_daemon(struct report *report, const struct store *store)
         report_seen(report, store, "reported");
 }
 
-/* Who makes and changes sessions here. */
+/* Says who makes and changes sessions here. */
 static void check_daemon(struct visit *visit)
 {
         struct report *report = &visit->report;

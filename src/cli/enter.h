@@ -30,7 +30,7 @@ bool enter_has_wishes(const struct settings *settings);
 int enter_session(const struct request_flags *flags, const struct cli_request *request,
                   struct entrance *ret, struct error *err);
 
-/* Only made, never joined: -EEXIST. */
+/* Makes a session and never joins one; -EEXIST: it is there. */
 int enter_new(const struct request_flags *flags, const struct cli_request *request,
               struct entrance *ret, struct error *err);
 
@@ -38,7 +38,7 @@ int enter_new(const struct request_flags *flags, const struct cli_request *reque
 void enter_note_passed(const char *command, const struct cli_request *request,
                        const struct entrance *entrance);
 
-/* Whether a daemon made it. */
+/* Whether a daemon made the session. */
 bool enter_is_daemons(const struct entrance *entrance);
 
 /* Whether a name has the form of those that are made up for one run. */

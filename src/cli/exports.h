@@ -33,16 +33,16 @@ struct exports_about {
         bool with_limits;        /* else whoever joins takes what there is */
 };
 
-/* For the life of the command. */
+/* Makes the variables for a program; they live as long as the command. */
 int exports_make(const struct exports_about *about, struct exports *ret, struct error *err);
 
-/* Into our own environment. */
+/* Puts the variables into our own environment. */
 int exports_apply(const struct exports *exports, struct error *err);
 
 /* Whether no later entry is of the same name: a variable may be taken away and then set. */
 bool exports_is_last(const struct exports *exports, unsigned at);
 
-/* As lines for a shell. */
+/* Prints the variables as lines for a shell. */
 void exports_print(const struct exports *exports, FILE *stream);
 
 #endif

@@ -10,10 +10,10 @@
 #include "cli/names.h"
 #include "common/json_out.h"
 
-/* Its time, on any GPU. */
+/* Whether there is a finding about the session's GPU time, on any GPU. */
 bool findings_has_any(const struct client_session *session);
 
-/* A line for each, and for a clamp. */
+/* Prints a line for each finding, and one for a clamp. */
 void findings_print(const struct client_session *session);
 
 /* `compute_reported` of a share, null where no daemon tells it, and `compute_report` while it is.

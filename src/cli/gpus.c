@@ -100,7 +100,7 @@ static void add_row(struct shares *shares, const struct store_session *session, 
         add_on_card(shares, uuid, &share);
 }
 
-/* One whose pages are not for us. */
+/* Adds a session whose pages this user may not read, as the daemon tells it. */
 static void add_told(struct shares *shares, const struct store *store, const char *name)
 {
         static struct client_session told;

@@ -18,7 +18,7 @@ struct own_library {
         __typeof__(aliquot_doctor_unknown) *unknown;
 };
 
-/* Stays open until the command ends. */
+/* Loads our own library, which stays open until the command ends. */
 int library_load(const struct installation *own, struct own_library *ret, struct error *err);
 
 /* What is known of "cuda" or "nvml"; false: our library has no such API. */

@@ -25,7 +25,7 @@ bool names_can_be_listed(const struct store *store);
 int names_add(struct names *names, const char *name);
 void names_sort(struct names *names);
 
-/* Among the first `count`, which are sorted. */
+/* Whether a name is among the first `count`, which are sorted. */
 bool names_has(const struct names *names, size_t count, const char *name);
 
 void names_free(struct names *names);

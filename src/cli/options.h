@@ -34,7 +34,7 @@ struct view {
         const char *name[16];
 };
 
-/* For argp_child; input: a struct view. */
+/* The options of a view, for argp_child; their input is a struct view. */
 extern const struct argp view_argp;
 extern const struct argp view_list_argp; /* with -o */
 

@@ -28,7 +28,7 @@ struct promises {
         } gpu[PAGE_DEVICES];
 };
 
-/* No daemon has ever served it. */
+/* Whether no daemon has ever served the folder. */
 static bool was_never_served(const struct store *store)
 {
         char path[STORE_PATH_BYTES + sizeof(PRESENCE_LOCK)];

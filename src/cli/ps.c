@@ -32,7 +32,7 @@ struct process_listing {
         const char *session; /* of the rows that come */
 };
 
-/* `share` NULL: it holds nothing. */
+/* Adds a row of a process; `share` NULL: it holds nothing. */
 static void add_row(struct process_listing *listing, const struct client_process *process,
                     const struct client_share *share)
 {

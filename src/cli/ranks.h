@@ -36,7 +36,7 @@ struct rank rank_of(const struct client_session *session);
  * long. */
 bool ranks_list(const struct store *store, struct ranks *ret);
 
-/* Borrowed; NULL: none is known. */
+/* The rank of a session, borrowed; NULL: none is known. */
 const struct rank *ranks_find(const struct ranks *ranks, const char *name);
 void ranks_free(struct ranks *ranks);
 

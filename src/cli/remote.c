@@ -139,7 +139,7 @@ static unsigned shares_of(const struct cli_request *request, const struct client
         return count;
 }
 
-/* A wish's texts. */
+/* The texts of a wish for shares of GPU time. */
 struct shares_of_time {
         char compute[SIZE_TEXT_BYTES], guarantee[SIZE_TEXT_BYTES];
 };
@@ -208,7 +208,7 @@ static int fail_caps(const struct settings_rules *compute, const char *why, stru
         return fail(err, -EINVAL, "%s %s: %s", compute->origin, said, why);
 }
 
-/* The caps of all GPUs come to the same. */
+/* Finds the one cap that the caps of all GPUs come to. */
 static int find_one_cap(const struct cli_request *request, const struct session_gpus *gpus,
                         struct size *ret, struct error *err)
 {

@@ -21,14 +21,14 @@
  * nothing to do with each other. NULL does nothing. Lives as long as the process. */
 void clock_follow(const struct time_authority *authority);
 
-/* Nobody's clock is followed. */
+/* Whether no simulated clock is followed: time is the machine's. */
 bool clock_is_machine(void);
 
 /* The machine's, also in a time namespace, or the authority's: comparable between the processes of
  * a machine. */
 uint64_t clock_now_ns(void);
 
-/* May end early, by a signal. */
+/* Sleeps for so long; a signal may end it early. */
 void clock_sleep_ns(uint64_t ns);
 
 /* A futex in memory that processes may share: sleeps while *word is `expected`, until clock_wake()

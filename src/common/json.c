@@ -147,7 +147,7 @@ static bool is_in_object(const struct json *json)
         return json->depth && (json->is_object >> (json->depth - 1) & 1u);
 }
 
-/* A value is over: what may follow it. */
+/* Notes what may follow, now that a value is over. */
 static void end_value(struct json *json)
 {
         json->expect = json->depth ? EXPECT_COMMA_OR_END : EXPECT_NOTHING;

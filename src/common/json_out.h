@@ -51,7 +51,7 @@ void json_out_percent(struct json_out *out, const char *key, uint32_t ppm);
 void json_out_seconds(struct json_out *out, const char *key, uint64_t ns);
 void json_out_bool(struct json_out *out, const char *key, bool value);
 void json_out_null(struct json_out *out, const char *key);
-/* What is JSON already, on one line. */
+/* Adds a text that is JSON already, on one line. */
 void json_out_raw(struct json_out *out, const char *key, const char *json, size_t length);
 
 /* Writes it all and a newline to the stream; negative: errno's, of whatever failed since the

@@ -24,13 +24,13 @@ struct json_walk {
 typedef int json_read_member(struct json_walk *walk, const struct json_token *key, void *context);
 typedef int json_read_item(struct json_walk *walk, void *context);
 
-/* To the first token. */
+/* Starts the walk at the first token of the text. */
 int json_walk_begin(struct json_walk *walk, const char *text, size_t length, struct error *err);
 
-/* Behind the last value: there is nothing more. */
+/* Ends the walk; -EINVAL where something stands behind the last value. */
 int json_walk_end(struct json_walk *walk);
 
-/* -EINVAL where the value is none. */
+/* Calls `read` for each member; -EINVAL where the value is no object. */
 int json_walk_object(struct json_walk *walk, json_read_member *read, void *context);
 int json_walk_array(struct json_walk *walk, json_read_item *read, void *context);
 int json_walk_skip(struct json_walk *walk);

@@ -21,7 +21,7 @@ struct log_config {
         const char *program; /* begins each line, borrowed for ever; NULL: "aliquot" */
 };
 
-/* Any thread; the last call counts. */
+/* Says where lines go and which; any thread may, and the last call counts. */
 void log_start(const struct log_config *config);
 
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -41,7 +41,7 @@ bool maps_next(struct maps *maps);
 /* Whether the mapped file has this name, deleted or not. */
 bool maps_is_named(const struct maps *maps, const char *name);
 
-/* Of one that was opened, or zeroed. */
+/* Closes mappings that were opened, or are all zeroes. */
 void maps_close(struct maps *maps);
 
 #define scoped_maps __attribute__((cleanup(maps_close)))

@@ -40,7 +40,7 @@ static inline int64_t max_i64(int64_t a, int64_t b)
         return a > b ? a : b;
 }
 
-/* `low` is at most `high`. */
+/* The value, or the bound that it is beyond; `low` is at most `high`. */
 static inline int64_t clamp_i64(int64_t value, int64_t low, int64_t high)
 {
         return max_i64(min_i64(value, high), low);

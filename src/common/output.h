@@ -10,7 +10,7 @@
 #ifndef ALIQUOT_COMMON_OUTPUT_H
 #define ALIQUOT_COMMON_OUTPUT_H
 
-/* Once. `program` begins the line and is borrowed for ever. */
+/* Call it once. `program` begins the line of an error and is borrowed for ever. */
 void output_watch(const char *program);
 
 #endif

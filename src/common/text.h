@@ -29,7 +29,7 @@ void text_add(struct text *text, const char *format, ...) __attribute__((format(
 int text_put(char *ret, size_t bytes, struct error *err, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
 
-/* ASCII only, whatever the locale. */
+/* The lower-case form of an ASCII letter, whatever the locale; else `c`. */
 char text_lower(char c);
 bool text_is_digit(char c);
 bool text_is_hex(char c);
@@ -51,10 +51,10 @@ bool text_is_hidden(uint32_t point);
  * stranger wrote. The length stays. */
 void text_hide(char *text);
 
-/* ASCII's control characters, DEL among them. */
+/* Whether `c` is one of ASCII's control characters, DEL among them. */
 bool text_is_control(char c);
 
-/* Whether all of it is UTF-8 without control characters. */
+/* Whether the whole text is UTF-8 without control characters. */
 bool text_is_plain(const char *text);
 
 /* `text` with every character that could disturb a terminal or a log shown as '?', cut with "..."

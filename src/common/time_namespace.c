@@ -36,7 +36,7 @@ static bool is_that_of_children(void)
                memcmp(own, children, (size_t)own_bytes) == 0;
 }
 
-/* Of "-12"; *at is behind it then. */
+/* Reads a number such as "-12", and moves *at behind it. */
 static int64_t number_read(const char **at)
 {
         bool is_negative;

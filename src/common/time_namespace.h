@@ -31,7 +31,7 @@ extern union time_namespace time_namespace __attribute__((visibility("hidden")))
 /* Asks the kernel, and remembers what is certain. */
 int64_t time_namespace_look(void);
 
-/* Nanoseconds; negative: behind. */
+/* How many nanoseconds the namespace's clock is ahead of the machine's; negative: behind. */
 static inline int64_t time_namespace_ahead_ns(void)
 {
         uint64_t known = load_relaxed(&time_namespace.known);

@@ -177,7 +177,7 @@ static int percent_from(const struct number *number, uint32_t *ret)
         return 0;
 }
 
-/* What stands behind the number: a part of the card in percent. */
+/* Reads a size that is a part of the card in percent. */
 static int read_percent(const char *text, const struct number *number, struct size *ret,
                         struct error *err)
 {
@@ -187,7 +187,7 @@ static int read_percent(const char *text, const struct number *number, struct si
         return 0;
 }
 
-/* The same: a unit of bytes, at `at`. */
+/* Reads a size in bytes, whose unit stands at `at`. */
 static int read_bytes(const char *text, const char *at, const struct number *number,
                       struct size *ret, struct error *err)
 {

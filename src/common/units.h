@@ -21,7 +21,7 @@
 #define SIZE_MICRO_PERCENT_MAX 100000000u    /* 100 % */
 #define SIZE_TEXT_BYTES 32u
 
-/* Exactly one of the two is not 0. */
+/* A size as it was asked for; exactly one of the two is not 0. */
 struct size {
         uint64_t bytes;
         uint32_t micro_percent; /* millionths of a percent of the card */

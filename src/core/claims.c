@@ -57,7 +57,7 @@ static bool weigh(struct claim *claim, const struct claims_policy *policy, uint6
                (above_ns > 0 && claim->above_ns > whole(min_u64(owed_ns, OWED_MOST)) + SLACK_NS);
 }
 
-/* True: it is reported, and was not. */
+/* Counts one window; true: the session is reported now and was not before. */
 static bool score(struct claim *claim, bool is_unexplained, enum claims_why why)
 {
         if (!is_unexplained) {

@@ -34,7 +34,7 @@ struct claims_policy {
         uint32_t tolerance_percent; /* of the GPU's time */
 };
 
-/* A session on a GPU, as one look found it. */
+/* What one look found about a session on a GPU. */
 struct claims_sight {
         bool is_measured;    /* it has a cap or a scheduler watches it, and the driver tells */
         bool is_free;        /* it keeps its cap by itself: no lease holds */
@@ -48,7 +48,7 @@ struct claims_sight {
 
 enum claims_why { CLAIMS_UNDERSTATED, CLAIMS_ABOVE_CAP };
 
-/* Begins as zeroes. To be read by anybody. */
+/* The state kept about one share; a new one is all zeroes. Anybody may read it. */
 struct claim {
         bool is_known; /* busy_ns and leases were read before */
         bool is_free;  /* in the whole window */
@@ -58,7 +58,7 @@ struct claim {
         int64_t understated_ns, above_ns; /* what windows left unexplained */
         unsigned score;
         bool is_reported;
-        /* Of the window that did it. */
+        /* Why it is reported, and the figures of the window that led to the report. */
         enum claims_why why;
         uint64_t told_window_ns, told_shown_ns, told_claimed_ns;
 };

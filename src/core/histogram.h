@@ -19,7 +19,7 @@ struct histogram {
 /* Ascending; what is equal to a bound is in its bucket. */
 extern const int64_t histogram_bound_ns[HISTOGRAM_BOUNDS];
 
-/* Less than nothing counts as nothing. */
+/* Counts one duration; a negative one counts as 0. */
 void histogram_add(struct histogram *histogram, int64_t ns);
 
 #endif

@@ -109,7 +109,7 @@ enum ledger_at {
         AT_REFUSE,
 };
 
-/* One operation under way; lives on its caller's stack. */
+/* One ledger operation under way; it lives on its caller's stack. */
 struct ledger_op {
         uint8_t at;       /* enum ledger_at */
         uint8_t device;   /* the row that the current operation is on */

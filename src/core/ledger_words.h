@@ -17,7 +17,7 @@ static inline uint64_t read_word(const uint64_t *word)
         return load_acquire(shared_word(word));
 }
 
-/* Of a row that only we may write. */
+/* Reads a word of a row that only this process may write. */
 static inline uint64_t read_own(const uint64_t *word)
 {
         return load_relaxed(shared_word(word));
@@ -64,7 +64,7 @@ static inline uint64_t within(uint64_t bytes)
 
 static inline uint64_t used_after(uint64_t used, uint64_t delta)
 {
-        /* Below zero only if somebody scribbled on the page. */
+        /* The sum would fall below zero only if somebody scribbled on the page. */
         if (!is_growing(delta) && used < -delta)
                 return 0;
         return used + delta;

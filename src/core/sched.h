@@ -75,7 +75,7 @@
 #define SCHED_LEASE_RT_NS (1 * SCHED_MS) /* while an rt member is on the device, */
 #define SCHED_LEASE_RT_GAPS 32           /* and at least so many hand-over gaps */
 #define SCHED_LEASE_GAPS 64              /* a lease is at least so many hand-over gaps */
-/* GPU time in flight. */
+/* How much GPU time a member may have in flight, by what else is on the device. */
 #define SCHED_TARGET_LEASED_NS (2 * SCHED_MS)
 #define SCHED_TARGET_QUIET_NS (50 * SCHED_MS) /* beside sessions that only sleep */
 #define SCHED_TARGET_RT_NS (170 * SCHED_US)   /* want to yield: a kernel and 200 us */
@@ -129,7 +129,7 @@ enum sched_mode {
         SCHED_MODE_FREE,
 };
 
-/* Why a member has its turn. */
+/* The reason for which a member was given its turn. */
 enum sched_turn {
         SCHED_TURN_FAIR,  /* it has had least, by weight */
         SCHED_TURN_OWED,  /* its guarantee is behind */
@@ -185,15 +185,15 @@ struct sched_member {
         int64_t ahead;  /* of its unit, in the order of its device */
         uint64_t vtime; /* held, by weight: ns * SCHED_WEIGHT_MOST / weight; wraps around */
         int64_t vtime_rest;
-        /* For who shows them: since it was added. */
+        /* Totals for display, since the member was added. */
         int64_t held_ns, billed_ns, wait_ns, throttled_ns, overrun_ns;
         uint64_t leases;
-        /* Rings and lists, by index. */
+        /* Links of rings and lists; each is the index of a member. */
         uint32_t next; /* on its device; SCHED_MEMBERS: the last */
         uint32_t mate; /* of its gang; itself if alone */
 };
 
-/* For who shows them: since the beginning. */
+/* Histograms for display, since the scheduler began. */
 struct sched_times {
         struct histogram
                 wait[3]; /* by class: from wanting to opening, also where a cap was reached */
@@ -203,7 +203,7 @@ struct sched_times {
 
 struct sched_device {
         uint32_t first; /* its members; SCHED_MEMBERS: none */
-        /* Of its members, counted after each event. */
+        /* How many of its members are so, counted after each event. */
         uint32_t wanting, wanting_below_rt, rt_members;
         uint32_t claim;     /* the head of the gang that waits to open here; SCHED_MEMBERS: none */
         uint64_t vtime[3];  /* by class: of who is next; never back */
@@ -283,7 +283,7 @@ void sched_step(struct sched *sched, const struct sched_event *event, int64_t no
  * fills or pays for it, and what was used in it is not told. A step is to follow. */
 void sched_skip(struct sched *sched, int64_t now_ns);
 
-/* Always later than the last step; SCHED_NEVER: nothing is due. */
+/* When the next SCHED_TICK is due, always later than the last step; SCHED_NEVER: nothing is due. */
 int64_t sched_next_ns(const struct sched *sched);
 
 /* How long a member of which nothing is seen is still taken for one that wants the device. */

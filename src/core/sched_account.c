@@ -26,7 +26,7 @@ static int64_t filled(int64_t fine, uint32_t ppm, int64_t ns, int64_t most_fine)
         return min_i64(fine + (int64_t)ppm * ns, max_i64(fine, most_fine));
 }
 
-/* A kernel runs on far beyond its turn. */
+/* Whether a kernel of some member of the device runs on far beyond its turn. */
 static bool has_long_drain(const struct sched *sched, unsigned device, int64_t now_ns)
 {
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {

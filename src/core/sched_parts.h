@@ -27,7 +27,7 @@
 /* Longer times are cut to this, so that no product with FINE or a weight leaves 64 bits. */
 #define NS_MOST (INT64_MAX / FINE / 4)
 
-/* One call of sched_step(). */
+/* What the parts of one call of sched_step() share. */
 struct step {
         struct sched *sched;
         const struct sched_event *event;
@@ -68,25 +68,25 @@ static inline bool is_on(const struct sched_member *member)
 
 void account_settle(struct sched *sched, unsigned device, int64_t now_ns);
 void account_use(const struct step *step, unsigned member);
-/* Nothing is left to be told. */
+/* Forgets what the member's accounts had still to tell. */
 void account_forget(struct sched_member *member);
 /* Its turn began so late: beside rt what is owed to it does not pay for that, within reason. */
 void account_refund(const struct sched *sched, struct sched_member *member, int64_t late_ns);
 /* The virtual times of a device: that of each class moves up to who has had least, and nobody who
  * wants lags behind it by more than two leases. */
 void account_level(struct sched *sched, unsigned device);
-/* Its cap lets it run. */
+/* Whether the member's cap lets it run now. */
 bool account_may(const struct sched_member *member);
-/* When it will, if nothing is told meanwhile. */
+/* When the member's cap lets it run next, if no usage is told meanwhile. */
 int64_t account_may_ns(const struct sched_member *member, int64_t now_ns);
 
 /* -- sched_drain.c ---------------------------------------------------------------------------- */
 
-/* Its gate has just closed. */
+/* Begins a drain: the member's gate has just closed. */
 void drain_begin(struct sched_member *member, int64_t now_ns);
-/* Nothing of it is in flight any more; it says so, */
+/* Ends a drain: the member said that nothing of it is in flight any more. */
 void drain_said(const struct step *step, unsigned member);
-/* or it can be seen. */
+/* Ends a drain, if there is one: nothing of the member is in flight, by whatever is known. */
 void drain_end(struct sched *sched, struct sched_member *member, int64_t now_ns);
 /* Until when others wait for it, while it drains; 0: they do not. */
 int64_t drain_deadline_ns(const struct sched_member *member);
@@ -97,7 +97,7 @@ void drain_settle(struct sched *sched, unsigned device, int64_t now_ns);
 
 /* -- sched_pick.c ----------------------------------------------------------------------------- */
 
-/* Whose turn it is, and why. */
+/* The member whose turn is next, and why. */
 struct pick {
         unsigned member; /* NOBODY */
         enum sched_turn turn;
@@ -116,7 +116,7 @@ bool unit_is_same(const struct sched *sched, unsigned a, unsigned b);
 /* Why a unit goes before the classes: somebody of it who wants would starve, or is a whole turn
  * behind its guarantee. */
 enum urgency { URGENT_NOT, URGENT_OWED, URGENT_FLOOR };
-/* The same of one member, whether it wants anything or not. */
+/* The urgency of one member, whether it wants anything or not. */
 enum urgency member_urgency(const struct sched *sched, const struct sched_member *member);
 /* On all of its devices nobody else is on or open, and wants anything or has for SCHED_QUIET_NS.
  * `due_ns` is lowered to when that could be so. */
@@ -128,7 +128,7 @@ bool gang_is_blocked(const struct sched *sched, unsigned member);
 bool gang_gather(struct step *step, unsigned member);
 bool gang_has_all(const struct sched *sched, unsigned member);
 void gang_release(struct sched *sched, unsigned member);
-/* Claims of who cannot use them any more. */
+/* Drops the claims of gangs that cannot use them any more. */
 void gang_sweep(struct sched *sched);
 
 void gang_link(struct sched *sched, unsigned member);
@@ -136,12 +136,12 @@ void gang_unlink(struct sched *sched, unsigned member);
 
 /* -- sched_unit.c ----------------------------------------------------------------------------- */
 
-/* Before anything is decided. */
+/* Sums up each unit from its members; called before anything is decided. */
 void units_sum_up(struct sched *sched);
-/* The virtual times of the device have changed. */
+/* Orders the units of a device anew, after its virtual times have changed. */
 void units_order(struct sched *sched, unsigned device);
 
-/* Somebody of it wants; all of it may. */
+/* Whether a member of the unit wants its device; unit_may(): whether all its members may run. */
 static inline bool unit_wants(const struct sched *sched, unsigned member)
 {
         return sched->member[member].unit.wants;
@@ -179,9 +179,9 @@ static inline int64_t unit_ahead(const struct sched *sched, unsigned member)
 
 /* -- sched_turn.c ----------------------------------------------------------------------------- */
 
-/* The unit's gates close. */
+/* Closes the gates of all members of the unit. */
 void turn_close(struct step *step, unsigned member);
-/* What is due on a device is done. */
+/* Decides whose gate on a device opens or closes now, and when the next decision is due. */
 void turn_decide(struct step *step, unsigned device);
 bool turn_has_rt(const struct sched *sched, unsigned device);
 int64_t turn_lease_ns(const struct sched *sched, unsigned device);

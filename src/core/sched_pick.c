@@ -181,7 +181,7 @@ static bool is_above(const struct sched *sched, const struct member_rank *a,
         return has_lag(sched, a, holder);
 }
 
-/* There and back. */
+/* Whether the device can afford two hand-overs more: to the one that cuts in, and back. */
 static bool can_afford_cut(struct sched_device *device)
 {
         int64_t fine = 2 * device->gap_ns * FINE;

@@ -113,7 +113,7 @@ static int64_t target_free(const struct sched *sched, unsigned holder)
                                                               : SCHED_TARGET_QUIET_NS;
 }
 
-/* 0 is no bound. */
+/* How much the holder may have in flight; 0: there is no bound. */
 static int64_t target_of(const struct sched *sched, unsigned holder)
 {
         const struct sched_member *member = &sched->member[holder];
@@ -304,7 +304,7 @@ static void due_quiet(const struct step *step, unsigned device, unsigned unit)
                 due_at(&step->sched->device[device], step, active_ns + SCHED_NEIGHBOUR_NS);
 }
 
-/* Nobody is in the way of one unit. */
+/* Opens a unit without an end, if nobody else is in its way; true: it is open so. */
 static bool free_give(struct step *step, unsigned device)
 {
         struct sched *sched = step->sched;

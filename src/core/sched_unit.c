@@ -34,7 +34,7 @@ static void device_count(struct sched *sched, unsigned device)
         here->wanting_below_rt = wanting_below_rt;
 }
 
-/* Walks the ring twice. */
+/* Sums up a unit in two walks over its ring. */
 static void unit_sum_up(struct sched *sched, unsigned member)
 {
         struct sched_unit unit = { .head = member, .may = true, .step = sched->steps };

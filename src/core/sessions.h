@@ -141,7 +141,7 @@ struct sessions {
         unsigned count;   /* sessions */
         unsigned entries; /* one above the last entry that is not free: bounds every walk */
         struct sessions_one session[SESSIONS_MOST];
-        /* Of no interest outside. */
+        /* Private to the core's sessions. */
         struct sessions_due due[SESSIONS_MOST];
         uint32_t name_sum[SESSIONS_MOST]; /* of the name of who is there; 0: nobody */
         unsigned tick_from;         /* where the next TICK begins to look: all get their turn */
@@ -323,7 +323,7 @@ void sessions_init(struct sessions *ret, const struct sessions_policy *policy);
 void sessions_step(struct sessions *node, const struct sessions_event *event, uint64_t now_ns,
                    struct sessions_actions *ret);
 
-/* NULL: no such session. */
+/* The session with this name; NULL: there is none. */
 const struct sessions_one *sessions_find(const struct sessions *node, const char *name);
 
 /* What of a GPU is promised, and the most that one more session may get (0: nothing is left, or the
@@ -331,7 +331,7 @@ const struct sessions_one *sessions_find(const struct sessions *node, const char
 uint64_t sessions_promised(const struct sessions *node, const uint8_t uuid[16]);
 uint64_t sessions_room(const struct sessions *node, const uint8_t uuid[16]);
 
-/* More of it is promised than the policy lets be promised now. */
+/* Whether more of the GPU is promised than the policy allows now. */
 bool sessions_is_over(const struct sessions *node, const uint8_t uuid[16]);
 
 /*

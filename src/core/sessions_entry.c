@@ -8,7 +8,7 @@
  */
 #include "core/sessions_parts.h"
 
-/* FNV-1a; never 0. */
+/* The name's hash (FNV-1a), which is never 0. */
 static uint32_t sum_of_name(const char *name)
 {
         uint32_t sum = 2166136261u;

@@ -21,7 +21,7 @@
 #include "common/sums.h"
 #include "core/sessions.h"
 
-/* One call of sessions_step(). */
+/* What the parts of one call of sessions_step() share. */
 struct sessions_step {
         struct sessions *node;
         const struct sessions_event *event;
@@ -34,7 +34,7 @@ static inline bool uuid_is_same(const uint8_t a[16], const uint8_t b[16])
         return memcmp(a, b, 16) == 0;
 }
 
-/* For `return refuse(...)`. */
+/* Notes the refusal and returns false, for `return refuse(...)`. */
 static inline bool refuse(struct sessions_actions *ret, enum sessions_answer answer,
                           const char *field)
 {
@@ -60,14 +60,14 @@ static inline void tell(struct sessions_actions *ret, enum sessions_note note,
 
 #define NOWHERE SESSIONS_MOST
 
-/* NOWHERE: no such session; no entry left. */
+/* The entry of that name, and a free one; NOWHERE: there is none. */
 unsigned entry_named(const struct sessions *node, const char *name);
 unsigned entry_free(const struct sessions *node);
 
-/* Before an entry is changed: what it was, for SESSIONS_FAILED. */
+/* Keeps what an entry was before it is changed, for SESSIONS_FAILED. */
 void entry_remember(struct sessions *node, unsigned index);
 void entry_fill(struct sessions *node, unsigned index, const struct sessions_one *one);
-/* Its fields stay, for whoever carries the actions out. */
+/* Frees the entry; its fields stay for whoever carries the actions out. */
 void entry_empty(struct sessions *node, unsigned index);
 
 /* When the state that the session is in now ends by itself; whatever was planned is forgotten. */
@@ -84,15 +84,15 @@ unsigned entry_due(const struct sessions *node, uint64_t now_ns);
 
 void raise_version(struct sessions_one *one);
 
-/* An open session ends, by its .ending. */
+/* Begins the end of an open session, in the way of its .ending. */
 void end_begin(const struct sessions_step *step, unsigned index, enum sessions_note why);
-/* Whoever still runs in one that is ending gets SIGKILL. */
+/* Sends SIGKILL to whoever still runs in a session that is ending. */
 void end_kill(const struct sessions_step *step, unsigned index);
 /* Nobody else comes in, and whoever runs gets the signal of its state. */
 void end_shut(const struct sessions_step *step, unsigned index);
-/* Nobody runs in it: nothing of it stays. */
+/* Forgets a session in which nobody runs any more. */
 void end_bury(const struct sessions_step *step, unsigned index);
-/* The actions of its state once more, whatever that is. */
+/* Repeats the actions of the session's state, whatever that is. */
 void end_repeat(const struct sessions_step *step, unsigned index);
 
 /* -- sessions_ask.c --------------------------------------------------------------------------- */

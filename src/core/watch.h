@@ -57,7 +57,7 @@ struct watch_policy {
 
 enum watch_charge { WATCH_STRANGER, WATCH_PROCESS, WATCH_SESSION };
 
-/* Somebody on a GPU, as one look found them. */
+/* What one look found about somebody on a GPU. */
 struct watch_sight {
         enum watch_charge charge;
         uint32_t pid; /* 0 of WATCH_SESSION, as start_ticks */
@@ -85,7 +85,7 @@ struct watch_case {
         uint64_t termed_ns;
 };
 
-/* Cases that users can cause without number. */
+/* Cases of which users can cause any number, so that they share a bounded table. */
 struct watch_file {
         unsigned entries; /* one above the last case that is not free */
         struct watch_case one[WATCH_CASES];
@@ -98,7 +98,7 @@ struct watch_session {
         struct watch_case on[WATCH_SHARES];
 };
 
-/* Begins as zeroes. To be read by anybody. */
+/* The state of the watch; a new one is all zeroes. Anybody may read it. */
 struct watch {
         struct watch_file processes, strangers;
         unsigned entries; /* one above the last session of which something is known */
@@ -124,7 +124,7 @@ struct watch_action {
 
 void watch_begin(struct watch *watch);
 
-/* Whether it is guilty. Who is suspected or left out is not. */
+/* Whether who was seen is guilty. Who is only suspected, or left out, is not. */
 bool watch_see(struct watch *watch, const struct watch_policy *policy,
                const struct watch_sight *sight);
 
@@ -134,7 +134,7 @@ void watch_end(struct watch *watch, bool is_whole);
 bool watch_next(struct watch *watch, const struct watch_policy *policy, uint64_t now_ns,
                 struct watch_action *ret);
 
-/* Somebody is suspected and not yet known to be guilty or not. */
+/* Whether somebody is suspected and not yet known to be guilty or not. */
 bool watch_is_close(const struct watch *watch);
 
 /* Whether the session at that place, or a process of it, is suspected or known. */

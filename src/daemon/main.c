@@ -271,7 +271,7 @@ static int open_database(struct error *err)
 
 /* -- Start and end ---------------------------------------------------------------------------- */
 
-/* As dlopen() takes it. */
+/* Finds NVML, as a name that dlopen() takes. */
 static int find_nvml(const char **ret, struct error *err)
 {
         const char *named = getenv("ALIQUOT_REAL_LIBNVML");

@@ -132,7 +132,7 @@ static int user_folder(const char *variable, const char *below, char ret[CONFIG_
         return -ENOENT;
 }
 
-/* The usual place; "" if there is none. */
+/* Finds the configuration in its usual place; "": there is none. */
 static void find_file(char ret[CONFIG_PATH_BYTES])
 {
         char folder[CONFIG_PATH_BYTES];

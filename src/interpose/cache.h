@@ -15,7 +15,7 @@
 /* Fills the first path listed for a SONAME that `accept` likes, at most PATH_MAX bytes. */
 bool cache_find(const char *soname, bool (*accept)(const char *path), char *ret_path);
 
-/* The same in a cache already in memory; for tests. */
+/* As cache_find(), in a cache that is in memory already; for tests. */
 bool cache_find_in(const void *bytes, size_t size, const char *soname,
                    bool (*accept)(const char *path), char *ret_path);
 

@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-/* Laid out by the assembly. */
+/* The registers of a call, laid out by the assembly. */
 struct door_call {
         uintptr_t argument[4];
         const void *caller;

@@ -24,7 +24,7 @@ enum libc_function {
         LIBC_FUNCTIONS
 };
 
-/* Its address; NULL if this process has no such C library. */
+/* The address of a function; NULL if this process's C library has none. */
 void *libc_function(enum libc_function which);
 
 struct link_map *libc_dlopen(const char *path, int mode);

@@ -20,7 +20,7 @@ struct order {
         struct link_map *next;
 };
 
-/* Walks the list once. */
+/* Finds the order; walks the loader's list once. */
 void order_of(const char *symbol, const void *caller, struct order *ret);
 
 /* Whether some loaded object names this library as one it needs. */

@@ -19,7 +19,7 @@
 #define SPIN_RING 262144
 #define SPIN_STAMP_BYTES 24
 
-/* What a kernel leaves. */
+/* The stamp that each kernel leaves in the ring. */
 struct spin_stamp {
         uint64_t begin_ns;
         _Atomic uint64_t end_ns; /* written last; 0: not yet */
@@ -30,7 +30,7 @@ struct spin {
         enum load_judge judge;
         CUfunction function;
         void *params[3];
-        /* Its own. */
+        /* What only spin.c uses. */
         uint64_t ns;
         CUuuid uuid;
         driver_busy *engine;
@@ -40,14 +40,14 @@ struct spin {
         uint64_t busy_ns, until_ns;
 };
 
-/* For the current context of device 0. */
+/* Opens the kernel in the current context of device 0. */
 int spin_open(struct spin *spin, uint64_t ns, struct error *err);
 
 /* GPU time of this process so far; one thread, at least once in SPIN_RING kernels: -EOVERFLOW if it
  * came too late, and some of it is not known. */
 int spin_busy_ns(struct spin *spin, uint64_t *ret, struct error *err);
 
-/* For who would assemble it. */
+/* The kernel as PTX; its constants are compared with those above by a test. */
 extern const char spin_ptx[];
 
 #endif

@@ -119,13 +119,13 @@ enum sample_extent {
 
 void sample_bind(void *handle, struct sampler *ret);
 
-/* Before cards_stop(). */
+/* Call it before cards_stop(). */
 void sample_unbind(struct sampler *sampler);
 
 /* -ENOMEM; what the driver refuses is left out, and counted. */
 int sample_take(struct sampler *sampler, const struct cards *cards, enum sample_extent extent,
                 struct sample *ret);
-/* NULL: it is not on that device. */
+/* The process of that pid on a device; NULL: it is not there. */
 const struct sample_process *sample_find(const struct sample *sample, uint32_t pid,
                                          unsigned device);
 void sample_release(struct sample *sample);

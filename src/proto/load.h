@@ -33,7 +33,7 @@
         X(step)        \
         X(streams)
 
-/* Who says what a program had. */
+/* Who measures how much GPU time a program had. */
 enum load_judge {
         LOAD_JUDGE_NONE,   /* not known yet */
         LOAD_JUDGE_ENGINE, /* the simulated GPU's own engine */
@@ -54,7 +54,7 @@ struct load_row {
 };
 
 struct load_page {
-        /* Constant. */
+        /* Set before the programs start, and constant. */
         uint64_t period_ns;
         uint32_t programs;
         uint32_t samples; /* of each */

@@ -326,7 +326,7 @@ static void process_attach(struct process *process)
         errno = saved;
 }
 
-/* Attached or not. NULL: no memory. */
+/* The record of this process, attached or not. NULL: no memory. */
 static struct process *process_mapped(void)
 {
         static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -89,7 +89,7 @@ static bool nodes_extend(struct blocks *blocks, unsigned k)
         return blocks->segment[k] != NULL;
 }
 
-/* One more node than there ever was. */
+/* Makes one more node than there ever was. */
 static uint32_t node_make(struct blocks *blocks)
 {
         uint32_t node = 0;

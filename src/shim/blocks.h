@@ -69,10 +69,10 @@ uint32_t blocks_take_owner(struct blocks *blocks, unsigned shard, uint32_t owner
 /* Bytes of all blocks of an owner. */
 uint64_t blocks_owned_bytes(struct blocks *blocks, uint32_t owner);
 
-/* What a node of the caller's holds. */
+/* The block in a node that the caller owns. */
 struct block blocks_see(const struct blocks *blocks, uint32_t node);
 
-/* Looks without taking. */
+/* Finds a block and leaves it in the table. */
 bool blocks_find(struct blocks *blocks, uint8_t space, uint64_t key, struct block *ret);
 
 #endif

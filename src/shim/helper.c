@@ -33,7 +33,7 @@ struct helper {
 
 WIPED_AT_FORK(struct helper, helper);
 
-/* The driver may be gone after this. */
+/* Ends the helper's work: the driver may be gone after the program's end. */
 static void at_program_end(void)
 {
         if (load_relaxed(&helper.process) != (uint32_t)getpid())
@@ -130,7 +130,7 @@ static bool start(void)
         return is_started;
 }
 
-/* True: this thread has started it. */
+/* Starts the helper, once; true: this thread has started it. */
 static bool start_once(helper_task *task)
 {
         static _Atomic uint32_t is_registered;

@@ -26,7 +26,7 @@ bool helper_runs(void);
 /* It also runs when this word changes and is woken. One a process; shared memory. */
 void helper_watch(const _Atomic uint32_t *word);
 
-/* The calling thread is it. */
+/* Whether the calling thread is the helper. */
 bool helper_is_this(void);
 
 #endif

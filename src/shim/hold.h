@@ -8,7 +8,7 @@
 #ifndef ALIQUOT_SHIM_HOLD_H
 #define ALIQUOT_SHIM_HOLD_H
 
-/* Idempotent; does nothing unless the session is active. */
+/* Puts the session's gate in force; does nothing again, or unless the session is active. */
 void hold_use(void);
 
 #endif

@@ -21,7 +21,7 @@ struct lock {
 void lock_wait(struct lock *lock);
 void lock_wake(struct lock *lock);
 
-/* False: somebody has it. */
+/* Takes the lock if nobody has it; false: somebody has. */
 static inline bool lock_try(struct lock *lock)
 {
         uint32_t expected = 0;

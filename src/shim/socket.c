@@ -28,7 +28,7 @@ static struct {
         struct liveness_kept kept;
 } self = { .kept = { .fd = -1, .renew = renew } };
 
-/* Under the lock of the descriptors. */
+/* Asks the socket for descriptors anew; under the lock of the descriptors. */
 static int renew(void)
 {
         static _Atomic bool is_told;

@@ -16,7 +16,7 @@
  * NULL when the turn cannot be had at all (no slot, no descriptor). False: somebody has it. */
 bool turn_try(uint64_t byte, void **ret_turn);
 
-/* NULL does nothing. */
+/* Ends the turn; NULL does nothing. */
 void turn_drop(void *turn);
 
 #endif

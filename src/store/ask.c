@@ -35,7 +35,7 @@ struct ask_attempt {
         unsigned descriptors;
 };
 
-/* In the kernel's words. */
+/* Fails with what errno says of the code. */
 static int fail_as(struct error *err, int code)
 {
         errno = -code;
@@ -84,7 +84,7 @@ static int connect_to(struct ask_attempt *attempt)
         return rc;
 }
 
-/* By the kernel's word: who listens. */
+/* Checks who listens on the socket, by the kernel's word. */
 static int check_listener(const struct ask_attempt *attempt, struct error *err)
 {
         struct ucred peer;
@@ -263,7 +263,7 @@ static int ask_once(struct ask_attempt *attempt, struct error *err)
         return rc;
 }
 
-/* 0: the descriptors are there. */
+/* Asks until the answer is there; 0: the descriptors came with it. */
 static int ask_until(struct ask_attempt *attempt, struct error *err)
 {
         int saved = errno;

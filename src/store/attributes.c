@@ -39,7 +39,7 @@ bool store_has_attributes(const char *path, int fd)
         return false;
 }
 
-/* How many of them were removed. */
+/* Removes the attributes of a list; returns how many. */
 static int drop_listed(int fd, const char *names, size_t bytes)
 {
         int dropped = 0;

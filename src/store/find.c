@@ -104,7 +104,7 @@ static int check_ours(int folder, const char *path, struct error *err)
         return 0;
 }
 
-/* The one that was asked for. */
+/* Takes the folder that was asked for. */
 static int try_asked(const struct store *store, bool make, struct error *err)
 {
         scoped_fd int fd = -1;

@@ -125,7 +125,7 @@ int store_try_daemon(const struct store *store)
         return rc == -EAGAIN ? 0 : rc; /* its queue is full */
 }
 
-/* Who could, and what else can be done. */
+/* Fails with who could make sessions there, and what else can be done. */
 static int refuse_to_write(int runtime, const struct store *store, struct error *err)
 {
         const char *path = store->path;

@@ -35,11 +35,11 @@ int folder_open_directory(int at, const char *name, bool make, struct error *err
 /* <runtime>/sessions. -ENOENT when it is missing and not to be made. */
 int folder_open_sessions(const struct store *store, bool make, struct error *err);
 
-/* store_join(), also of a session that is being removed. */
+/* As store_join(), but also maps a session that is being removed. */
 int folder_map_session(const struct store *store, const char *name, bool writable,
                        struct store_session *ret, struct error *err);
 
-/* `limits` of any session, writable, and nothing else of it. */
+/* Maps `limits` of any session, writable, and nothing else of it. */
 int folder_map_limits(const struct store *store, const char *name, struct store_session *ret,
                       struct error *err);
 

@@ -18,7 +18,7 @@
 #include "settings/settings.h"
 #include "store/folder.h"
 
-/* One of the two files. */
+/* One of a session's two files, and how it is wanted. */
 struct wanted {
         const char *name;
         uint64_t bytes;
@@ -88,7 +88,7 @@ static int map_descriptor(int fd, const struct wanted *wanted, void **ret, struc
         return 0;
 }
 
-/* The file mapped, and which file it is. */
+/* Maps the file and says which file it is. */
 static int map_file(int folder, const struct wanted *wanted, void **ret,
                     struct store_file *ret_file, struct error *err)
 {

@@ -9,7 +9,7 @@
 #include "proto/page.h"
 #include "settings/resolve.h"
 
-/* NULL: the GPU has no row. */
+/* The row of a GPU; NULL: it has none. */
 struct limits_device *rows_find(struct limits_page *page, const uint64_t uuid[2]);
 
 /*

@@ -28,7 +28,7 @@
 #define STORE_PATH_BYTES 1024u
 #define STORE_DAEMON_SOCKET "aliquotd.sock" /* in a runtime folder that a daemon serves */
 
-/* A runtime folder. */
+/* A runtime folder, in which sessions lie. */
 struct store {
         char path[STORE_PATH_BYTES];
 };

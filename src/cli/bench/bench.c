@@ -100,7 +100,7 @@ static void read_word(struct bench *bench, const char *word, struct argp_state *
                 argp_error(state, "%s", err.text);
 }
 
-/* What does not go together. */
+/* Refuses options that do not go together. */
 static void check(struct bench *bench, struct argp_state *state)
 {
         struct record *record = &bench->record;

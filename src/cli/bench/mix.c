@@ -78,7 +78,7 @@ static int read_class(const char *text, enum mix_class *ret, struct error *err)
         return fail(err, -EINVAL, "expected rt, normal or batch");
 }
 
-/* "60@5s": in the order of their times. */
+/* Reads a change such as "60@5s"; changes stand in the order of their times. */
 static int read_change(const char *item, struct mix_session *session, struct error *err)
 {
         char part[MIX_WORD_BYTES];
@@ -158,7 +158,7 @@ static int read_word(const char *item, struct mix_session *session, struct error
                     kinds_listed);
 }
 
-/* What it says, or a refusal. */
+/* Reads one item of a word: which kind it is, or a negative errno. */
 static int read_item(const char *item, struct mix_session *session, struct error *err)
 {
         size_t digits = strspn(item, "0123456789.");

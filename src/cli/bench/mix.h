@@ -50,7 +50,7 @@ struct mix {
         struct mix_session session[MIX_SESSIONS];
 };
 
-/* As the options and the daemon name them. */
+/* The names of the classes, as the options and the daemon have them. */
 extern const char *const mix_class_names[MIX_CLASSES];
 
 /* One more session; -EINVAL names the word, the item and what was expected. */
@@ -67,7 +67,7 @@ int mix_time(const char *text, uint64_t *ret_ns, struct error *err);
  * not want the GPU then is promised nothing. */
 void mix_promise(const struct mix *mix, uint64_t at_ns, double ret[MIX_SESSIONS]);
 
-/* The mean of it from one moment to another. */
+/* The mean of what is promised, from one moment to another. */
 void mix_promise_over(const struct mix *mix, uint64_t from_ns, uint64_t until_ns,
                       double ret[MIX_SESSIONS]);
 

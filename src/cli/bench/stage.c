@@ -351,7 +351,7 @@ static bool is_over(const struct stage *stage, unsigned programs)
         return true;
 }
 
-/* Until all have ended. */
+/* Looks after the programs until all have ended. */
 static int attend(struct stage *stage, const struct record *record, struct error *err)
 {
         const struct timespec pause = { .tv_nsec = LOOK_NS };

@@ -20,7 +20,7 @@
 #include "store/store.h"
 
 struct stage {
-        /* Set before. */
+        /* The caller sets these before stage_open(). */
         struct request_flags flags; /* --sim, --gpu */
         bool is_daemon_theirs;      /* the one that serves the usual runtime folder */
 

@@ -9,7 +9,7 @@
 
 #define STAGE_NAME_BYTES 48u
 
-/* Of the session of a word of the mix. */
+/* The name of the session of a word of the mix. */
 const char *stage_name(const struct stage *stage, unsigned at, char ret[STAGE_NAME_BYTES]);
 
 /* The first line that a process printed, for a message; "" where there is none. */

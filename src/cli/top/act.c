@@ -37,7 +37,7 @@ static bool has_said_all(struct act *act)
         }
 }
 
-/* Its wait status. */
+/* Waits for the end of the program; returns its wait status. */
 static int end(struct act *act)
 {
         int status = 0;
@@ -65,7 +65,7 @@ static const char *last_line(struct act *act)
         return line[0] ? line : "aliquot set failed";
 }
 
-/* Whether it went well; if not, why. */
+/* Whether the program ended well; if not, why. */
 static bool has_gone_well(struct act *act, char *ret_why, size_t bytes)
 {
         int status = end(act);

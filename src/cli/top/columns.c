@@ -10,7 +10,7 @@ static int width_of_all(const struct columns *columns)
         return sum;
 }
 
-/* False: only those are left that stay. */
+/* Drops one column; false: only those are left that stay. */
 static bool drop_one(struct columns *columns, const struct column *column)
 {
         unsigned worst = 0, rank = 0;

@@ -11,7 +11,7 @@
 
 #include "cli/top/lines.h"
 
-/* From zeroed. */
+/* The events that are followed; all zeroes at first. */
 struct feed {
         bool is_open;
         pid_t pid;
@@ -23,7 +23,7 @@ struct feed {
 void feed_open(struct feed *feed, const char *program);
 void feed_close(struct feed *feed);
 
-/* Takes what has come. */
+/* Takes the events that have come since. */
 void feed_read(struct feed *feed);
 
 #endif

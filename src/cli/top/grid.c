@@ -66,7 +66,7 @@ struct glyph {
         char escape[12]; /* instead of the character, a cell each; "": none */
 };
 
-/* Returns how many bytes it is. */
+/* Reads one character; returns how many bytes it has. */
 static unsigned read_glyph(const struct grid *grid, const char *at, struct glyph *ret)
 {
         unsigned length = text_utf8(at);

@@ -42,7 +42,7 @@ struct grid {
         struct grid_cell *cell; /* owned: rows x columns */
 };
 
-/* Where something goes. */
+/* Where on the grid a text goes, and how it looks. */
 struct grid_place {
         int row, column, width;
         uint8_t looks;
@@ -52,7 +52,7 @@ struct grid_place {
 int grid_begin(struct grid *grid, int rows, int columns);
 void grid_finish(struct grid *grid);
 
-/* NULL: not on the grid. */
+/* The cell at that row and column; NULL: it is not on the grid. */
 struct grid_cell *grid_at(const struct grid *grid, int row, int column);
 
 /* To the left of its place, the rest of the place blank; cut with a mark where it is too long. */

@@ -144,7 +144,7 @@ static int sort_by(struct model *model, enum sort_key sort)
         return model_arrange(model);
 }
 
-/* What only moves the selection. */
+/* Whether the key only moved the selection. */
 static bool move(const struct keys *keys, struct model *model, int key)
 {
         long page = keys->page_rows > 1 ? keys->page_rows - 1 : 1;

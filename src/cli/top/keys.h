@@ -13,7 +13,7 @@
 
 #define KEYS_LINE_BYTES 256u
 
-/* What is no printable character. */
+/* Keys that are no printable characters. */
 enum key {
         KEY_OF_UP = 0x100,
         KEY_OF_DOWN,

@@ -11,7 +11,7 @@
 #define LINES_MOST 200u
 #define LINES_BYTES 256u
 
-/* From zeroed. */
+/* Lines read from a descriptor; all zeroes at first. */
 struct lines {
         unsigned count; /* that were ever begun; the last one may yet grow */
         size_t used;    /* of the one that grows */

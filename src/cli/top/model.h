@@ -90,7 +90,7 @@ void model_move(struct model *model, long rows);
 int model_toggle(struct model *model); /* the selected session, or that of the selected row */
 int model_toggle_all(struct model *model);
 
-/* NULL: nothing is there to be selected. */
+/* The selected row; NULL: there is nothing to select. */
 const struct model_row *model_selected(const struct model *model);
 
 #endif

@@ -23,7 +23,7 @@ struct question {
         struct client_session *session; /* owned; in the order of their names. May be taken. */
         size_t count, room;
         uint64_t at_ns; /* when they were told; clock_now_ns() */
-        /* Its own. */
+        /* The thread's own copy of the store. */
         struct store store;
         pthread_mutex_t lock;
         pthread_cond_t ended;
@@ -33,7 +33,7 @@ struct question {
 /* NULL: there is no memory or no thread for it. */
 struct question *question_ask(const struct store *store);
 
-/* Waits so long at most. */
+/* Whether the answer is there; waits for it, so long at most. */
 bool question_is_over(struct question *question, unsigned wait_ms);
 
 /* The caller is done with it, the thread perhaps not: who is the last frees it. NULL is nothing. */

@@ -9,7 +9,7 @@
 #include "cli/top/grid.h"
 #include "common/error.h"
 
-/* Instead of a key. */
+/* What screen_wait() tells instead of a key. */
 enum screen_event {
         SCREEN_NOTHING = 0,
         SCREEN_RESIZED = -1, /* or another program had the terminal */

@@ -12,7 +12,7 @@ int source_devices_open(struct source *source, const struct request_flags *flags
                         struct error *err);
 void source_devices_close(struct source *source);
 
-/* The driver's own, before sessions are read. */
+/* Reads the driver's GPUs; before sessions are read. */
 void source_devices_read(struct source *source, struct snapshot *ret);
 
 /* Finds or adds the GPU of a share, and adds to it what sessions hold there. */

@@ -30,7 +30,7 @@ struct source_terms {
         uint64_t next_ns; /* not asked before */
 };
 
-/* From zeroed terms. */
+/* Reads what the daemon says of sessions; the terms are all zeroes at first. */
 void source_terms_read(struct source_terms *terms, const struct store *store);
 void source_terms_close(struct source_terms *terms);
 
@@ -39,10 +39,10 @@ void source_terms_close(struct source_terms *terms);
 bool source_terms_is_silent(const struct source_terms *terms, bool has_sessions,
                             uint64_t *ret_seconds);
 
-/* Those it tells of, in order. -ENOMEM. */
+/* Adds the names of the sessions that the daemon tells of, in order; -ENOMEM. */
 int source_terms_names(const struct source_terms *terms, struct names *ret);
 
-/* NULL: no daemon tells of it. */
+/* What the daemon says of a session; NULL: nothing. */
 const struct client_session *source_terms_find(const struct source_terms *terms, const char *name);
 
 /* The terms of a session, and of one whose pages are not for us the figures. */

@@ -11,13 +11,13 @@
 #include "cli/client.h"
 #include "cli/top/snapshot.h"
 
-/* `row` is that of both pages. */
+/* Reads the GPU time of a share; `row` is its row in both pages. */
 void source_time_read(const struct store_session *session, unsigned row, struct snapshot_time *ret);
 
 /* Adds what only a daemon knows, and told at that time. */
 void source_time_add(const struct client_share *told, uint64_t at_ns, struct snapshot_time *ret);
 
-/* All of it from a daemon. */
+/* Fills in what only a daemon tells of a share. */
 void source_time_fill(const struct client_share *told, uint64_t at_ns, struct snapshot_time *ret);
 
 #endif

@@ -250,7 +250,7 @@ static int wait_for_key(struct top *top, uint64_t due)
         return screen_wait(milliseconds > most ? most : milliseconds);
 }
 
-/* Whether it goes on; *ret_rc: an error. */
+/* Does what a key asks for; false: it ends. *ret_rc: an error. */
 static bool press(struct top *top, int key, bool *ret_looks, int *ret_rc, struct error *err)
 {
         int order = keys_press(&top->keys, &top->model, key);

@@ -57,7 +57,7 @@ void layout_fit(struct layout *ret, const struct view_frame *frame, int width);
 void time_draw(const struct view_line *line, const struct snapshot_share *share,
                const struct pace_figures *figures);
 
-/* Of one GPU, for STATE. */
+/* The word in the column STATE, of one GPU. */
 const char *time_state(const struct snapshot_share *share, const struct pace *pace);
 
 /* A session's terms in a line: "GPU time: at most 30%, weight 100, normal, accuracy=exact". */
@@ -71,7 +71,7 @@ int devices_draw(struct grid *grid, const struct view_frame *frame, int row, int
 void sessions_draw(struct grid *grid, const struct view_frame *frame, int row, int rows,
                    size_t first);
 
-/* A line of titles. */
+/* Draws the line of titles of a table. */
 void view_titles(struct grid *grid, int row, const struct column *column,
                  const struct columns *columns);
 

@@ -13,7 +13,7 @@
 #define DAY_SECONDS 86400u
 #define LEFT_BYTES 16
 
-/* Up to the beginning of a column. */
+/* The part of a line before the beginning of a column. */
 static struct grid_place place_until(const struct view_line *line, unsigned from, unsigned until)
 {
         int begin = line->columns->begin[from];

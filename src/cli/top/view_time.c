@@ -26,7 +26,7 @@ static const char *share_text(int permille, char ret[PERCENT_BYTES])
         return ret;
 }
 
-/* "30%", "33.3%" */
+/* A share in millionths as percent, as in "30%" or "33.3%". */
 static const char *short_text(uint32_t ppm, char ret[PERCENT_BYTES])
 {
         unsigned permille = (ppm + PPM_A_PERMILLE / 2) / PPM_A_PERMILLE;
@@ -37,7 +37,7 @@ static const char *short_text(uint32_t ppm, char ret[PERCENT_BYTES])
         return ret;
 }
 
-/* To the last digit. */
+/* A share in millionths as percent, to its last digit. */
 static const char *ppm_text(uint32_t ppm, char ret[SIZE_TEXT_BYTES])
 {
         return size_canonical(&(struct size){ 0, ppm * MICRO_PERCENT_A_PPM }, ret);
@@ -129,7 +129,7 @@ static void add_reasons(struct text *text, const struct pace_figures *figures)
                 text_add(text, " queued %s,", share_text(figures->queued, percent));
 }
 
-/* Of the first GPU on which it is. */
+/* Adds the finding about the first GPU on which there is one. */
 static void add_finding(struct text *text, const struct snapshot_session *session)
 {
         for (unsigned i = 0; i < session->share_count; i++) {

@@ -35,7 +35,7 @@ void api_stop(struct http_api *api);
 http_handler api_handle; /* `context` is the struct http_api */
 http_handler api_done;
 
-/* Counts connections in the metrics. */
+/* Lets the metrics count the connections of this server. */
 void api_set_http(struct http_api *api, const struct http *http);
 
 #endif

@@ -94,7 +94,7 @@ static bool read_compute(struct api_reading *reading, json_t *value)
 #define USUAL_PRIORITY 1
 #define NO_LEASES "the usual: this daemon hands out no leases (compute.leases = no)"
 
-/* Nobody is promised what nobody keeps. */
+/* Whether weights have an effect here: nobody is promised what nobody keeps. */
 static bool can_weigh(const struct api_reading *reading)
 {
         return reading->call->api->options.config->has_leases;

@@ -83,7 +83,7 @@ static void refuse_time(struct api_call *call, const struct sessions_actions *ac
                      actions->free_milli_percent / 1000.0, uuid);
 }
 
-/* Those that are always told alike. */
+/* The refusals that are always told alike. */
 static const struct refusal {
         enum sessions_answer answer;
         unsigned status;

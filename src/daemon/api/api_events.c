@@ -59,7 +59,7 @@ static void on_gone(void *context)
         free(subscriber);
 }
 
-/* Another user's sessions are not told. */
+/* Whether the subscriber may be told of an event: not of another user's sessions. */
 static bool may_hear(const struct subscriber *subscriber, const struct database_event *event)
 {
         json_t *detail;
@@ -112,7 +112,7 @@ static bool send_event(struct subscriber *subscriber, const struct database_even
 
 /* -- Turns ------------------------------------------------------------------------------------ */
 
-/* What is left to give in this turn. */
+/* How many events and bytes may still be sent in this turn. */
 struct turn_room {
         unsigned events;
         size_t bytes;

@@ -38,7 +38,7 @@ struct http_api {
         uint64_t answers[API_CLASSES][API_STATUSES]; /* requests, by class and status */
 };
 
-/* Who asks. */
+/* Who sent the request, and what they may do. */
 struct api_caller {
         uint32_t uid; /* UINT32_MAX: no user's, over TCP without a token */
         bool is_admin;
@@ -64,7 +64,7 @@ api_handler api_post_session, api_patch_session, api_delete_session, api_post_re
 
 /* -- api.c -- */
 
-/* A problem about a field. */
+/* Answers with a problem about a field. */
 void api_refuse(struct api_call *call, unsigned status, const char *type, const char *field,
                 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
@@ -92,7 +92,7 @@ void api_put_session(struct json_out *out, const struct http_api *api,
                      const struct sessions_one *session);
 json_t *api_bytes(uint64_t value);
 json_t *api_view_device(const struct http_api *api, const struct card *card);
-/* NULL also: the daemon may not look now. */
+/* NULL: no memory, or the daemon may not look into the session now. */
 json_t *api_view_processes(const struct http_api *api, const struct sessions_one *session);
 
 /* -- api_use.c: what lives in a session -- */

@@ -129,7 +129,7 @@ static bool has_labels(const struct sessions_one *session, const struct filter *
         return is_so;
 }
 
-/* On any GPU. */
+/* Whether the session is reported on any GPU. */
 static bool is_reported(const struct node *node, const struct sessions_one *session)
 {
         struct node_compute_report report;

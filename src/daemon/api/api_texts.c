@@ -147,7 +147,7 @@ static struct kept_list *oldest_list(struct api_texts *texts)
         return oldest;
 }
 
-/* When it was written. */
+/* Adds the session's text, and returns when it was written. */
 static uint64_t put_session(struct json_out *out, const struct http_api *api,
                             const struct sessions_one *session)
 {

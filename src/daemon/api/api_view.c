@@ -95,7 +95,7 @@ static void put_gpu_time(struct json_out *out, const struct http_api *api,
         json_out_close(out, '}');
 }
 
-/* Only while it is. */
+/* Adds the report of a share, while it is reported. */
 static void put_report(struct json_out *out, const struct http_api *api,
                        const struct sessions_one *session, unsigned share)
 {

@@ -24,7 +24,7 @@ void metrics_head(FILE *out, const char *name, const char *type, const char *hel
         fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* One without labels. */
+/* Writes a metric that has one series, without labels. */
 static void put_one(FILE *out, const char *name, const char *type, const char *help, uint64_t value)
 {
         metrics_head(out, name, type, help);
@@ -97,7 +97,7 @@ static void put_reported(FILE *out, const struct node *node)
                 node_compute_reported(node));
 }
 
-/* As the programs of all sessions count. */
+/* Writes the charges, as the programs of all sessions count them. */
 static void put_charges(FILE *out, const struct node_counts *counts)
 {
         put_one(out, "aliquot_refused_charges_total", "counter",
@@ -123,7 +123,7 @@ static void put_nvml(FILE *out, const struct node *node)
                 "Whether the driver has answered in the last seconds.", node_gpus(node) != NULL);
 }
 
-/* By sessions' sockets. */
+/* Writes the metrics of joins by sessions' sockets. */
 static void put_joins(FILE *out, const struct tenants_counts *counts)
 {
         static const char *const reasons[] = {

@@ -17,7 +17,7 @@ struct gpu_metrics {
         const struct sample_device *device;
 };
 
-/* NAN: not told. */
+/* A number of bytes as a metric has it; NAN: the driver does not tell. */
 static double of_bytes(uint64_t value)
 {
         return value == SAMPLE_NONE ? NAN : (double)value;

@@ -32,10 +32,10 @@ struct account_terms {
         uint64_t burst_ns; /* what may be used at once after a rest */
 };
 
-/* Valid until the next one is looked for. */
+/* The account of an owner, valid until the next one is looked for. */
 struct owner_account *accounts_find(struct accounts *accounts, uint32_t uid, uint64_t now_ns);
 
-/* 0: more was used than is paid back. */
+/* What the owner may still use; 0: more was used than is paid back. */
 uint64_t accounts_room(const struct owner_account *account, const struct account_terms *terms,
                        uint64_t now_ns);
 void accounts_charge(struct owner_account *account, const struct account_terms *terms,

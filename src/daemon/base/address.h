@@ -27,7 +27,7 @@ size_t address_split(const char *text, const char **ret_port);
 /* Whether a host is an IPv4 address, or an IPv6 address in brackets. */
 bool address_is_number(const char *host, size_t bytes);
 
-/* -EINVAL with what was expected. */
+/* Reads an address; -EINVAL, with what was expected. */
 int address_parse(const char *text, struct address *ret, struct error *err);
 
 unsigned address_port(const struct address *address);

@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Zero: there is no child. */
+/* A forked child; all zeroes: there is none. */
 struct aside {
         pid_t child;
         uint32_t steps;

@@ -27,7 +27,7 @@ struct fair_request {
         void *context;          /* the caller's */
 };
 
-/* All zero at first. */
+/* What is kept about a peer; all zeroes at first. */
 struct fair_peer {
         TAILQ_ENTRY(fair_peer) entry; /* while a request of it waits */
         TAILQ_HEAD(fair_requests, fair_request) requests;
@@ -43,7 +43,7 @@ struct fair {
 
 void fair_init(struct fair *ret);
 void fair_add(struct fair *fair, struct fair_peer *peer, struct fair_request *request);
-/* NULL: none waits. */
+/* Takes the request whose turn it is; NULL: none waits. */
 struct fair_request *fair_take(struct fair *fair);
 void fair_charge(struct fair *fair, struct fair_peer *peer, uint64_t cost_ns);
 /* It is not to be served any more; one that does not wait is left. */

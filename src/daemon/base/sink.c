@@ -58,7 +58,7 @@ static int take_socket(int channel)
         return fd;
 }
 
-/* `fd` is the first one. */
+/* Closes all descriptors that come through the channel, `fd` first. */
 static _Noreturn void close_all(int channel, int fd)
 {
         char told;
@@ -112,7 +112,7 @@ static void end_child(struct sink *sink)
         sink->aside = (struct aside){ 0 };
 }
 
-/* A new sink, which has `fd`. */
+/* Forks a new sink, which closes `fd`. */
 static bool begin_child(struct sink *sink, int fd)
 {
         int pair[2];

@@ -50,7 +50,7 @@ void sink_close_unseen(struct sink *sink, int fd);
 /* Whether what is accepted now can be closed in the end. */
 bool sink_takes(const struct sink *sink);
 
-/* What waits is closed. NULL is fine. */
+/* Closes what still waits. NULL is fine. */
 void sink_stop(struct sink *sink);
 
 #endif

@@ -35,7 +35,7 @@ int token_take(const char *text, const char *origin, struct token *ret, struct e
 /* How long it takes tells nothing about the token but its length. Never true of an empty token. */
 bool token_is(const struct token *token, const char *said, size_t length);
 
-/* Out of memory for good. */
+/* Overwrites the token, so that it is in memory no more. */
 void token_wipe(struct token *token);
 
 #endif

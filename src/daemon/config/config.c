@@ -31,7 +31,7 @@ struct config_reading {
         uint64_t said; /* bit per key */
 };
 
-/* Returns -EINVAL, for a mistake. */
+/* Adds a mistake to the report; returns -EINVAL. */
 static int complain(struct config_report *report, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
 

@@ -89,7 +89,7 @@ struct config_report {
         char text[8192];
 };
 
-/* One mistake more; -EINVAL. */
+/* Adds a mistake to the report; returns -EINVAL. */
 int config_report_add(struct config_report *report, const char *mistake);
 
 void config_init(struct config *ret);
@@ -110,7 +110,7 @@ const char *config_place(const struct config *config, const char *key,
 /* Whether the key was said, and what was said was a mistake: its default stands for nothing. */
 bool config_was_refused(const struct config *config, const char *key);
 
-/* What keys say together. */
+/* Checks keys against each other, where each is good by itself. */
 int config_check(const struct config *config, struct config_report *report);
 
 /* Takes over from `fresh` what may change at run time. The report names the rest that differs:

@@ -39,7 +39,7 @@ struct config_key {
 extern const struct config_key config_keys[];
 extern const size_t config_key_count;
 
-/* NULL: there is none such. */
+/* The key of that name; NULL: there is none. */
 const struct config_key *config_key_find(const char *section, const char *name);
 
 /* What a value of this key looks like: "a duration such as 30s, 1s to 1h". Returns `ret`. */

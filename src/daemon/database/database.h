@@ -55,7 +55,7 @@ int database_open(const char *path, bool make, struct database **ret, struct err
  * another one, which a daemon of that one serves. */
 int database_settle(struct database *database, const char *runtime_dir, struct error *err);
 
-/* NULL is fine. */
+/* Closes the database. NULL is fine. */
 void database_close(struct database *database);
 
 /* Every transaction begins with this, and who promises nothing for long asks now and then: whether
@@ -83,7 +83,7 @@ int database_adopt(struct database *database, const struct sessions_one *session
 int database_forget(struct database *database, const uint8_t id[16], struct database_event *event,
                     struct error *err);
 
-/* An event alone. */
+/* Saves an event that changes no session. */
 int database_tell(struct database *database, struct database_event *event, struct error *err);
 
 /* In the order of their creation. A negative answer of `each` ends the walk and is returned. `each`

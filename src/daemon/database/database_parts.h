@@ -56,7 +56,7 @@ int database_run(struct database *database, sqlite3_stmt *statement, struct erro
 /* An SQLite result as a negative errno with a sentence that says what to do. */
 int database_fail(sqlite3 *handle, const char *path, int result, struct error *err);
 
-/* For a row that no aliquotd writes. */
+/* Fails with an error about a row that no aliquotd writes. */
 int database_bad_row(struct database *database, const char *what, struct error *err);
 
 /* Only where the files are in their places. Statements are asked for after it, never before: where
@@ -70,7 +70,7 @@ int database_end(struct database *database, struct database_event *event, int rc
 /* Which files are open; both are there then. */
 int database_note_place(struct database *database, struct error *err);
 
-/* Inside a transaction, and last in it. */
+/* Writes the event; inside a transaction, and last in it. */
 int database_put_event(struct database *database, const struct database_event *event,
                        struct error *err);
 

@@ -229,7 +229,7 @@ static struct evconnlistener *listen_on(struct http *http, int fd, evconnlistene
         return listener;
 }
 
-/* NULL: nothing. */
+/* Stops listening there; NULL does nothing. */
 static void stop_listening(struct http *http, struct evconnlistener *listener)
 {
         evutil_socket_t fd;

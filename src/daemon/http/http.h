@@ -47,7 +47,7 @@ struct http_peer {
         int32_t pid;
 };
 
-/* One request, until the handler returns. */
+/* One request and its answer, valid until the handler returns. */
 struct http_exchange {
         struct http_connection *connection;
         const struct request *request;
@@ -86,7 +86,7 @@ void http_stop(struct http *http);
 void http_header(struct http_exchange *exchange, const char *name, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 
-/* The answer. A HEAD gets its headers alone. */
+/* Answers the request. A HEAD gets the headers alone. */
 void http_reply(struct http_exchange *exchange, unsigned status, const char *type, const char *body,
                 size_t length);
 
@@ -113,7 +113,7 @@ void http_stream(struct http_exchange *exchange, const char *type, http_gone *go
 /* More of it. A reader that has let too much pile up is cut off: `gone` was called, and false. */
 bool http_send(struct http_connection *connection, const char *text, size_t length);
 
-/* Whether its reader keeps up. */
+/* Whether the connection's reader keeps up, so that more may be sent. */
 bool http_has_room(struct http_connection *connection);
 
 /* Ends a connection; of a stream, `gone` is called. */

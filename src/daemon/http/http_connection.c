@@ -144,7 +144,7 @@ static bool answer(struct http_connection *connection, const char *body, size_t 
 
 /* -- Reading ---------------------------------------------------------------------------------- */
 
-/* The head, if all of it is here. */
+/* Takes the head of a request, if all of it is here. */
 static bool take_head(struct http_connection *connection, struct evbuffer *input)
 {
         size_t most = config_of(connection)->header_bytes_most;
@@ -217,7 +217,7 @@ static void look_or_wait(struct http_connection *connection)
                 event_add(connection->readable, NULL);
 }
 
-/* Bytes, or what receive_plain() says. */
+/* Receives bytes: how many, or what receive_plain() says. */
 static ssize_t receive(struct http_connection *connection, int fd)
 {
         struct evbuffer_iovec room;

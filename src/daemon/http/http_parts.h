@@ -86,7 +86,7 @@ bool http_make_room(struct http *http, const struct http_connection *newcomer);
 void http_accept(struct http *http, int fd, const struct http_peer *peer,
                  const struct peer_key *key);
 void http_connection_expire(struct http_connection *connection);
-/* The request that is ready. */
+/* Serves the request of the connection that is ready. */
 void http_connection_serve(struct http_connection *connection);
 
 /* http_queue.c: the request waits until http_connection_serve() is called for it. */

@@ -190,7 +190,7 @@ void http_reply_json(struct http_exchange *exchange, unsigned status, json_t *js
         reply_json(exchange, status, "application/json", json);
 }
 
-/* A kind's own title: its words. */
+/* Makes the title of a kind of problem: the words of its name. */
 static void title_of(const char *kind, char *ret, size_t bytes)
 {
         snprintf(ret, bytes, "%s", kind);

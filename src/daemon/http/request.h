@@ -38,7 +38,7 @@ struct request {
 
 int request_parse(char *head, size_t length, struct request *ret, struct error *err);
 
-/* NULL: there is none of that name. */
+/* The value of a header; NULL: there is none of that name. */
 const char *request_header(const struct request *request, const char *name);
 
 /* Resolves %XX (and, in a query, '+') in place; false if there is a bad one, or one of NUL. */

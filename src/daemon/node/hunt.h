@@ -34,13 +34,13 @@ struct hunts;
 /* NULL: no memory. `sessions` and `store` outlive it. */
 struct hunts *hunts_new(const struct sessions *sessions, const struct store *store);
 
-/* What was ordered and is not sent yet is not sent. */
+/* Ends the searches; signals that were ordered and not yet sent are not sent. */
 void hunts_free(struct hunts *hunts);
 
 void hunts_order(struct hunts *hunts, const struct sessions_one *session,
                  const struct folder_signal *signal);
 
-/* Some order is not carried out yet. */
+/* Whether some order is not carried out yet. */
 bool hunts_are_on(const struct hunts *hunts);
 
 /* Begins and ends searches. Returns how many processes were signalled, as far as that is known now

@@ -19,7 +19,7 @@ struct slots_place {
         int place; /* of the session */
 };
 
-/* A process on one GPU. */
+/* A process of one look, on one GPU. */
 struct holding {
         int place; /* of its session; negative: of none */
         uint64_t ledger_bytes;
@@ -35,7 +35,7 @@ struct seen_time {
         struct claim claim;
 };
 
-/* A session, by share. */
+/* What is kept about a session, by share. */
 struct seen_session {
         uint8_t id[16];
         bool is_restored; /* and not looked at yet: what its limits were is not known */
@@ -73,7 +73,7 @@ struct judge {
         struct claims_gpu claims_gpu[SETTINGS_GPUS]; /* by device */
 };
 
-/* One look being judged. */
+/* One look at the cards, while it is judged. */
 struct look {
         struct node *node;
         const struct nvml_look *at;
@@ -97,7 +97,7 @@ void answer_errors(const struct look *look);
 /* What cannot be saved is done all the same, and stands in the log. */
 void answer_tell(struct node *node, const char *type, const struct sessions_one *session,
                  const char *detail);
-/* False: enough was told in this look. */
+/* Whether one more may be told; false: enough was told in this look. */
 bool answer_may_tell(const struct look *look);
 
 /* node_claims.c: after all else was answered. Whole looks only. */

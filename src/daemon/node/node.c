@@ -42,7 +42,7 @@ static const char *note_name(enum sessions_note note)
 
 /* -- Actions ---------------------------------------------------------------------------------- */
 
-/* One step being carried out. */
+/* What is kept while one step is carried out. */
 struct work {
         const struct sessions_actions *actions;
         const char *who;
@@ -403,7 +403,7 @@ int node_step(struct node *node, const struct sessions_event *event, const char 
         return rc;
 }
 
-/* Returns whether more is due. */
+/* Does one thing that is due; returns whether more is. */
 static bool tick_once(struct node *node)
 {
         const struct sessions_event event = { .type = SESSIONS_TICK };

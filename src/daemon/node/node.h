@@ -36,7 +36,7 @@ struct node_options {
         const char *nvml;  /* the library, as for dlopen(); borrowed for the node's life */
         bool is_temporary; /* it ends with the last session, and has its own alone */
         bool is_simulated; /* the library names processes by our pids, in any PID namespace */
-        /* Borrowed likewise, and read at each use. */
+        /* The policy of the watch, borrowed likewise, and read at each use. */
         const struct watch_policy *watch;
         const struct claims_policy *claims;
         const char *managed_cgroups; /* see identity_is_in() */
@@ -61,7 +61,7 @@ int node_step(struct node *node, const struct sessions_event *event, const char 
 /* Looks for the cards again, from the beginning; waits a moment for the driver's answer. */
 void node_look_again(struct node *node);
 
-/* Borrowed, and valid until the next step. */
+/* What the node works with: borrowed, and valid until the next step. */
 const struct sessions *node_sessions(const struct node *node);
 const struct node_cards *node_cards(const struct node *node);
 const struct store *node_store(const struct node *node);

@@ -11,7 +11,7 @@
 struct node_adoption {
         struct node *node;
         struct error *err;
-        /* By the place of the session. */
+        /* Whether a session has a folder, by the session's place. */
         bool has_folder[SESSIONS_MOST];
         bool is_news[SESSIONS_MOST]; /* the database did not know, or knew it as it was before */
         bool has_lost;               /* the database lost something */

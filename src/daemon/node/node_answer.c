@@ -69,7 +69,7 @@ static char *describe(const struct look *look, const struct watch_action *action
         return text;
 }
 
-/* `uid`: who caused it. */
+/* Saves an event of the watch; `uid`: who caused it. */
 static void tell_by(struct node *node, uint32_t uid, const char *type,
                     const struct sessions_one *session, const char *detail)
 {

@@ -24,7 +24,7 @@ _Static_assert(CLAIMS_WHOLE_PPM == PAGE_WHOLE_PPM, "no cap is the same word in b
 
 #define PPM_A_MILLI_PERCENT 10u
 
-/* One GPU of the look. */
+/* What the driver showed of one GPU in this look. */
 struct shown {
         bool is_known;     /* by process, or of the whole */
         bool is_whole;     /* of the whole: only who has it alone is judged */
@@ -134,7 +134,7 @@ static int device_of(const struct look *look, const uint8_t uuid[16])
         return -ENOENT;
 }
 
-/* Percent, in tenths. */
+/* The share of a window, in tenths of a percent. */
 static unsigned tenths_of(uint64_t ns, uint64_t window_ns)
 {
         uint64_t tenths = window_ns >= 1000 ? ns / (window_ns / 1000) : 0;
@@ -150,7 +150,7 @@ struct judged {
         int device; /* negative: it is gone */
 };
 
-/* False: there is nothing to compare. */
+/* Fills in what is compared; false: there is nothing to compare. */
 static bool compare(const struct look *look, const struct judged *one, const struct shown *shown,
                     struct claims_sight *ret)
 {

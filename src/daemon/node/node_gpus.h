@@ -32,7 +32,7 @@ uint64_t node_explained_bytes(const struct node *node, unsigned device);
 /* For how long a session's processes used one of its GPUs since the daemon began, by the driver. */
 uint64_t node_shown_ns(const struct node *node, const struct sessions_one *session, unsigned share);
 
-/* It was seen to use more of that GPU than it says. */
+/* The report that a session was seen to use more of a GPU than it says. */
 struct node_compute_report {
         uint64_t since_ns; /* node_now_ns() */
         enum claims_why why;
@@ -40,7 +40,7 @@ struct node_compute_report {
         unsigned shown_tenths, claimed_tenths;
 };
 
-/* False: it is not reported. */
+/* Fills in the report of a share; false: it is not reported. */
 bool node_compute_report(const struct node *node, const struct sessions_one *session,
                          unsigned share, struct node_compute_report *ret);
 unsigned node_compute_reported(const struct node *node); /* how many, by session and GPU */

@@ -370,7 +370,7 @@ static void see_everybody(const struct look *look)
         }
 }
 
-/* From now on it is what others see. */
+/* Makes the look what others see from now on. */
 static void publish(struct judge *judge, struct look *look)
 {
         free(judge->holding);

@@ -81,21 +81,21 @@ struct node {
 #define NODE_TURN_NS UINT64_C(10000000)
 
 /* node.c */
-/* Some of what is due, each session once at most. */
+/* Does some of what is due, for each session once at most. */
 void node_tick(struct node *node);
-/* All of it, before anybody is served. */
+/* Does all that is due, before anybody is served. */
 void node_tick_all(struct node *node);
 /* `uid`: who caused it; 0: nobody who shares the node. */
 void node_announce(struct node *node, uint32_t uid, const struct database_event *event);
 
-/* A JSON object, for the audit trail. */
+/* Describes the session as a JSON object, for the audit trail. */
 void node_describe(const struct sessions_one *session, struct text *text);
 
 /* node_failed.c: what is saved and could not be done, so that nobody takes it for done. */
 void failed_tell(struct node *node, const struct sessions_one *session, bool is_saved,
                  const struct error *err);
 void failed_forget(struct node *node, const struct sessions_one *session);
-/* SIGKILL was sent once more. */
+/* Notes that SIGKILL was sent to the session once more. */
 void failed_kill(struct node *node, const struct sessions_one *session);
 /* After a whole look was judged: sessions of which nothing is left but a lock may go. */
 void failed_look(struct node *node, const struct nvml_look *look);
@@ -131,7 +131,7 @@ void judge_limits(struct node *node, const struct sessions_one *session, bool is
 void told_farewell(struct node *node, const struct sessions_one *session);
 
 bool judge_is_close(const struct judge *judge);
-/* Whose identity is to be read again. */
+/* Adds to the next look whose identity is to be read again. */
 void judge_suspects(const struct judge *judge, struct nvml_ask *ask);
 
 /* node_open.c: a folder of ours that no session has any more goes when nobody lives in it. */

@@ -26,7 +26,7 @@ struct nvml_thread {
         pthread_t id;
         int done_fd; /* the thread writes, the loop reads */
         struct event *done;
-        /* The loop's alone. */
+        /* Only the loop reads and writes these. */
         uint64_t asked_ns;        /* 0: nothing is asked */
         struct nvml_look *latest; /* the latest whole one */
 
@@ -36,7 +36,7 @@ struct nvml_thread {
         struct nvml_ask ask;
         struct nvml_look *work;
 
-        /* The thread's alone. */
+        /* Only the thread reads and writes these. */
         void *handle;
         bool is_started;
         struct sampler sampler;
@@ -285,7 +285,7 @@ static void release(struct nvml_thread *thread)
         free(thread);
 }
 
-/* Signals are the loop's. */
+/* Starts the thread with all signals blocked: they are the loop's. */
 static int start_thread(struct nvml_thread *thread)
 {
         sigset_t all, before;

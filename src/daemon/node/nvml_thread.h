@@ -57,10 +57,10 @@ struct nvml_thread_options {
 int nvml_thread_start(struct nvml_thread **ret, const struct nvml_thread_options *options,
                       struct error *err);
 
-/* NULL is fine. */
+/* Ends the thread. NULL is fine. */
 void nvml_thread_stop(struct nvml_thread *thread);
 
-/* False: it is still about the last one. */
+/* Begins a request; false: the thread is still at the last one. */
 bool nvml_thread_ask(struct nvml_thread *thread, const struct nvml_ask *ask);
 
 /* Waits for what was asked, for so long at most, and hands it over. */
@@ -72,7 +72,7 @@ const struct nvml_look *nvml_thread_latest(const struct nvml_thread *thread);
 /* For how long it has been about what was asked last; 0: it has answered. */
 uint64_t nvml_thread_silent_ns(const struct nvml_thread *thread);
 
-/* Who has this pid; NULL: not certain. */
+/* The process that has this pid; NULL: it is not certain which. */
 const struct identity *nvml_look_who(const struct nvml_look *look, uint32_t pid);
 
 #endif

@@ -18,7 +18,7 @@
 struct held;
 struct readers;
 
-/* Zero to begin with. */
+/* The processes on the cards; all zeroes at first. */
 struct people {
         unsigned count;
         struct held *held; /* in the order of their pids */

@@ -32,7 +32,7 @@ void remains_free(struct remains *remains);
 void remains_add(struct remains *remains, const struct store *store,
                  const struct sessions_one *session);
 
-/* Without the spared ones. */
+/* How many of a user's removed sessions still take room, without the spared ones. */
 uint32_t remains_of(struct remains *remains, uint32_t uid);
 
 #endif

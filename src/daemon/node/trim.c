@@ -53,7 +53,7 @@ static void judge_cut(struct node *node, unsigned place, const struct cleanup_cu
         answer(node, session);
 }
 
-/* Whether anything has ended. */
+/* Looks after the children; returns whether any has ended. */
 static bool tend(struct node *node)
 {
         const bool has_ended = cleanups_tend(node->cleanups, clock_machine_ns());

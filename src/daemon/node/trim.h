@@ -25,7 +25,7 @@
 int trim_start(struct node *node);
 void trim_stop(struct node *node);
 
-/* Does not wait. */
+/* Looks what is to be cleaned up; does not wait. */
 void trim_all(struct node *node);
 
 /* Waits for what does not take long, up to TRIM_WAIT_NS, and TRIM_WAIT_NS of each TRIM_EVERY_NS:

@@ -25,7 +25,7 @@ struct cleanup_told {
         struct cleanup_cut cut;
 };
 
-/* What children tell. */
+/* What children tell the daemon, in memory that they share. */
 struct board {
         _Atomic uint32_t steps[CLEANUPS_MOST];   /* by cleanup */
         _Atomic uint32_t at[CLEANUPS_MOST];      /* the place that is being cut, and 1; 0: none */
@@ -280,7 +280,7 @@ static void tell_held(struct cleanups *cleanups, unsigned at)
                 tell(&cleanups->board->told[place - 1], session, taken(&st), -EBUSY);
 }
 
-/* Whether it has ended. */
+/* Looks after one child; returns whether it has ended. */
 static bool tend(struct cleanups *cleanups, unsigned at, uint64_t now_ns)
 {
         struct cleanup *cleanup = &cleanups->cleanup[at];

@@ -47,13 +47,13 @@ struct cleanup_cut {
 struct cleanups *cleanups_new(const struct sessions *sessions, const struct store *store);
 void cleanups_free(struct cleanups *cleanups);
 
-/* Looks what there is to do. */
+/* Looks which users' files want something done. */
 void cleanups_look(struct cleanups *cleanups);
 
 /* Begins and ends children. Returns whether any has ended. */
 bool cleanups_tend(struct cleanups *cleanups, uint64_t now_ns);
 
-/* There is work that is not held up. */
+/* Whether there is work that nobody holds up. */
 bool cleanups_are_on(const struct cleanups *cleanups);
 
 /* Users who hold it up: their last child stood still. */

@@ -109,7 +109,7 @@ static void finish(struct ticket *ticket, enum ticket_state state)
                 store_release(&ticket->state, TICKET_FREE);
 }
 
-/* Steps rise as it gets on. */
+/* Reads one process on; the desk's steps rise as it gets on. */
 static void read_ticket(struct desk *desk, struct ticket *ticket, uint64_t most_ns)
 {
         struct identity identity;
@@ -281,7 +281,7 @@ void readers_tend(struct readers *readers, uint64_t most_ns)
 
 /* -- Tickets ---------------------------------------------------------------------------------- */
 
-/* All who are asked for are left alone. */
+/* Whether all who are asked for are left alone. */
 static bool is_at_rest(struct user_reader *reader)
 {
         for (unsigned i = 0; i < READERS_EACH; i++) {
@@ -314,7 +314,7 @@ static struct user_reader *free_place(struct readers *readers, uint64_t now_ns)
         return NULL;
 }
 
-/* NULL: there is no place yet. */
+/* The reader of a user; NULL: there is no place for it yet. */
 static struct user_reader *reader_of(struct readers *readers, uint32_t uid)
 {
         const uint64_t now_ns = clock_machine_ns();
@@ -345,7 +345,7 @@ static int number_of(const struct readers *readers, const struct user_reader *re
                      at);
 }
 
-/* NULL: it is lost. */
+/* The ticket of that number; NULL: it is lost. */
 static struct ticket *ticket_of(const struct readers *readers, int number)
 {
         const unsigned at = (unsigned)number % TICKETS;

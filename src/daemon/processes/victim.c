@@ -124,7 +124,7 @@ static bool signal_told(const struct usage_process *process, const struct victim
         return send_to(held, pid, order);
 }
 
-/* Whether one before it says the same. */
+/* Whether a process before this one in the list is the same. */
 static bool is_repeated(const struct usage_process *list, unsigned at)
 {
         for (unsigned i = 0; i < at; i++) {

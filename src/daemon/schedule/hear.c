@@ -163,7 +163,7 @@ static void note_drain(struct members *self, uint32_t at, const struct seat_clai
                 members_tell(self, at, SCHED_DRAINED, 0, now_ns);
 }
 
-/* 0: it does not run. */
+/* Until when the work that the member says is in flight counts as such; 0: it says that none is. */
 static uint64_t running_until_ns(const struct members *self, uint32_t at,
                                  const struct seat_claim *claim, uint64_t now_ns)
 {

@@ -13,10 +13,10 @@
 #define BEAT_EARLY_NS UINT64_C(25000000)
 /* Who sees its lease end says so within this. */
 #define SAYS_NS INT64_C(500000)
-/* Less is what waking up takes. */
+/* A thread that wakes up later than this counts as late; less is what waking up takes. */
 #define LATE_LEAST_NS UINT64_C(75000)
 #define LATE_MOST_NS UINT64_C(5000000)
-/* Not at the first time. */
+/* How much one late waking up may add, so that the first does not count in full. */
 #define LATE_STEP_NS UINT64_C(50000)
 
 /* The number of a GPU here, given to it when it is first seen; -ENOSPC: there were too many. */

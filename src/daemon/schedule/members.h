@@ -30,7 +30,7 @@ _Static_assert(SCHED_DEVICES >= SESSIONS_GPUS, "each GPU has a device");
 #define MEMBER_IDLE_NS UINT64_C(200000)
 _Static_assert(MEMBER_IDLE_NS == SCHED_GRACE_NS, "the core knows who may rest sooner");
 
-/* A session that is there. */
+/* A session that the scheduler deals turns to. */
 struct seated {
         struct seat *seat; /* NULL: the entry is free */
         unsigned owner;    /* its index in the owners */
@@ -97,7 +97,7 @@ void members_give_up(struct members *self, uint64_t now_ns);
 /* Says that there is a scheduler to those who need one. */
 void members_watch(struct members *self, struct seated *seated, uint64_t now_ns);
 
-/* Time has passed. */
+/* Lets the scheduler know that time has passed. */
 void members_tick(struct members *self, uint64_t now_ns);
 
 /* When to look again although nobody says anything. `ret_is_busy`: somebody is watched. */
@@ -126,7 +126,7 @@ struct seated *members_find(struct members *self, const uint8_t id[16]);
 /* Brings the totals up to date with what was last read. */
 void members_count(struct members *self);
 
-/* It has launched on some GPU. */
+/* Whether the session has launched on some GPU. */
 bool members_has(const struct seated *seated);
 
 /* -- gangs.c ---------------------------------------------------------------------------------- */

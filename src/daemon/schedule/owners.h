@@ -37,7 +37,7 @@ struct owner {
         uint64_t filled_ns; /* when that was so */
 };
 
-/* All zero: nobody. */
+/* The owners of sessions; all zeroes: there are none. */
 struct owners {
         unsigned entries; /* one above the last in use */
         unsigned caused;  /* sum of the owners' */
@@ -49,7 +49,7 @@ struct owners {
 unsigned owners_join(struct owners *owners, uint32_t uid, uint64_t now_ns);
 void owners_leave(struct owners *owners, unsigned index);
 
-/* The owner's sessions are heard. */
+/* Whether the owner's sessions are heard now. */
 bool owners_may(const struct owners *owners, unsigned index, uint64_t now_ns);
 
 /* One of its sessions took the thread's time in this pass. */
@@ -58,10 +58,10 @@ void owners_cause(struct owners *owners, unsigned index);
 /* The pass is over and took so long: whoever caused it pays, each by its sessions. */
 void owners_pay(struct owners *owners, uint64_t ns, uint64_t now_ns);
 
-/* It alone pays. */
+/* Charges time to one owner alone. */
 void owners_charge(struct owners *owners, unsigned index, uint64_t ns, uint64_t now_ns);
 
-/* False: it was distrusted before. */
+/* Stops trusting an owner; false: it was distrusted before. */
 bool owners_distrust(struct owners *owners, unsigned index);
 
 #endif

@@ -48,7 +48,7 @@ enum kind {
         KINDS,
 };
 
-/* Of the thread alone. */
+/* What the thread alone keeps from one pass to the next. */
 struct pass {
         struct bells bells;
         unsigned next[KINDS];  /* where to go on; 0: from the beginning */
@@ -449,7 +449,7 @@ static void refresh(struct scheduler *self)
         self->is_stalled = self->is_stalled || rc != 0;
 }
 
-/* False: it is not seated yet. */
+/* Changes a session that has a seat; false: it has none yet. */
 static bool change(struct scheduler *self, const struct sessions_one *session)
 {
         struct seat_share share[SESSIONS_GPUS];

@@ -37,7 +37,7 @@ struct scheduler;
 int scheduler_start(struct scheduler **ret, const struct store *store, bool has_leases,
                     struct error *err);
 
-/* Leaves every gate open. NULL is fine. */
+/* Ends the scheduler and leaves every gate open. NULL is fine. */
 void scheduler_stop(struct scheduler *scheduler);
 
 /* `session` is borrowed for the call. A new one takes a descriptor, of which there are to be
@@ -46,7 +46,7 @@ void scheduler_stop(struct scheduler *scheduler);
 int scheduler_put(struct scheduler *scheduler, const struct sessions_one *session,
                   unsigned seats_most, struct error *err);
 
-/* One that was never put is passed over. */
+/* Takes a session away; one that was never put is passed over. */
 void scheduler_drop(struct scheduler *scheduler, const uint8_t id[16]);
 
 /* What all sessions' programs counted since the daemon began: SEAT_COUNTERS numbers (seat.h), each
@@ -68,7 +68,7 @@ struct scheduler_view {
 /* How long turns of a GPU are waited for, given up and passed on. False: nobody launched there. */
 bool scheduler_times(struct scheduler *scheduler, const uint8_t uuid[16], struct sched_times *ret);
 
-/* False: it never launched there. */
+/* Reads the account of a session on a GPU; false: it never launched there. */
 bool scheduler_read(struct scheduler *scheduler, const uint8_t id[16], unsigned share,
                     struct scheduler_view *ret);
 

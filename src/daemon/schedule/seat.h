@@ -114,7 +114,7 @@ void seat_tell(struct seat *seat, unsigned share, enum page_mode mode, uint64_t 
 /* The same lease again, so that who runs without looking at it looks. */
 void seat_nudge(struct seat *seat, unsigned share);
 
-/* That the session has a scheduler, now; 0: none. */
+/* Writes into the page that a scheduler is there now; 0: there is none. */
 void seat_beat(struct seat *seat, uint64_t now_ns);
 
 #endif

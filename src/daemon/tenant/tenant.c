@@ -316,7 +316,7 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
 
 /* -- Start and stop --------------------------------------------------------------------------- */
 
-/* What a token cannot keep. */
+/* Warns of what a token cannot keep out. */
 static void warn_of_token(const struct tenants *tenants, const char *origin)
 {
         const size_t length = tenants->token.length;
@@ -362,7 +362,7 @@ int tenants_reload(struct tenants *tenants, struct error *err)
         return rc;
 }
 
-/* Once, as it stays so. */
+/* Says once what this kernel lacks, as it stays so. */
 static void say_what_is_missing(const struct tenants *tenants)
 {
         if (!tenants->uses_mounts)

@@ -46,7 +46,7 @@ int tenants_read_token(const struct config *config, struct token *ret, struct er
 /* Reads the token again; what is wrong leaves the old one in force. */
 int tenants_reload(struct tenants *tenants, struct error *err);
 
-/* NULL is fine. */
+/* Closes all sockets of sessions. NULL is fine. */
 void tenants_stop(struct tenants *tenants);
 
 struct tenants_counts {

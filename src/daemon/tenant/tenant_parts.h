@@ -28,7 +28,7 @@ struct tenant_peer {
         char cgroup[USAGE_CGROUP_BYTES];
 };
 
-/* One that joined, until it dies. */
+/* A process that joined by the socket, kept until it dies. */
 struct tenant_resident {
         LIST_ENTRY(tenant_resident) entry;
         struct tenant_listener *listener; /* NULL: the session is gone already */

@@ -207,7 +207,7 @@ static int check_rate(struct reply *reply)
         return MESSAGE_TOO_MANY;
 }
 
-/* Counted before it is sent. */
+/* Refuses whoever leaves too much unread; a reply is counted before it is sent. */
 static int check_unread(struct reply *reply)
 {
         struct tenant_visit *visit = reply->visit;

@@ -118,7 +118,7 @@ nvmlReturn_t hook_nvmlInitWithFlags(unsigned int flags)
         return started(real.nvmlInitWithFlags(flags));
 }
 
-/* False: the driver's answer stands. */
+/* What the session holds and may hold of a device; false: the driver's answer stands. */
 static bool view(nvmlDevice_t device, struct charge_view *ret)
 {
         int row = nvml_row(device);

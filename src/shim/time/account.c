@@ -18,7 +18,7 @@
 #define SETTLE_MOST_NS UINT64_C(10000000000)
 /* The gate opens when the bucket holds this, or is full. */
 #define OPENING_NS INT64_C(2000000)
-/* Of drained_turn: odd. */
+/* The lowest bit of drained_turn: something is in flight. */
 #define IN_FLIGHT 1u
 /* The scheduler looks by itself at who had something in flight; who comes after a pause rings. */
 #define WANT_PAUSE_NS UINT64_C(200000000)
@@ -36,7 +36,7 @@ static bool is_recent(uint64_t at_ns, uint64_t within_ns, uint64_t now_ns)
 
 /* -- What holds ------------------------------------------------------------------------------- */
 
-/* False: it is being written. */
+/* Reads the lease from the page; false: it is being written. */
 static bool read_lease(const struct page_lease *lease, struct terms *ret)
 {
         for (unsigned i = 0; i < LEASE_LOOKS; i++) {

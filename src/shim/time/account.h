@@ -30,7 +30,7 @@ struct account {
         unsigned at;          /* the device's number in the page */
 };
 
-/* What holds for the device now. */
+/* The limits that hold for the session on the device now. */
 struct terms {
         uint32_t cap_ppm; /* PAGE_WHOLE_PPM: none */
         uint32_t mode;    /* enum page_mode; FREE unless a scheduler speaks */
@@ -90,7 +90,7 @@ uint64_t account_due_ns(const struct account *account, const struct terms *terms
 uint64_t account_dry_ns(const struct account *account, const struct terms *terms, uint64_t begin_ns,
                         uint64_t now_ns);
 
-/* What it holds when the gate opens. */
+/* How much the bucket holds when the gate opens. */
 int64_t account_opening_ns(const struct terms *terms);
 
 /* The session keeps its cap by itself: no scheduler does it by the session's turns. */
@@ -101,13 +101,13 @@ static inline bool terms_keep_cap(const struct terms *terms)
 
 /* -- The scheduler ---------------------------------------------------------------------------- */
 
-/* Stands before a closed gate. */
+/* Says in the page that this process stands before a closed gate. */
 void account_want(const struct account *account, const struct terms *terms, uint64_t now_ns);
 
 /* Submissions that were let through; those that were not made (less than nothing). */
 void account_count(const struct account *account, int64_t submissions);
 
-/* A wait at the gate is over. */
+/* Counts a wait at the gate that is over. */
 void account_note_wait(const struct account *account, uint64_t waited_ns);
 
 #endif

@@ -27,7 +27,7 @@
 /* The fullest it gets. `cap_ppm` is 1..PAGE_WHOLE_PPM here and below. */
 int64_t bucket_top_ns(uint32_t cap_ppm);
 
-/* What may be used now; changes nothing. */
+/* How much GPU time may be used now; changes nothing. */
 int64_t bucket_level_ns(const struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns);
 
 /* Takes `ns` out, or puts back what was taken in excess (negative). */

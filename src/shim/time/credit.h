@@ -94,7 +94,7 @@ static inline bool credit_holds(const struct credit *credit)
                 (load_relaxed(credit->epoch) ^ credit->epoch_seen)) == 0;
 }
 
-/* True: one submission may be made. */
+/* Spends one submission of this thread's credit; true: it may be made. */
 static inline bool credit_spend(struct credit *credit, uint64_t stream, uint32_t hint)
 {
         int32_t left = credit->left - (int32_t)window_weight(hint);
@@ -115,7 +115,7 @@ static inline bool credit_is_free(const struct credit *credit)
         return credit->is_any != 0 && credit->left > 0;
 }
 
-/* Nor has anything changed since. */
+/* As credit_is_free(), and nothing has changed since the thread heard it. */
 static inline bool credit_is_free_still(struct credit *credit)
 {
         return credit_is_free(credit) && credit_holds(credit);

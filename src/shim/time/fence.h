@@ -26,7 +26,7 @@ void fence_all(void);
  * for all of them: then the next one is. */
 bool threads_are_out(void);
 
-/* Every thread that ever asked is one of them. */
+/* Whether every thread that ever asked is in the table. */
 bool threads_are_all_known(void);
 
 /* Ends every credit that was given under the word, and says whether no thread is past its check. */

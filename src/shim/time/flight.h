@@ -38,14 +38,14 @@ struct flight {
         uint64_t ended_ns; /* the last one was seen to be over */
 };
 
-/* A submission, and nothing was in flight. */
+/* Begins a flight: something was submitted while nothing was in flight. */
 void flight_begin(struct flight *flight, uint64_t now_ns);
 
 /* Work is in flight at `now_ns`, and began nobody knows when. At the look of its slot that one
  * counts whole, but for what came before the last flight's end. */
 void flight_begin_unseen(struct flight *flight, uint64_t now_ns);
 
-/* Work was in flight at `now_ns`. */
+/* Notes that work was in flight at `now_ns`. */
 void flight_seen(struct flight *flight, uint64_t now_ns);
 
 /* It is over, and was seen to be by a wait that blocked until `end_ns`. */

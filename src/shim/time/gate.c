@@ -26,7 +26,7 @@
 
 /* Who stands before a closed gate says so again, or the scheduler forgets it. */
 #define LEASE_WAIT_NS UINT64_C(10000000)
-/* It is written right now. */
+/* How long a lease is waited for that is being written right now. */
 #define TURN_WRITTEN_NS UINT64_C(50000)
 #define BUCKET_LOOK_NS UINT64_C(5000000)
 #define WINDOW_WAIT_NS UINT64_C(1000000)
@@ -50,7 +50,7 @@ static const _Atomic uint64_t *gate_of(const struct limits_page *limits)
         return (const _Atomic uint64_t *)(const void *)&limits->gate;
 }
 
-/* As it is to be while the gate is open. */
+/* The value that the gate's words have while the gate is open. */
 static uint64_t gate_seen(const struct limits_page *limits)
 {
         union {
@@ -61,7 +61,7 @@ static uint64_t gate_seen(const struct limits_page *limits)
         return seen.word;
 }
 
-/* What is not used may be used again. */
+/* Gives back the credit that this thread has not used. */
 void gate_return_credit(void)
 {
         struct credit *credit = &credit_here;
@@ -86,7 +86,8 @@ void gate_return_credit(void)
         lock_drop(&stream->device->lock);
 }
 
-/* Those who look cannot ask about it. */
+/* Whether a marker is to be put behind the submission, since those who look cannot ask about its
+ * stream. */
 static bool is_to_be_marked(const struct time_stream *stream, const struct credit *credit)
 {
         if (credit->is_unbounded)
@@ -131,7 +132,7 @@ void gate_leave_open_for_ever(void)
         credit->of = NULL;
 }
 
-/* Nor has a device that is yet to come. */
+/* Whether no device has a cap, nor one that is yet to come. */
 static bool has_no_cap(const struct limits_page *limits)
 {
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
@@ -334,7 +335,7 @@ static struct part take_part(struct time_stream *stream, const struct window_wis
         return part;
 }
 
-/* Open, but for what is in flight. */
+/* Grants what the window allows, as the gate is open; else says what is to be waited for. */
 static struct waiting pass_window(const struct asking *asking, const struct terms *terms,
                                   uint64_t now_ns)
 {

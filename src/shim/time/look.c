@@ -44,7 +44,7 @@ static enum marked state_of(const struct time_marker *marker)
         return stream_is_parked(marker->stream) ? MARKER_PARKED : MARKER_TO_COME;
 }
 
-/* False: it is to come. */
+/* Whether the driver has passed the marker; false: it is to come. */
 static bool is_over(struct time_device *device, struct time_marker *marker, bool *is_parked)
 {
         enum marked state = marker->marker ? state_of(marker) : MARKER_PASSED;
@@ -125,7 +125,7 @@ static void choose(struct time_device *device, struct time_stream *stream, struc
         }
 }
 
-/* Asked as in a look. */
+/* Leaves out streams that wait for somebody, asked as in a look. */
 static void leave_out_parked(struct time_device *device, struct chosen *chosen)
 {
         unsigned count = 0;
@@ -367,7 +367,7 @@ struct found {
         bool is_busy;
 };
 
-/* The first one that is busy ends it. */
+/* Looks at all streams; the first one that is busy ends it. */
 static void find(struct time_device *device, struct found *ret)
 {
         struct time_stream *stream[TIME_LOOK_STREAMS];
@@ -477,7 +477,7 @@ static void look_at_let_out(struct time_device *device)
         lock_drop(&device->lock);
 }
 
-/* Nothing is in flight. */
+/* Whether a look finds that nothing is in flight. */
 static bool finds_nothing(struct time_device *device)
 {
         struct found found;

@@ -76,7 +76,7 @@ static void drop(struct time_stream *stream, void **marker)
         *marker = NULL;
 }
 
-/* Under `parking`, as what follows. */
+/* How many waits stand in the stream; under `parking`, as the functions that follow. */
 static uint32_t parks_of(const struct time_stream *stream)
 {
         return load_relaxed(&stream->parks);

@@ -435,7 +435,7 @@ void devices_resume(void)
         }
 }
 
-/* Their rounds are over without them. */
+/* Forgets the markers of a context's streams: their rounds are over without them. */
 static void forget_markers(struct time_device *device, uint64_t context)
 {
         struct time_marker *marker = device->marker[0];

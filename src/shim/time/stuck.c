@@ -15,7 +15,7 @@ static uint64_t patience_of(const struct stuck *stuck)
         return stuck->patience_ns ? stuck->patience_ns : PATIENCE_FIRST_NS;
 }
 
-/* From one to two times as long. */
+/* The patience, drawn anew: from one to two times as long. */
 static uint64_t drawn_ns(const struct stuck *stuck)
 {
         uint64_t patience_ns = patience_of(stuck);

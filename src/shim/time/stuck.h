@@ -29,16 +29,16 @@ struct stuck {
         bool has_helped; /* the last time something ended at once */
 };
 
-/* Something ended. */
+/* Notes that something ended: nothing is stuck. */
 void stuck_not(struct stuck *stuck, uint64_t now_ns);
 
-/* What was let through is to be looked at: is it over, too? */
+/* Whether what was let through is to be looked at, since it may be over. */
 static inline bool stuck_is_open(const struct stuck *stuck)
 {
         return stuck->let_out_ns && !stuck->more && !stuck->has_run;
 }
 
-/* It is. */
+/* Notes that what was let through is over, and what is in flight goes on. */
 void stuck_ran(struct stuck *stuck, uint64_t now_ns);
 
 /* Nothing has ended for long, and a thread has stood at the gate since `began_ns`: it is let

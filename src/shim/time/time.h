@@ -75,7 +75,7 @@ enum stream_order {
         STREAM_BLOCKING,
 };
 
-/* As the front end names it. */
+/* A stream as the front end names it. */
 struct stream_name {
         uint64_t key; /* never 0 */
         uint64_t handle;
@@ -128,9 +128,9 @@ struct time_driver {
         /* This thread can neither ask about it now nor put anything in it, unless it is about to
          * submit to it. */
         bool (*is_unseen)(const struct time_stream *stream);
-        /* Not of one that is captured, or unseen. */
+        /* Whether nothing is left of the stream; not asked of one that is captured, or unseen. */
         bool (*is_empty)(struct time_stream *stream);
-        /* The marker is to be used again. */
+        /* Gives the marker back, to be used again. */
         void (*drop)(struct time_stream *stream, void *marker);
         /* From now on (until false, as often) calls of this thread disturb no capture of another
          * one, and its context stays the same but for what we do. */
@@ -142,7 +142,7 @@ struct time_marker {
         void *marker; /* NULL: passed */
 };
 
-/* A device of the session. */
+/* What is kept about a device of the session. */
 struct time_device {
         struct account account;
         const struct time_driver *driver;
@@ -178,7 +178,7 @@ struct time_device {
 /* The device of a page's row, attached; NULL when the session has gone. */
 struct time_device *device_of(int row, const struct time_driver *driver);
 
-/* Of those that are ready, for the helper: NULL ends. */
+/* The devices that are ready, one by one, for the helper; NULL: there is none further. */
 struct time_device *device_at(unsigned index);
 
 /* The stream with that key (never 0), as the front end makes it out; NULL: not known yet. No lock.
@@ -247,12 +247,12 @@ bool stream_is_parked(struct time_stream *stream);
 uint64_t stream_queue_due_ns(const struct time_stream *stream, uint64_t ns, uint64_t round_ns,
                              uint32_t cap_ppm);
 
-/* Some do, on whatever device: so may what waits for an event of theirs. */
+/* Whether some stream waits, on whatever device: so may one that waits for an event of that. */
 bool streams_wait(void);
 
-/* The stream is another one from now on. */
+/* Forgets what the stream waited for: its place is another stream's from now on. */
 void stream_park_forget(struct time_stream *stream);
-/* Its context is gone, and our events with it. */
+/* Forgets our events in the stream, which are gone with its context. */
 void stream_park_lose(struct time_stream *stream);
 
 /* -- look.c ----------------------------------------------------------------------------------- */
@@ -272,7 +272,7 @@ bool stream_is_empty(struct time_stream *stream);
 
 /* Under the device's lock: when that is due for the account; CLOCK_NEVER: no stream has work. */
 uint64_t device_look_ns(const struct time_device *device);
-/* The same, while another session waits to hear that nothing is in flight. */
+/* As device_look_ns(), while another session waits to hear that nothing is in flight. */
 uint64_t device_awaited_look_ns(const struct time_device *device);
 
 /* Places a marker behind what this thread has just submitted, for those who look: they cannot ask
@@ -280,7 +280,7 @@ uint64_t device_awaited_look_ns(const struct time_device *device);
 void stream_mark_end(struct time_stream *stream);
 /* What is submitted from now on has none: the one that is there says nothing. */
 void stream_unmark_end(struct time_stream *stream);
-/* Its marker says that nothing of it is left. */
+/* Whether the stream's marker says that nothing of the stream is left. */
 bool stream_is_told_over(struct time_stream *stream);
 
 /* Places markers behind what was submitted until now: a round is full. */
@@ -340,7 +340,7 @@ uint64_t drain_tend(uint64_t now_ns);
 
 /* -- tend.c ----------------------------------------------------------------------------------- */
 
-/* A flight began: the helper is to look at it. */
+/* Wakes the helper, which is to look at a flight that began. */
 void tend_soon(void);
 
 #endif

@@ -143,7 +143,7 @@ uint32_t window_close(struct window *window)
 
 /* -- The end of rounds ------------------------------------------------------------------------ */
 
-/* So many units took so many in truth. */
+/* What a round was thought to take, and what it took. */
 struct weight_change {
         uint64_t units;
         uint64_t took;

@@ -22,11 +22,11 @@
 
 #define WINDOW_ROUNDS 4u
 #define WINDOW_SHARED_ROUNDS 2u /* longer ones: each costs a marker and a look or two */
-/* What a round is to take, alone and beside others. */
+/* How much GPU time a round is to take, alone and beside other sessions. */
 #define WINDOW_TARGET_NS UINT64_C(2500000)
 #define WINDOW_SHARED_NS UINT64_C(1000000)
 
-/* Of budgets and weights. The most is longer than any target. */
+/* The unit of budgets and weights; the greatest weight is longer than any target. */
 #define WINDOW_UNIT_NS UINT64_C(40)
 #define WINDOW_WEIGHT_MOST UINT16_MAX
 #define WINDOW_HINTS 4096u
@@ -49,7 +49,7 @@ static inline uint32_t window_hint(uint64_t what, uint64_t size)
                           (64 - WINDOW_HINT_BITS));
 }
 
-/* Some of what was in a round: their weights are learned. */
+/* Samples of what was in a round, from which weights are learned. */
 #define WINDOW_SAMPLES 8u
 
 struct window_round {
@@ -77,7 +77,7 @@ static inline bool window_is_due(const struct window *window)
         return window->filling.units && !window->left && window->count < WINDOW_ROUNDS;
 }
 
-/* Nothing is in flight any more: what is learned stays. */
+/* Empties the window, as nothing is in flight any more; what is learned stays. */
 void window_clear(struct window *window);
 
 struct window_wish {
