@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wishes that are understood but cannot be granted.
+ * Wishes in other systems' words: those that are granted, and those that cannot be.
  *
  * Each such variable has values that ask for nothing ("off") and pass; any other is
- * refused, because a program that was promised something must not run without.
- * When a feature is built its lines move to the reader. Switches that turn other systems off ask
- * for nothing where no limit is asked for, and are refused beside one: they would lift it.
+ * refused, because a program that was promised something must not run without; or, where it is
+ * built, the program gets it. Switches that turn other systems off ask for nothing where no limit
+ * is asked for, and are refused beside one: they would lift it.
  */
 #include "settings/reading.h"
 
@@ -89,23 +89,22 @@ struct feature {
         const char *missing; /* what is not there */
         const char *instead; /* what the user can do now */
         bool is_indexed;     /* NAME_i too */
+        bool is_built;       /* what asks for it gets it */
 };
 
-#define OVERSUBSCRIBE "more memory than the card has is not built yet"
-#define UNSET_IT "that variable unset, or a version that has it"
-
+/* vgpu-manager 3d7f66d: library/src/util.c, get_mem_ratio() and get_mem_oversold(). */
 static const struct feature features[] = {
-        { "ALIQUOT_OVERSUBSCRIBE", NULL, judge_switch, "0 or 1", OVERSUBSCRIBE, "0 or nothing" },
-        { "NVSHARE_ENABLE_SINGLE_OVERSUB", "ALIQUOT_OVERSUBSCRIBE", judge_presence, "",
-          OVERSUBSCRIBE, UNSET_IT },
-        { "XPUSHARE_ENABLE_SINGLE_OVERSUB", "ALIQUOT_OVERSUBSCRIBE", judge_presence, "",
-          OVERSUBSCRIBE, UNSET_IT },
-        { "CUDA_OVERSUBSCRIBE", "ALIQUOT_OVERSUBSCRIBE", judge_true, "", OVERSUBSCRIBE, UNSET_IT },
-        /* vgpu-manager 3d7f66d: library/src/util.c, get_mem_ratio() and get_mem_oversold(). */
         { "CUDA_MEM_RATIO", "ALIQUOT_OVERSUBSCRIBE", judge_ratio, "a number such as 1.00",
-          OVERSUBSCRIBE, "1 or less", true },
-        { "CUDA_MEM_OVERSOLD", "ALIQUOT_OVERSUBSCRIBE", judge_oversold, "", OVERSUBSCRIBE,
-          "FALSE or nothing", true },
+          "memory by a ratio of the card's is not built",
+          "1 or less, or ALIQUOT_OVERSUBSCRIBE with a size", true },
+};
+
+/* Other systems' names for memory of the host in place of the card's. */
+static const struct feature host_wishes[] = {
+        { "NVSHARE_ENABLE_SINGLE_OVERSUB", NULL, judge_presence, "", .is_built = true },
+        { "XPUSHARE_ENABLE_SINGLE_OVERSUB", NULL, judge_presence, "", .is_built = true },
+        { "CUDA_OVERSUBSCRIBE", NULL, judge_true, "", .is_built = true },
+        { "CUDA_MEM_OVERSOLD", NULL, judge_oversold, "", .is_indexed = true, .is_built = true },
 };
 
 /* What leaves a container without their library: HAMi (its device plugin's server.go),
@@ -117,6 +116,7 @@ static const struct feature off_switches[] = {
         { "DISABLE_GPU_LIMITER", NULL, judge_true, "", NO_LIMIT, "one of the two" },
 };
 
+/* 1: it asks for what is built; 0: for nothing. */
 static int check_feature(const struct feature *feature, const struct said *said, struct error *err)
 {
         enum verdict verdict = feature->judge(said->value);
@@ -124,6 +124,8 @@ static int check_feature(const struct feature *feature, const struct said *said,
 
         if (verdict == ASKS_NOTHING)
                 return 0;
+        if (verdict == ASKS && feature->is_built)
+                return 1;
         if (verdict == ASKS)
                 fail(err, code, "%s; expected %s", feature->missing, feature->instead);
         else
@@ -169,6 +171,39 @@ static int check_table(const struct reading *reading, const struct feature *tabl
                 if (rc == 0 && feature->is_indexed)
                         rc = check_indexed(reading, feature, err);
         }
+        return rc;
+}
+
+int oversubscribe_read(const struct reading *reading, uint64_t *ret, struct error *err)
+{
+        struct size size = { 0 };
+        struct said said;
+        int rc;
+
+        *ret = 0;
+        if (!reading_find(reading, "ALIQUOT_OVERSUBSCRIBE", &said)) {
+                rc = check_table(reading, host_wishes, sizeof(host_wishes) / sizeof(host_wishes[0]),
+                                 err);
+                *ret = rc > 0 ? SETTINGS_HOST_SPARE : 0;
+                return rc < 0 ? rc : 0;
+        }
+        switch (judge_switch(said.value)) {
+        case ASKS:
+                *ret = SETTINGS_HOST_SPARE;
+                return 0;
+        case ASKS_NOTHING:
+                return 0;
+        default:
+                break;
+        }
+        rc = size_parse(said.value, &size, err);
+        if (rc == 0 && size.micro_percent)
+                rc = fail(err, -EINVAL, "a part of the card says nothing of the host's memory");
+        if (rc < 0) {
+                fail(err, rc, "expected yes, no, or how much of the host's memory, as in 8GiB");
+                said_wrap(&said, err);
+        }
+        *ret = size.bytes;
         return rc;
 }
 

@@ -33,6 +33,17 @@ static bool is_whole(const struct settings_rules *compute)
         return true;
 }
 
+static void add_host(struct text *text, uint64_t bytes)
+{
+        char shown[SIZE_TEXT_BYTES];
+
+        if (bytes == SETTINGS_HOST_SPARE)
+                text_add(text, ";oversubscribe=yes");
+        else if (bytes)
+                text_add(text, ";oversubscribe=%s",
+                         size_canonical(&(struct size){ .bytes = bytes }, shown));
+}
+
 int settings_canonical(const struct settings *settings, char ret[SETTINGS_CANONICAL_BYTES],
                        struct error *err)
 {
@@ -46,6 +57,7 @@ int settings_canonical(const struct settings *settings, char ret[SETTINGS_CANONI
                 text_add(&text, ";compute=");
                 settings_spell(&settings->compute, &text);
         }
+        add_host(&text, settings->host_bytes);
         if (settings->is_context_free)
                 text_add(&text, ";context=free");
         if (settings->device_name[0])
@@ -294,7 +306,8 @@ int settings_resolve(const struct settings *settings, const struct settings_gpus
         struct settings_limits limits = { .has_default = rule,
                                           .default_bytes = PAGE_UNLIMITED,
                                           .has_default_cap = cap,
-                                          .default_cap_ppm = ppm_of(cap) };
+                                          .default_cap_ppm = ppm_of(cap),
+                                          .host_bytes = settings->host_bytes };
         struct assignment assignment;
         int rc = assign_all(settings, gpus, &assignment, err);
 

@@ -57,6 +57,7 @@ struct settings_limits {
         uint32_t default_micro_percent; /* of whatever card shows up later; 0 = none */
         bool has_default_cap;
         uint32_t default_cap_ppm; /* PAGE_WHOLE_PPM when none */
+        uint64_t host_bytes;      /* settings.host_bytes */
         unsigned count;
         struct settings_limit device[PAGE_DEVICES];
 };

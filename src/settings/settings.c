@@ -447,6 +447,8 @@ static int read_all(const struct reading *reading, struct settings *into, struct
         if (rc == 0)
                 rc = rank_read(reading, &into->rank, err);
         if (rc == 0)
+                rc = oversubscribe_read(reading, &into->host_bytes, err);
+        if (rc == 0)
                 rc = read_gpu(reading, into->gpu, err);
         if (rc == 0)
                 rc = read_context(reading, &into->is_context_free, err);
@@ -467,7 +469,8 @@ static int read_settings(const struct reading *reading, struct settings *ret, st
         if (rc < 0)
                 return rc;
         settings.is_asked = settings.session[0] || settings.socket[0] || settings.memory.count ||
-                            settings.compute.count || settings.device_name[0];
+                            settings.compute.count || settings.device_name[0] ||
+                            settings.host_bytes;
         if (settings.is_asked)
                 rc = features_check_off(reading, err);
         if (rc < 0)

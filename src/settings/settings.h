@@ -65,6 +65,9 @@ struct settings_rank {
 #define SETTINGS_SHARE_LEAST_MICRO_PERCENT 100000u
 #define SETTINGS_SHARE_GRAIN_MICRO_PERCENT 1000u
 
+/* As much of the host's memory as it can spare: store/ says how much that is. */
+#define SETTINGS_HOST_SPARE UINT64_MAX
+
 struct settings {
         bool is_asked;                    /* there is a session to enforce */
         char session[PAGE_NAME_BYTES];    /* "" = named by the limits */
@@ -73,6 +76,7 @@ struct settings {
         struct settings_rules memory;
         struct settings_rules compute; /* sizes are all parts: micro_percent, 0.1 % at least */
         struct settings_rank rank;
+        uint64_t host_bytes;          /* of the host's memory in place of the cards'; 0: none */
         char gpu[SETTINGS_GPU_BYTES]; /* selectors as given, "" = all */
         bool is_context_free;
         bool has_ttl;

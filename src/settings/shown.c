@@ -25,27 +25,40 @@ static void add_bytes(struct text *text, const char *digits, size_t length)
         text_add(text, "%.*s", (int)length, digits);
 }
 
+/* "0=8589934592,25%": each number of bytes that an item or a part of it consists of. */
+static void add_sizes(struct text *text, const char *at, const char *end)
+{
+        const char *begin = at;
+
+        while (at < end) {
+                size_t digits = strspn(at, "0123456789");
+                bool is_bytes = digits && at > begin && at[-1] == '=' &&
+                                (at[digits] == ',' || at + digits == end);
+
+                if (is_bytes)
+                        add_bytes(text, at, digits);
+                else
+                        text_add(text, "%.*s", (int)(digits ? digits : 1), at);
+                at += digits ? digits : 1;
+        }
+}
+
 const char *settings_shown(const char *canonical, char *ret, size_t bytes)
 {
-        static const char memory[] = "memory=";
         const char *at = canonical;
         struct text text;
 
         text_begin(&text, ret, bytes);
-        if (strncmp(at, memory, strlen(memory)) == 0) {
+        /* A card's name is the last, and may look like anything. */
+        while (at[0] && !text_begins(at, "name=")) {
                 const char *end = at + strcspn(at, ";");
 
-                while (at < end) {
-                        size_t digits = strspn(at, "0123456789");
-                        bool is_bytes = digits && at > canonical && at[-1] == '=' &&
-                                        (at[digits] == ',' || at + digits == end);
-
-                        if (is_bytes)
-                                add_bytes(&text, at, digits);
-                        else
-                                text_add(&text, "%.*s", (int)(digits ? digits : 1), at);
-                        at += digits ? digits : 1;
-                }
+                if (text_begins(at, "memory=") || text_begins(at, "oversubscribe="))
+                        add_sizes(&text, at, end);
+                else
+                        text_add(&text, "%.*s", (int)(end - at), at);
+                text_add(&text, "%s", end[0] ? ";" : "");
+                at = end + (end[0] != 0);
         }
         text_add(&text, "%s", at);
         return ret;

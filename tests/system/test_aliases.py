@@ -135,11 +135,7 @@ def test_behind_the_command_they_mean_the_same(cli, build, variables, limit):
 
 
 REFUSED = [
-    {"NVSHARE_ENABLE_SINGLE_OVERSUB": "1"},
-    {"XPUSHARE_ENABLE_SINGLE_OVERSUB": "1"},
-    {"CUDA_OVERSUBSCRIBE": "true"},
     {"CUDA_MEM_RATIO": "1.50"},
-    {"CUDA_MEM_OVERSOLD_0": "TRUE"},
     {"CUDA_CORE_SOFT_LIMIT": "100", "CUDA_CORE_LIMIT": "30"},
 ]
 

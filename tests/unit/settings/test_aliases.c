@@ -213,7 +213,7 @@ static void test_vgpu_manager(void **state)
         expect_named("different shares", "CUDA_CORE_LIMIT=30", "CUDA_DEVICE_SM_LIMIT=40");
 }
 
-static void test_what_vgpu_manager_lends_is_refused(void **state)
+static void test_a_ratio_of_the_cards_memory_is_refused(void **state)
 {
         expect_named("not built", "CUDA_MEM_RATIO=1.50");
         expect_named("not built", "CUDA_MEM_RATIO_3=2");
@@ -223,9 +223,17 @@ static void test_what_vgpu_manager_lends_is_refused(void **state)
         expect_named("expected a number", "CUDA_MEM_RATIO=-1");
         expect_asked("memory=card", "CUDA_MEM_RATIO=0.5", "CUDA_MEM_RATIO_0=", "CUDA_MEM_RATIO_1=1",
                      "CUDA_MEM_RATIO_2=01.");
-        expect_named("not built", "CUDA_MEM_OVERSOLD=true");
-        expect_named("not built", "CUDA_MEM_OVERSOLD_0=1");
-        expect_asked("memory=card", "CUDA_MEM_OVERSOLD=TRUE", "ALIQUOT_OVERSUBSCRIBE=0");
+}
+
+static void test_what_vgpu_manager_lends(void **state)
+{
+        expect_asked("memory=card;oversubscribe=yes", "CUDA_MEM_OVERSOLD=true");
+        expect_asked("memory=card;oversubscribe=yes", "CUDA_MEM_OVERSOLD_0=1");
+        expect_asked("memory=1073741824", "CUDA_MEM_OVERSOLD=FALSE", "ALIQUOT_MEMORY=1GiB");
+        expect_asked("memory=card", "CUDA_MEM_OVERSOLD=TRUE", "ALIQUOT_OVERSUBSCRIBE=0",
+                     "ALIQUOT_SESSION=s");
+        expect_asked("memory=card;oversubscribe=2147483648", "CUDA_MEM_OVERSOLD=TRUE",
+                     "ALIQUOT_OVERSUBSCRIBE=2GiB");
         /* Its "balance" policy: as far as the card is free. */
         expect_refused("CUDA_CORE_SOFT_LIMIT_1", "CUDA_CORE_LIMIT_1", "CUDA_CORE_LIMIT_1=30",
                        "CUDA_CORE_SOFT_LIMIT_1=100");
@@ -249,12 +257,15 @@ static void test_xpushare(void **state)
         expect_asked("memory=1500000000", "XPUSHARE_GPU_MEMORY_LIMIT=1.5G");
         expect_asked("memory=123456", "XPUSHARE_GPU_MEMORY_LIMIT=123456");
         expect_named("expected", "XPUSHARE_GPU_MEMORY_LIMIT=50%");
-        expect_named("not built", "NVSHARE_ENABLE_SINGLE_OVERSUB=1");
+        expect_asked("memory=card;oversubscribe=yes", "NVSHARE_ENABLE_SINGLE_OVERSUB=1");
         /* There it is on when it is set at all. */
-        expect_named("not built", "NVSHARE_ENABLE_SINGLE_OVERSUB=0");
-        expect_named("not built", "XPUSHARE_ENABLE_SINGLE_OVERSUB=1");
-        expect_asked("memory=card", "NVSHARE_ENABLE_SINGLE_OVERSUB=1", "ALIQUOT_OVERSUBSCRIBE=0");
-        expect_named("not built", "CUDA_OVERSUBSCRIBE=true");
+        expect_asked("memory=card;oversubscribe=yes", "NVSHARE_ENABLE_SINGLE_OVERSUB=0");
+        expect_asked("memory=1000;oversubscribe=yes", "XPUSHARE_ENABLE_SINGLE_OVERSUB=1",
+                     "XPUSHARE_GPU_MEMORY_LIMIT=1000");
+        expect_asked("memory=card", "NVSHARE_ENABLE_SINGLE_OVERSUB=1", "ALIQUOT_OVERSUBSCRIBE=0",
+                     "ALIQUOT_SESSION=s");
+        expect_asked("memory=4294967296;oversubscribe=yes", "CUDA_OVERSUBSCRIBE=true",
+                     "CUDA_DEVICE_MEMORY_LIMIT=4g");
         expect_asked("memory=4294967296", "CUDA_OVERSUBSCRIBE=false",
                      "CUDA_DEVICE_MEMORY_LIMIT=4g");
 }
@@ -391,7 +402,8 @@ int main(void)
                 cmocka_unit_test(test_hamis_priority),
                 cmocka_unit_test(test_a_switch_that_lifts_limits_is_refused_beside_one),
                 cmocka_unit_test(test_vgpu_manager),
-                cmocka_unit_test(test_what_vgpu_manager_lends_is_refused),
+                cmocka_unit_test(test_a_ratio_of_the_cards_memory_is_refused),
+                cmocka_unit_test(test_what_vgpu_manager_lends),
                 cmocka_unit_test(test_xpushare),
                 cmocka_unit_test(test_gpuslice),
                 cmocka_unit_test(test_two_that_disagree_are_refused),

@@ -192,13 +192,25 @@ static void test_what_is_not_built_is_refused_not_ignored(void **state)
         expect_refused("ALIQUOT_GANG=ranks", "only a daemon", "ALIQUOT_GANG=ranks");
         expect_refused("ALIQUOT_GANG=a b", "a name as sessions have", "ALIQUOT_GANG=a b");
         expect_refused("ALIQUOT_GANG=", "a name as sessions have", "ALIQUOT_GANG=");
-        expect_refused("ALIQUOT_OVERSUBSCRIBE=1", "not built", "ALIQUOT_OVERSUBSCRIBE=1");
+        expect_refused("ALIQUOT_OVERSUBSCRIBE=", "8GiB", "ALIQUOT_OVERSUBSCRIBE=");
+        expect_refused("ALIQUOT_OVERSUBSCRIBE=1.5", "8GiB", "ALIQUOT_OVERSUBSCRIBE=1.5");
+        expect_refused("ALIQUOT_OVERSUBSCRIBE=50%", "8GiB", "ALIQUOT_OVERSUBSCRIBE=50%");
+        expect_refused("ALIQUOT_OVERSUBSCRIBE=0=8GiB", "8GiB", "ALIQUOT_OVERSUBSCRIBE=0=8GiB");
         expect_refused("ALIQUOT_TTL=30m", "only a daemon", "ALIQUOT_TTL=30m");
         expect_refused("ALIQUOT_TTL=soon", "duration", "ALIQUOT_TTL=soon");
         /* What asks for nothing is granted. */
         expect_asked("memory=card", "ALIQUOT_COMPUTE=100", "ALIQUOT_GUARANTEE=0%",
                      "ALIQUOT_WEIGHT=100", "ALIQUOT_PRIORITY=normal", "ALIQUOT_GANG=none",
                      "ALIQUOT_OVERSUBSCRIBE=no", "ALIQUOT_TTL=none");
+}
+
+static void test_memory_of_the_host(void **state)
+{
+        expect_asked("memory=card;oversubscribe=yes", "ALIQUOT_OVERSUBSCRIBE=1");
+        expect_asked("memory=card;oversubscribe=yes;name=x", "ALIQUOT_OVERSUBSCRIBE=Yes",
+                     "ALIQUOT_DEVICE_NAME=x");
+        expect_asked("memory=1073741824;oversubscribe=8589934592", "ALIQUOT_OVERSUBSCRIBE=8GiB",
+                     "ALIQUOT_MEMORY=1GiB");
 }
 
 /* A limit that is misspelled must not run unlimited. */
@@ -355,6 +367,7 @@ int main(void)
                 cmocka_unit_test(test_compute),
                 cmocka_unit_test(test_bad_compute_is_refused),
                 cmocka_unit_test(test_what_is_not_built_is_refused_not_ignored),
+                cmocka_unit_test(test_memory_of_the_host),
                 cmocka_unit_test(test_a_session_by_its_socket),
                 cmocka_unit_test(test_slips_of_the_pen),
                 cmocka_unit_test(test_names_for_a_child_to_lose),
