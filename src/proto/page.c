@@ -180,6 +180,22 @@ int page_check_slots(const struct slots_page *page, uint64_t bytes, struct error
         return rc;
 }
 
+int page_host_row(const struct limits_page *page)
+{
+        uint64_t name[2];
+
+        _Static_assert(sizeof(PAGE_HOST_NAME) == sizeof(name) + 1, "as long as a uuid");
+        memcpy(name, PAGE_HOST_NAME, sizeof(name));
+        for (int i = 0; i < (int)PAGE_DEVICES; i++) {
+                const uint64_t *uuid = page->device[i].uuid;
+
+                if (load_acquire(shared_word(&uuid[0])) == name[0] &&
+                    load_acquire(shared_word(&uuid[1])) == name[1])
+                        return i;
+        }
+        return -1;
+}
+
 uint32_t page_cap_ppm(const struct limits_page *page, const struct limits_device *device)
 {
         uint32_t cap_ppm = load_acquire(shared_half(&device->cap_ppm));

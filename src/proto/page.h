@@ -41,6 +41,13 @@
 /* Who may write `limits`. */
 enum page_owner { PAGE_OWNER_USER = 1, PAGE_OWNER_DAEMON = 2 };
 
+/*
+ * A row of the page that stands for no card: so much of the host's memory the session may hold in
+ * place of cards' (oversubscription). Its uuid is these 16 letters, which no card has; it has a
+ * limit and a ledger like any other. Fixed at creation: without that row there is none.
+ */
+#define PAGE_HOST_NAME "aliquot host mem"
+
 /* Bits of limits_page.flags; fixed at creation. */
 enum page_flags {
         PAGE_CONTEXT_FREE = 1u << 0, /* contexts are not charged (context=free) */
@@ -285,6 +292,10 @@ static inline bool page_has_turns(uint32_t version)
 {
         return version == PAGE_VERSION;
 }
+
+/* The row that stands for the host's memory; -1: the session has none. Of a page that was checked.
+ */
+int page_host_row(const struct limits_page *page);
 
 /* The cap that holds on a device of the page, one without a row too: 1..PAGE_WHOLE_PPM, which is
  * none. */

@@ -206,6 +206,12 @@ int store_claim_row(const struct store_session *session, const uint8_t uuid[16],
 }
 
 /* The new limit of a row, or 0 where it stays: free, or still its claimer's to complete. */
+/* Fixed at creation. */
+static bool is_host(const uint8_t uuid[16])
+{
+        return memcmp(uuid, PAGE_HOST_NAME, 16) == 0;
+}
+
 static int plan_row(const struct limits_device *row, const struct settings_limits *limits,
                     uint64_t *ret, struct error *err)
 {
@@ -215,9 +221,9 @@ static int plan_row(const struct limits_device *row, const struct settings_limit
         int rc = 0;
 
         *ret = 0;
-        if (!load_acquire(shared_word(&row->limit_bytes)))
-                return 0;
         memcpy(uuid, row->uuid, sizeof(uuid));
+        if (!load_acquire(shared_word(&row->limit_bytes)) || is_host(uuid))
+                return 0;
         for (unsigned i = 0; i < limits->count; i++) {
                 if (memcmp(limits->device[i].uuid, uuid, sizeof(uuid)) == 0)
                         named = &limits->device[i];

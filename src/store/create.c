@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/host_memory.h"
 #include "common/quiet.h"
 #include "common/random.h"
 #include "common/scoped.h"
@@ -32,6 +33,27 @@ static int copy_text(char *ret, size_t bytes, const char *text, const char *what
 
 _Static_assert(SETTINGS_CANONICAL_BYTES == sizeof(((struct limits_page *)0)->created_as),
                "the words of any settings fit the page");
+
+/* The row of the host's memory, behind those of the GPUs. */
+static int add_host_row(const struct settings_limits *limits, struct limits_page *page,
+                        struct error *err)
+{
+        struct limits_device *row = &page->device[limits->count % PAGE_DEVICES];
+
+        if (!limits->host_bytes)
+                return 0;
+        if (limits->count >= PAGE_DEVICES)
+                return fail(err, -ENOSPC, "beside %u GPUs there is no place for the host's memory",
+                            PAGE_DEVICES);
+        memcpy(row->uuid, PAGE_HOST_NAME, sizeof(row->uuid));
+        row->limit_bytes = limits->host_bytes == SETTINGS_HOST_SPARE ? host_memory_default()
+                                                                     : limits->host_bytes;
+        row->card_bytes = row->limit_bytes;
+        return row->limit_bytes ? 0
+                                : fail(err, -ENOMEM,
+                                       "how much memory the host has cannot be told; "
+                                       "say how much of it to use");
+}
 
 static int fill_limits(const struct store_request *request, struct limits_page *page,
                        struct error *err)
@@ -69,7 +91,7 @@ static int fill_limits(const struct store_request *request, struct limits_page *
                 page->device[i].card_bytes = limits->device[i].card_bytes;
                 page->device[i].cap_ppm = limits->device[i].cap_ppm;
         }
-        return rc;
+        return rc == 0 ? add_host_row(limits, page, err) : rc;
 }
 
 /* The beginning of struct slots_page. */

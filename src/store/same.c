@@ -50,6 +50,20 @@ static bool is_same_default(struct limits_page *page, const struct settings_limi
                rows_default_cap(page) == rows_cap(limits->default_cap_ppm);
 }
 
+static uint64_t host_limit(const struct limits_page *page)
+{
+        int row = page_host_row(page);
+
+        return row < 0 ? 0 : load_acquire(shared_word(&page->device[row].limit_bytes));
+}
+
+static bool is_same_host(const struct limits_page *page, uint64_t asked_bytes)
+{
+        uint64_t bytes = host_limit(page);
+
+        return asked_bytes == SETTINGS_HOST_SPARE ? bytes != 0 : bytes == asked_bytes;
+}
+
 static bool is_same_now(struct limits_page *page, const struct store_request *request)
 {
         const struct settings_limits *limits = request->limits;
@@ -57,7 +71,7 @@ static bool is_same_now(struct limits_page *page, const struct store_request *re
 
         if (!limits || page->flags != request->flags ||
             strncmp(page->device_name, name, sizeof(page->device_name)) != 0 ||
-            !is_same_default(page, limits))
+            !is_same_default(page, limits) || !is_same_host(page, limits->host_bytes))
                 return false;
         for (unsigned i = 0; i < limits->count; i++) {
                 if (current_limit(page, &limits->device[i]) != limits->device[i].limit_bytes ||
@@ -108,7 +122,8 @@ static void describe_caps(struct limits_page *page, struct text *text)
                 char shown[UUID_TEXT_BYTES];
                 uint8_t uuid[16];
 
-                if (!load_acquire(shared_word(&row->limit_bytes)) || cap_ppm == usual)
+                if (!load_acquire(shared_word(&row->limit_bytes)) || cap_ppm == usual ||
+                    (int)i == page_host_row(page))
                         continue;
                 memcpy(uuid, row->uuid, sizeof(uuid));
                 text_add(text, is_said ? "," : ";compute=");
@@ -133,7 +148,7 @@ static void describe_now(struct limits_page *page, char *ret, size_t bytes)
                 uint8_t uuid[16];
 
                 memcpy(uuid, row->uuid, sizeof(uuid));
-                if (!limit_bytes ||
+                if (!limit_bytes || (int)i == page_host_row(page) ||
                     (settings_resolve_default(&usual, load_relaxed(shared_word(&row->card_bytes)),
                                               &default_bytes, NULL) == 0 &&
                      default_bytes == limit_bytes))
@@ -142,6 +157,8 @@ static void describe_now(struct limits_page *page, char *ret, size_t bytes)
                 add_limit(&text, uuid_format(uuid, false, shown), limit_bytes, 0);
         }
         describe_caps(page, &text);
+        if (host_limit(page))
+                add_limit(&text, ";oversubscribe", host_limit(page), 0);
 }
 
 int store_check_same(const struct store_session *session, const struct store_request *request,
