@@ -8,6 +8,9 @@
 
 #include "common/atomic.h"
 #include "common/clock.h"
+#include "common/host_memory.h"
+#include "common/minmax.h"
+#include "common/sums.h"
 #include "shim/attach.h"
 #include "shim/session.h"
 
@@ -329,5 +332,44 @@ bool charge_read(int device, struct charge_view *ret)
                 .limit_bytes =
                         load_acquire(shared_word(&session_limits()->device[device].limit_bytes)),
         };
+        return true;
+}
+
+int charge_host(void)
+{
+        const struct limits_page *limits = session_limits();
+
+        return limits ? page_host_row(limits) : CHARGE_NO_DEVICE;
+}
+
+int charge_device(enum charge_space space, uint64_t key)
+{
+        struct process *process = process_here();
+        struct block block;
+
+        if (!process || !blocks_find(&process->blocks, (uint8_t)space, key, &block))
+                return CHARGE_NO_DEVICE;
+        return block.device;
+}
+
+static uint64_t left(const struct charge_view *view)
+{
+        return view->limit_bytes - min_u64(view->used_bytes, view->limit_bytes);
+}
+
+bool charge_view(int device, struct charge_card *card)
+{
+        struct charge_view now, host = { 0 };
+        bool has_host = charge_read(charge_host(), &host);
+
+        if (!charge_read(device, &now) || (now.limit_bytes == PAGE_UNLIMITED && !has_host))
+                return false;
+        card->free_bytes = min_u64(left(&now), card->free_bytes);
+        if (now.limit_bytes != PAGE_UNLIMITED)
+                card->total_bytes = now.limit_bytes;
+        if (has_host) {
+                card->free_bytes += min_u64(left(&host), host_memory_spare());
+                card->total_bytes = sum_of(card->total_bytes, host.limit_bytes);
+        }
         return true;
 }

@@ -115,6 +115,13 @@ bool charge_wait_for_drain(const struct charge *c, unsigned attempt);
 void charge_note_refused(int device);
 void charge_note_driver_refused(const struct charge *c);
 
+/* The row of the page that stands for the host's memory; CHARGE_NO_DEVICE: the session has none of
+ * it. It is charged like a device. */
+int charge_host(void);
+
+/* The device of a block; CHARGE_NO_DEVICE when its key is not known. */
+int charge_device(enum charge_space space, uint64_t key);
+
 /* What the session has used and may use on a device, now; the dead are not counted. False without a
  * session or device. */
 struct charge_view {
@@ -122,5 +129,15 @@ struct charge_view {
         uint64_t limit_bytes; /* PAGE_UNLIMITED when none */
 };
 bool charge_read(int device, struct charge_view *ret);
+
+/*
+ * The device as the program sees it: as large as its limit, with the host's memory that the session
+ * may hold in its place. In: what the driver says. False: that stands.
+ */
+struct charge_card {
+        uint64_t free_bytes;
+        uint64_t total_bytes;
+};
+bool charge_view(int device, struct charge_card *card);
 
 #endif

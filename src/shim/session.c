@@ -101,7 +101,7 @@ static bool has_wishes(void)
         const struct settings *settings = &self.settings;
 
         return settings->memory.count || settings->compute.count || settings->device_name[0] ||
-               settings->is_context_free;
+               settings->host_bytes || settings->is_context_free;
 }
 
 static void pause_ns(long nanoseconds)

@@ -20,8 +20,8 @@ Books = collections.namedtuple("Books", "charged granted granted_tag high")
 
 
 class Script:
-    def __init__(self, sim, preload=True, **variables):
-        self.process = sim.start([sim.build.program("hooks/script")], preload=preload, **variables)
+    def __init__(self, sim, preload=True, shims=False, **variables):
+        self.process = sim.start([sim.build.program("hooks/script")], preload=preload, shims=shims, **variables)
 
     def __enter__(self):
         return self

@@ -3,8 +3,9 @@
  * The device as the program sees it: its start, its name, its size, what is free.
  *
  * With a limit the card is as large as the limit, and what is free is the smaller of what the limit
- * leaves and what the driver has. The driver is asked first, always, with the program's own
- * arguments: so a wrong argument is answered by the driver, and only good answers are changed.
+ * leaves and what the driver has; with memory of the host in its place (spill.h), larger by that.
+ * The driver is asked first, always, with the program's own arguments: so a wrong argument is
+ * answered by the driver, and only good answers are changed.
  */
 #include <limits.h>
 #include <string.h>
@@ -51,8 +52,8 @@ CUresult hook_cuDeviceGetByPCIBusId(CUdevice *ret, const char *bus)
         return is_refused() ? CUDA_ERROR_NOT_PERMITTED : real.cuDeviceGetByPCIBusId(ret, bus);
 }
 
-/* False: nothing is to be changed. */
-static bool view(struct place place, struct charge_view *ret)
+/* False: the driver's answer stands. */
+static bool view(struct place place, struct charge_card *card)
 {
         if (place.row < 0)
                 return false;
@@ -60,50 +61,58 @@ static bool view(struct place place, struct charge_view *ret)
         orphans_sweep(place.row);
         import_claim(place.row);
         remainder_view(place.row);
-        return charge_read(place.row, ret) && ret->limit_bytes != PAGE_UNLIMITED;
-}
-
-static uint64_t left(const struct charge_view *view)
-{
-        return view->limit_bytes > view->used_bytes ? view->limit_bytes - view->used_bytes : 0;
+        return charge_view(place.row, card);
 }
 
 /* The first interface counts in 32 bits; what does not fit is said as large as it can be. */
+static unsigned int narrow(uint64_t bytes)
+{
+        return (unsigned int)min_u64(bytes, UINT_MAX);
+}
+
 CUresult hook_cuMemGetInfo(unsigned int *ret_free, unsigned int *ret_total)
 {
         CUresult rc = real.cuMemGetInfo(ret_free, ret_total);
-        struct charge_view now;
+        struct charge_card card;
 
-        if (rc != CUDA_SUCCESS || !view(place_here(), &now))
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        card.free_bytes = ret_free ? *ret_free : 0;
+        card.total_bytes = ret_total ? *ret_total : 0;
+        if (!view(place_here(), &card))
                 return rc;
         if (ret_free)
-                *ret_free = (unsigned int)min_u64(left(&now), *ret_free);
+                *ret_free = narrow(card.free_bytes);
         if (ret_total)
-                *ret_total = (unsigned int)min_u64(now.limit_bytes, UINT_MAX);
+                *ret_total = narrow(card.total_bytes);
         return rc;
 }
 
 CUresult hook_cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total)
 {
         CUresult rc = real.cuMemGetInfo_v2(ret_free, ret_total);
-        struct charge_view now;
+        struct charge_card card;
 
-        if (rc != CUDA_SUCCESS || !view(place_here(), &now))
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        card.free_bytes = ret_free ? *ret_free : 0;
+        card.total_bytes = ret_total ? *ret_total : 0;
+        if (!view(place_here(), &card))
                 return rc;
         if (ret_free)
-                *ret_free = min_u64(left(&now), *ret_free);
+                *ret_free = card.free_bytes;
         if (ret_total)
-                *ret_total = now.limit_bytes;
+                *ret_total = card.total_bytes;
         return rc;
 }
 
 CUresult hook_cuDeviceTotalMem(unsigned int *ret, CUdevice device)
 {
         CUresult rc = is_refused() ? CUDA_ERROR_NOT_PERMITTED : real.cuDeviceTotalMem(ret, device);
-        struct charge_view now;
+        struct charge_card card = { .total_bytes = rc == CUDA_SUCCESS ? *ret : 0 };
 
-        if (rc == CUDA_SUCCESS && view(place_of_device(device), &now))
-                *ret = (unsigned int)min_u64(now.limit_bytes, UINT_MAX);
+        if (rc == CUDA_SUCCESS && view(place_of_device(device), &card))
+                *ret = narrow(card.total_bytes);
         return rc;
 }
 
@@ -111,10 +120,10 @@ CUresult hook_cuDeviceTotalMem_v2(size_t *ret, CUdevice device)
 {
         CUresult rc =
                 is_refused() ? CUDA_ERROR_NOT_PERMITTED : real.cuDeviceTotalMem_v2(ret, device);
-        struct charge_view now;
+        struct charge_card card = { .total_bytes = rc == CUDA_SUCCESS ? *ret : 0 };
 
-        if (rc == CUDA_SUCCESS && view(place_of_device(device), &now))
-                *ret = now.limit_bytes;
+        if (rc == CUDA_SUCCESS && view(place_of_device(device), &card))
+                *ret = card.total_bytes;
         return rc;
 }
 

@@ -342,7 +342,7 @@ static bool grant(struct charge *ret, struct place place, uint64_t bytes)
         return true;
 }
 
-CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes)
+CUresult reserve_at_first(struct charge *ret, struct place place, uint64_t bytes)
 {
         if (place.row == SESSION_NO_ROW) {
                 charge_begin(ret, CHARGE_NO_DEVICE, 0);
@@ -359,8 +359,16 @@ CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes)
                 if (grant(ret, place, bytes))
                         return CUDA_SUCCESS;
         }
-        charge_note_refused(place.row);
         return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes)
+{
+        CUresult rc = reserve_at_first(ret, place, bytes);
+
+        if (rc == CUDA_ERROR_OUT_OF_MEMORY)
+                charge_note_refused(place.row);
+        return rc;
 }
 
 CUresult settle(struct charge *charge, CUresult rc, enum charge_space space, uint64_t key)

@@ -84,6 +84,9 @@ CUresult refusal(struct place place);
 /* Grants, or says what to tell the program. `ret` is empty after a refusal. */
 CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes);
 
+/* The same for who has another way: a refusal is not counted. */
+CUresult reserve_at_first(struct charge *ret, struct place place, uint64_t bytes);
+
 static inline CUresult reserve(struct charge *ret, uint64_t bytes)
 {
         return reserve_at(ret, place_here(), bytes);

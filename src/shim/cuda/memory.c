@@ -16,6 +16,7 @@
 #include "shim/cuda/measure.h"
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/spill.h"
 
 CUresult hook_cuMemAlloc(CUdeviceptr_v1 *ret, unsigned int bytes)
 {
@@ -29,16 +30,23 @@ CUresult hook_cuMemAlloc(CUdeviceptr_v1 *ret, unsigned int bytes)
         return settle(&charge, rc, SPACE_POINTER, key_at(ret));
 }
 
-CUresult hook_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
+static CUresult alloc(CUdeviceptr *ret, struct place place, size_t bytes)
 {
-        ACCESS;
         struct charge charge;
-        CUresult rc = reserve(&charge, ret ? bytes : 0);
+        CUresult rc = spill_reserve(&charge, place, ret ? bytes : 0);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
         rc = drained(&charge, real.cuMemAlloc_v2(ret, bytes));
         return settle(&charge, rc, SPACE_POINTER, key_at(ret));
+}
+
+CUresult hook_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
+{
+        ACCESS;
+        struct place place = place_here();
+
+        return spill(alloc(ret, place, bytes), ret, place, bytes);
 }
 
 CUresult hook_cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned int flags)
@@ -145,7 +153,9 @@ CUresult hook_cuMemFree_v2(CUdeviceptr address)
         struct memory_import *import;
 
         if (charge_take(&taken, SPACE_POINTER, address))
-                return settle_known(&taken, real.cuMemFree_v2(address), address);
+                return settle_known(
+                        &taken, spill_is(&taken) ? spill_free(address) : real.cuMemFree_v2(address),
+                        address);
         import = import_take(SPACE_IMPORT, address);
         return settle_unknown(import, real.cuMemFree_v2(address), address);
 }

@@ -118,30 +118,25 @@ nvmlReturn_t hook_nvmlInitWithFlags(unsigned int flags)
         return started(real.nvmlInitWithFlags(flags));
 }
 
-/* What the session holds and may hold of a device; false: the driver's answer stands. */
-static bool view(nvmlDevice_t device, struct charge_view *ret)
+/* What the program sees of a device, by what the driver says of it; false: that stands. */
+static bool view(nvmlDevice_t device, unsigned long long total, unsigned long long free_bytes,
+                 struct charge_card *ret)
 {
         int row = nvml_row(device);
 
-        return row >= 0 && charge_read(row, ret) && ret->limit_bytes != PAGE_UNLIMITED;
-}
-
-static unsigned long long free_bytes(const struct charge_view *now, unsigned long long driver)
-{
-        uint64_t left = now->limit_bytes > now->used_bytes ? now->limit_bytes - now->used_bytes : 0;
-
-        return min_u64(left, driver);
+        *ret = (struct charge_card){ .free_bytes = free_bytes, .total_bytes = total };
+        return row >= 0 && charge_view(row, ret);
 }
 
 nvmlReturn_t hook_nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *ret)
 {
         nvmlReturn_t rc = real.nvmlDeviceGetMemoryInfo(device, ret);
-        struct charge_view now;
+        struct charge_card now;
 
-        if (rc != NVML_SUCCESS || !view(device, &now))
+        if (rc != NVML_SUCCESS || !view(device, ret->total, ret->free, &now))
                 return rc;
-        ret->total = now.limit_bytes;
-        ret->free = free_bytes(&now, ret->free);
+        ret->total = now.total_bytes;
+        ret->free = now.free_bytes;
         ret->used = ret->total - ret->free;
         return rc;
 }
@@ -149,13 +144,13 @@ nvmlReturn_t hook_nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *ret
 nvmlReturn_t hook_nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *ret)
 {
         nvmlReturn_t rc = real.nvmlDeviceGetMemoryInfo_v2(device, ret);
-        struct charge_view now;
+        struct charge_card now;
 
-        if (rc != NVML_SUCCESS || !view(device, &now))
+        if (rc != NVML_SUCCESS || !view(device, ret->total, ret->free, &now))
                 return rc;
-        ret->total = now.limit_bytes;
+        ret->total = now.total_bytes;
         ret->reserved = 0;
-        ret->free = free_bytes(&now, ret->free);
+        ret->free = now.free_bytes;
         ret->used = ret->total - ret->free;
         return rc;
 }

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Oversubscription: memory of the host for what has no room on the card (docs/oversubscription.md)."""
+import json
+import os
+import sys
+
+import pytest
+
+from cli import Command
+from hang import HANG_SECONDS
+from script import INVALID_VALUE, MIB, OUT_OF_MEMORY, Script
+
+CONTEXT = 16 * MIB
+CARD, HOST = 256 * MIB, 128 * MIB
+BOTH = {"ALIQUOT_MEMORY": "256MiB", "ALIQUOT_OVERSUBSCRIBE": "128MiB", "ALIQUOT_SESSION": "s"}
+DEVICE = "02000000"  # CU_MEMORYTYPE_DEVICE
+
+
+def host_used(sim):
+    return sim.aliquot("show", "s", "--json").json["host"]["used_bytes"]
+
+
+def test_what_has_no_room_on_the_card_lies_in_the_hosts_memory(sim):
+    """And the card holds no more than its limit: what the driver granted there says so."""
+    with Script(sim, **BOTH) as gpu:
+        gpu.ready().do(f"alloc 1 {200 * MIB}", f"alloc 2 {100 * MIB}")
+        books = gpu.look()
+        assert books.charged == books.granted == CONTEXT + 200 * MIB
+        assert host_used(sim) == 100 * MIB
+
+
+@pytest.mark.parametrize("words", (["--oversubscribe=128MiB"], ["--oversubscribe"], ["--session", "s", "--oversubscribe=128MiB"]),
+                         ids=("size", "yes", "named"))
+def test_by_the_command_as_by_the_environment(sim, build, words):
+    result = sim.run([build.aliquot, "run", "--memory", "256MiB", *words, "--", build.program("hooks/script")],
+                     stdin=f"init\ncontext 0 0\nalloc 1 {200 * MIB}\nalloc 2 {100 * MIB}\n")
+    assert (result.rc, result.stdout) == (0, "0\n" * 4), result
+
+
+def test_by_the_facades(sim):
+    with Script(sim, preload=False, shims=True, **BOTH) as gpu:
+        gpu.ready().do(f"alloc 1 {200 * MIB}", f"alloc 2 {100 * MIB}", "free 1", "free 2")
+
+
+def test_both_together_are_the_card_that_the_program_sees(sim):
+    with Script(sim, **BOTH) as gpu:
+        gpu.ready().do("nvml", f"alloc 1 {200 * MIB}", f"alloc 2 {100 * MIB}")
+        left, whole = CARD + HOST - CONTEXT - 300 * MIB, CARD + HOST
+        assert gpu.values("info") == [left, whole]
+        assert gpu.values("total 0") == [whole]
+        assert gpu.values("card 0") == [left, whole, whole - left]
+
+
+def test_a_limit_that_nobody_set_is_the_card_itself(sim):
+    """A card that is full, by whomever, is no reason to refuse: the driver's word counts, not a limit alone."""
+    with Script(sim, preload=False) as other, Script(sim, ALIQUOT_OVERSUBSCRIBE="128MiB") as gpu:
+        gpu.ready()
+        other.ready().do(f"alloc 1 {other.values('info')[0]}")
+        assert gpu.values("info") == [HOST, 1024 * MIB + HOST]
+        gpu.do(f"alloc 1 {HOST}")
+        assert gpu.code("alloc 2 1") == OUT_OF_MEMORY
+
+
+def test_more_than_both_is_refused_to_the_byte(sim):
+    with Script(sim, **BOTH) as gpu:
+        gpu.ready().do(f"alloc 1 {CARD - CONTEXT}", f"alloc 2 {HOST - 1}", "alloc 3 1")
+        assert gpu.code("alloc 4 1") == OUT_OF_MEMORY
+        refused = sim.aliquot("doctor", "--json")
+        assert refused.rc in (0, 1), refused
+        gpu.do("free 3", "alloc 4 1")
+
+
+def test_what_is_freed_is_free_where_it_was(sim):
+    """The card is asked first, each time."""
+    with Script(sim, **BOTH) as gpu:
+        gpu.ready().do(f"alloc 1 {200 * MIB}", f"alloc 2 {100 * MIB}", "free 1", f"alloc 1 {100 * MIB}")
+        assert (gpu.look().charged, host_used(sim)) == (CONTEXT + 100 * MIB, 100 * MIB)
+        gpu.do("free 2")
+        assert (gpu.look().charged, host_used(sim)) == (CONTEXT + 100 * MIB, 0)
+
+
+def test_the_program_is_told_that_it_is_memory_of_the_device(sim):
+    """Frameworks ask, and take no other; anywhere in the block, whichever call asks."""
+    with Script(sim, **BOTH) as gpu:
+        gpu.ready().do(f"alloc 1 {200 * MIB}", f"alloc 2 {100 * MIB}")
+        on_card, in_host = gpu.say("attributes 1"), gpu.say("attributes 2")
+        assert [word[:8] for word in in_host[1:3]] == [word[:8] for word in on_card[1:3]]
+        assert in_host[1].startswith(DEVICE)
+
+
+def test_a_handle_for_other_processes_is_refused_as_the_driver_does(sim):
+    with Script(sim, **BOTH) as gpu:
+        gpu.ready().do(f"alloc 1 {200 * MIB}", f"alloc 2 {100 * MIB}", "ipc-get 1 1")
+        assert gpu.code("ipc-get 2 2") == INVALID_VALUE
+
+
+@pytest.mark.parametrize("ends", ("destroy 0", "kill"))
+def test_it_goes_with_its_context_and_with_its_process(sim, ends):
+    with Script(sim, **BOTH) as gpu, Script(sim, **BOTH) as other:
+        gpu.ready().do(f"alloc 1 {200 * MIB}", f"alloc 2 {100 * MIB}")
+        if ends == "kill":
+            gpu.kill()
+        else:
+            gpu.do(ends)
+        assert other.ready().values("info")[0] >= CARD + HOST - 2 * CONTEXT
+        other.do(f"alloc 1 {CARD - 2 * CONTEXT}", f"alloc 2 {HOST}")
+
+
+def test_a_driver_that_cannot_pin_refuses_and_nothing_stays_charged(sim):
+    sim.configure(fail="cuMemHostAlloc:1:2")
+    with Script(sim, **BOTH) as gpu:
+        gpu.ready().do(f"alloc 1 {200 * MIB}")
+        assert gpu.code(f"alloc 2 {100 * MIB}") == OUT_OF_MEMORY
+        assert host_used(sim) == 0
+        gpu.do(f"alloc 2 {100 * MIB}")
+        assert host_used(sim) == 100 * MIB
+
+
+def test_nothing_is_pinned_that_the_machine_cannot_spare(sim):
+    """A session may be given more than there is: the program hears out-of-memory, and the kernel kills nobody."""
+    with Script(sim, **{**BOTH, "ALIQUOT_OVERSUBSCRIBE": "1024TiB"}) as gpu:
+        left, whole = gpu.ready().values("info")
+        assert whole == CARD + (1 << 50) and left < CARD + (1 << 46)
+        assert gpu.code(f"alloc 1 {1 << 49}") == OUT_OF_MEMORY
+        assert gpu.code(f"alloc 1 {left}") == OUT_OF_MEMORY
+
+
+def said(program):
+    """What tests/gpu/programs/bytes.py says at its end."""
+    out, err = program.communicate("\n", timeout=HANG_SECONDS)
+    assert program.returncode == 0, (out, err)
+    return json.loads(out.removeprefix("@ "))
+
+
+@pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ, reason="Python itself is not sanitized")
+def test_two_programs_each_larger_than_half_of_the_card_run_at_once(sim):
+    """In a session each, on one card; every byte of both is right at the end."""
+    sim.configure(memory="512MiB")
+    programs = sim.build.source / "tests/gpu/programs"
+    both = [sim.start([sys.executable, "-B", programs / "bytes.py", 20, 20 * MIB, seed], preload=True,
+                      ALIQUOT_MEMORY="240MiB", ALIQUOT_OVERSUBSCRIBE="256MiB", ALIQUOT_SESSION=f"s{seed}",
+                      PYTHONPATH=programs) for seed in range(2)]
+    for found in map(said, both):
+        assert (found["blocks"], found["wrong"]) == (20, 0) and found["host_bytes"] > 100 * MIB, found
+
+
+@pytest.mark.parametrize("name, value", (
+    ("NVSHARE_ENABLE_SINGLE_OVERSUB", "1"), ("XPUSHARE_ENABLE_SINGLE_OVERSUB", "1"), ("CUDA_OVERSUBSCRIBE", "true"),
+    ("CUDA_MEM_OVERSOLD", "TRUE"), ("CUDA_MEM_OVERSOLD_0", "TRUE")))
+def test_the_names_of_other_systems_ask_for_it(sim, name, value):
+    """As much as the host can spare."""
+    with Script(sim, ALIQUOT_MEMORY="64MiB", **{name: value}) as gpu:
+        gpu.ready().do(f"alloc 1 {100 * MIB}")
+
+
+def test_without_asking_there_is_none(sim):
+    with Script(sim, ALIQUOT_MEMORY="64MiB", ALIQUOT_OVERSUBSCRIBE="0", CUDA_OVERSUBSCRIBE="true") as gpu:
+        assert gpu.ready().code(f"alloc 1 {100 * MIB}") == OUT_OF_MEMORY
+
+
+def test_the_command_makes_shows_and_keeps_it(sim):
+    cli = Command(sim)
+    assert cli("create", "s", "--memory", "64MiB", "--oversubscribe=1GiB").rc == 0
+    assert cli("show", "s", "--json").json["host"] == {"limit_bytes": 1 << 30, "used_bytes": 0}
+    assert "host       0 B used of 1 GiB" in cli("show", "s").stdout
+    assert len(cli("show", "s", "--json").json["devices"]) == 1
+    joined = cli("run", "--session", "s", "--memory", "64MiB", "--", "true")
+    assert joined.rc == 125 and "oversubscribe=1GiB" in joined.stderr, joined
+    assert cli("run", "--session", "s", "--memory", "64MiB", "--oversubscribe=1GiB", "--", "true").rc == 0
+    changed = cli("set", "s", "--oversubscribe=2GiB")
+    assert changed.rc == 2 and "fixed when the session is made" in changed.stderr, changed
+    assert cli("set", "s", "--memory", "32MiB").rc == 0
+    assert cli("show", "s", "--json").json["host"]["limit_bytes"] == 1 << 30
+    assert cli("rm", "s").rc == 0
+
+
+def test_a_daemon_says_that_it_has_none_to_give(sim, daemon):
+    result = sim.aliquot("run", "--memory", "64MiB", "--oversubscribe", "--", "true")
+    assert result.rc == 125 and "a daemon's sessions" in result.stderr, result
