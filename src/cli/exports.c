@@ -59,9 +59,17 @@ static int add_rules(struct exports *exports, const char *name, const struct set
 static int add_limits(struct exports *exports, const struct settings *settings, struct error *err)
 {
         int rc = add_rules(exports, "ALIQUOT_MEMORY", &settings->memory, err);
+        char host[SIZE_TEXT_BYTES];
 
         if (rc == 0)
                 rc = add_rules(exports, "ALIQUOT_COMPUTE", &settings->compute, err);
+        if (rc == 0 && settings->host_bytes)
+                rc = add(exports, "ALIQUOT_OVERSUBSCRIBE",
+                         settings->host_bytes == SETTINGS_HOST_SPARE
+                                 ? "yes"
+                                 : size_canonical(&(struct size){ .bytes = settings->host_bytes },
+                                                  host),
+                         err);
         if (rc == 0 && settings->is_context_free)
                 rc = add(exports, "ALIQUOT_CONTEXT", "free", err);
         if (rc == 0 && settings->device_name[0])

@@ -158,7 +158,8 @@ static const struct argp_option limits_options[] = {
         { "weight", KEY_WEIGHT, "N", 0, "Of its share among equals (100 is usual)", 0 },
         { "priority", KEY_PRIORITY, "WORD", 0, "Who goes first: rt, normal or batch", 0 },
         { "gang", KEY_GANG, "NAME", 0, "Turns together with the others of it, or none", 0 },
-        { "oversubscribe", KEY_OVERSUBSCRIBE, "0|1", OPTION_ARG_OPTIONAL | OPTION_HIDDEN, "", 0 },
+        { "oversubscribe", KEY_OVERSUBSCRIBE, "SIZE", OPTION_ARG_OPTIONAL,
+          "Where the card is full, in the host's memory", 0 },
         { 0 },
 };
 

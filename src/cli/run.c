@@ -70,9 +70,9 @@ const struct argp argp_run = {
         .parser = parse,
         .args_doc = "[--] COMMAND [ARG...]",
         .doc = "Run a program whose GPU memory is limited."
-               "\vSIZE: a number with B, KiB..TiB, KB..TB, K..T, or % of the card. "
-               "SEL: an index, or the beginning of a UUID (aliquot gpus). The exit status is the "
-               "program's own; 125: nothing was started, 126 and 127 as in a shell.\n",
+               "\vSIZE: 4GiB, 4G, 512MB or 25% of the card. SEL: an index, or a UUID's beginning. "
+               "Exit status: the program's; 125: nothing was started; 126, 127: as a "
+               "shell.\n",
         .children = children,
 };
 

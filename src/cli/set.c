@@ -119,6 +119,9 @@ static int refuse_fixed(const struct settings *settings, struct error *err)
                 return fail(err, -EINVAL,
                             "--device-name %s: fixed when the session is made; make another",
                             settings->device_name);
+        if (settings->host_bytes)
+                return fail(err, -EINVAL,
+                            "--oversubscribe: fixed when the session is made; make another");
         if (settings->is_context_free)
                 return fail(err, -EINVAL,
                             "--context free: fixed when the session is made; make another");

@@ -130,6 +130,21 @@ static void put_devices(struct json_out *out, const struct seen *seen)
         json_out_close(out, ']');
 }
 
+/* null where the session has none of the host's memory, and where the pages do not tell. */
+static void put_host(struct json_out *out, const struct seen *seen)
+{
+        uint64_t limit_bytes = seen->session ? views_host_bytes(seen->session) : 0;
+
+        if (!limit_bytes) {
+                json_out_null(out, "host");
+                return;
+        }
+        json_out_open(out, "host", '{');
+        json_out_u64(out, "limit_bytes", limit_bytes);
+        json_out_u64(out, "used_bytes", seen->usage->host_bytes);
+        json_out_close(out, '}');
+}
+
 int show_json(const struct seen *seen)
 {
         const struct client_session *terms = seen->terms;
@@ -143,6 +158,7 @@ int show_json(const struct seen *seen)
         put_pages(&out, seen->session);
         put_terms(&out, terms);
         json_out_text(&out, "context", is_free ? "free" : "charge");
+        put_host(&out, seen);
         json_out_u64(&out, "processes", terms ? terms->processes : seen->usage->count);
         put_devices(&out, seen);
         json_out_close(&out, '}');

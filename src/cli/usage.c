@@ -9,12 +9,16 @@
 
 bool usage_has_row(const struct store_session *session, unsigned row)
 {
-        return load_acquire(shared_word(&session->limits->device[row].limit_bytes)) != 0;
+        return load_acquire(shared_word(&session->limits->device[row].limit_bytes)) != 0 &&
+               (int)row != page_host_row(session->limits);
 }
 
-static void add(struct usage *usage, const struct usage_process *process)
+static void add(struct usage *usage, const struct usage_process *process, int host)
 {
-        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+        usage->host_bytes += host < 0 ? 0 : process->bytes[host];
+        for (int i = 0; i < (int)PAGE_DEVICES; i++) {
+                if (i == host)
+                        continue;
                 usage->used_bytes[i] += process->bytes[i];
                 usage->total_bytes += process->bytes[i];
                 if (!process->bytes[i])
@@ -46,7 +50,7 @@ int usage_read(const struct store_session *session, struct usage *ret, struct er
         usage.count = (unsigned)rc;
         usage_name(usage.process, usage.count, USAGE_NO_BOUND);
         for (unsigned i = 0; i < usage.count; i++)
-                add(&usage, &usage.process[i]);
+                add(&usage, &usage.process[i], page_host_row(session->limits));
         *ret = usage;
         return 0;
 }

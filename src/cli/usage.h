@@ -16,6 +16,7 @@ struct usage {
         struct usage_process *process; /* PAGE_SLOTS of them; usage_free() */
         uint64_t used_bytes[PAGE_DEVICES];
         uint64_t total_bytes;
+        uint64_t host_bytes; /* of the host's memory in place of cards' */
         /* Processes that hold something of a device, and those of them that NVML lists there. */
         unsigned holders[PAGE_DEVICES];
         unsigned measured[PAGE_DEVICES];

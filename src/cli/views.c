@@ -21,6 +21,13 @@ uint64_t views_limit_bytes(const struct store_session *session, unsigned row)
                 load_acquire(shared_word(&session->limits->device[row].limit_bytes)));
 }
 
+uint64_t views_host_bytes(const struct store_session *session)
+{
+        int row = page_host_row(session->limits);
+
+        return row < 0 ? 0 : views_limit_bytes(session, (unsigned)row);
+}
+
 uint64_t views_default_bytes(const struct store_session *session)
 {
         return settings_told_bytes(
@@ -214,6 +221,16 @@ static void print_remainders(const struct store_session *session, const struct u
         }
 }
 
+static void print_host(const struct store_session *session, const struct usage *usage)
+{
+        uint64_t limit_bytes = views_host_bytes(session);
+        char used[SIZE_TEXT_BYTES], limit[SIZE_TEXT_BYTES];
+
+        if (limit_bytes)
+                printf("host       %s used of %s, in place of the cards' memory\n",
+                       size_format(usage->host_bytes, used), size_format(limit_bytes, limit));
+}
+
 static void print_people(const struct store_session *session, const struct usage *usage,
                          const struct client_session *terms)
 {
@@ -229,6 +246,7 @@ static void print_people(const struct store_session *session, const struct usage
                 printf("card name  %s\n", page->device_name);
         if (page->flags & PAGE_CONTEXT_FREE)
                 printf("contexts   not charged\n");
+        print_host(session, usage);
         print_caps(session);
         print_remainders(session, usage);
         if (terms)

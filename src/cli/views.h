@@ -13,6 +13,9 @@
 /* Of a row, as it is told: 0 where nothing fits. */
 uint64_t views_limit_bytes(const struct store_session *session, unsigned row);
 
+/* Of the host's memory, in place of the cards'; 0: the session has none of it. */
+uint64_t views_host_bytes(const struct store_session *session);
+
 /* The same of the GPUs that have no row. */
 uint64_t views_default_bytes(const struct store_session *session);
 
