@@ -80,6 +80,33 @@ def test_the_simulator_takes_memory_as_the_driver_does(ask, driver):
     assert {what: answers[what] for what in expected} == expected
 
 
+# No driver has been asked yet. What a manual says is meant: CUDA Driver API, "Unified Addressing" (host memory is
+# accessible by the same address, and calls tell by it what it is) and cuMemHostAlloc (the device's pointer of mapped
+# memory is one for kernels and calls alike).
+ASSUMED = {
+    "64 MiB pinned: taken of the card": 0,
+    "the device's address is the host's": True,
+    "type: code, value": [0, 1],
+    "device: code, value": [0, 0],
+    "is managed: code, value": [0, 0],
+    "range of its first byte: codes, begins at its beginning, bytes": [0, 0, True, 64 << 20],
+    "range of its last byte: codes, begins at its beginning, bytes": [0, 0, True, 64 << 20],
+    "cuIpcGetMemHandle": 1,
+    "cuMemFree": 1,
+    "cuMemFreeHost": 0,
+    "its context has ended: type": 1,
+}
+
+
+def test_what_is_assumed_of_pinned_memory(ask):
+    """Memory of the host is used in place of the card's by this alone (src/shim/cuda/spill.h)."""
+    answers = {what.removeprefix("host: "): value for what, value in ask("host").items()}
+    assert {what: answers[what] for what in ASSUMED} == ASSUMED
+    ways = {what: value for what, value in answers.items() if what.endswith("bytes are right")}
+    assert len(ways) == 11
+    assert {what for what, value in ways.items() if value != [0, True]} == {"a kernel writes: code, bytes are right"}  # no PTX is run
+
+
 def test_handles_are_used_again_and_ids_are_not(ask, driver):
     """As by the driver: the same address at once, with an id of its own."""
     for answers in (ask("events"), driver):

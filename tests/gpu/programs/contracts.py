@@ -11,6 +11,7 @@
     queues    how much may be in flight before a launch blocks; streams that share a queue
     timers    steps of event times and of the kernels' clock
     memory    what the card has less of after a call, in bytes; nobody else may use it meanwhile
+    host      what can be done with pinned, mapped memory by its address alone, as with the device's own
 
 A code is the driver's CUresult. What a driver has no function for is answered by "absent".
 """
@@ -18,7 +19,7 @@ import os
 import sys
 import threading
 import time
-from ctypes import (CFUNCTYPE, byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p,
+from ctypes import (CFUNCTYPE, Structure, byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p,
                     create_string_buffer)
 
 from driver import KIB, MIB, NON_BLOCKING, POSIX_FD, RESERVED_CURRENT, STACK_SIZE, Driver
@@ -28,8 +29,8 @@ NO_TIMING = 2
 GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2
 MODES = {"global": GLOBAL, "thread-local": THREAD_LOCAL, "relaxed": RELAXED}
 LEGACY, PER_THREAD = c_void_p(1), c_void_p(2)
-DEVICEMAP, GREATER_OR_EQUAL = 2, 0
-POINTER_CONTEXT = 1
+PORTABLE, DEVICEMAP, GREATER_OR_EQUAL = 1, 2, 0
+POINTER_CONTEXT, POINTER_TYPE, POINTER_IS_MANAGED, POINTER_DEVICE, POINTER_RANGE_START, POINTER_RANGE_SIZE = 1, 2, 8, 9, 11, 12
 MANY_LAUNCHES, MANY_STREAMS = 4000, 64
 BLOCKED_SECONDS = 0.4
 BLOCK_SIZES = (1, 64 * KIB, 512 * KIB, MIB - 512, MIB, MIB + 1, 1100 * KIB, 3 * MIB // 2, 2 * MIB, 2 * MIB + 1, 5 * MIB // 2)
@@ -583,8 +584,87 @@ def ask_graphs(gpu, section, taken):
                        [*looks, gpu.graph_reserved(), taken.look()])
 
 
+class Box(Structure):
+    """CUDA_MEMCPY2D."""
+    _fields_ = [("src_x", c_size_t), ("src_y", c_size_t), ("src_type", c_int), ("src_host", c_void_p),
+                ("src", c_uint64), ("src_array", c_void_p), ("src_pitch", c_size_t),
+                ("dst_x", c_size_t), ("dst_y", c_size_t), ("dst_type", c_int), ("dst_host", c_void_p),
+                ("dst", c_uint64), ("dst_array", c_void_p), ("dst_pitch", c_size_t),
+                ("width", c_size_t), ("height", c_size_t)]
+
+
+def ask_host(section):
+    gpu = Gpu().ready()
+    gpu.free(gpu.alloc(MIB))
+    taken, host = Taken(gpu), c_void_p()
+    gpu.call("cuMemHostAlloc", byref(host), 64 * MIB, PORTABLE | DEVICEMAP)
+    block = host.value
+    section.answer("64 MiB pinned: taken of the card", taken.look())
+    section.answer("the device's address is the host's",
+                   gpu.value(c_uint64, "cuMemHostGetDevicePointer_v2", host, 0) == block)
+    ask_host_attributes(gpu, section, block)
+    ask_host_bytes(gpu, section, block)
+    section.answer("cuIpcGetMemHandle", gpu.code("cuIpcGetMemHandle", create_string_buffer(64), block))
+    section.answer("cuMemFree", gpu.code("cuMemFree_v2", block))
+    section.answer("cuMemFreeHost", gpu.code("cuMemFreeHost", c_void_p(block)))
+    context = gpu.new_context()
+    gpu.call("cuMemHostAlloc", byref(host), MIB, PORTABLE | DEVICEMAP)
+    gpu.call("cuCtxDestroy_v2", context)
+    gpu.use(gpu.context)
+    section.answer("its context has ended: type",
+                   gpu.code("cuPointerGetAttribute", byref(c_uint()), POINTER_TYPE, host.value))
+
+
+def ask_host_attributes(gpu, section, block):
+    for name, kind, attribute in (("type", c_uint, POINTER_TYPE), ("device", c_int, POINTER_DEVICE),
+                                  ("is managed", c_uint, POINTER_IS_MANAGED)):
+        value = kind()
+        section.answer(f"{name}: code, value", [gpu.code("cuPointerGetAttribute", byref(value), attribute, block), value.value])
+    for name, address in (("first", block), ("last", block + 64 * MIB - 1)):
+        start, size = c_uint64(), c_size_t()
+        section.answer(f"range of its {name} byte: codes, begins at its beginning, bytes",
+                       [gpu.code("cuPointerGetAttribute", byref(start), POINTER_RANGE_START, address),
+                        gpu.code("cuPointerGetAttribute", byref(size), POINTER_RANGE_SIZE, address),
+                        start.value == block, size.value])
+    start, size = c_uint64(), c_size_t()
+    section.answer("cuMemGetAddressRange: code",
+                   gpu.code("cuMemGetAddressRange_v2", byref(start), byref(size), block + 5))
+
+
+def ask_host_bytes(gpu, section, block):
+    """Each call that takes a device's address: its code, and whether the bytes are right afterwards."""
+    size, card, other, stream = 4 * MIB, gpu.alloc(4 * MIB), block + 32 * MIB, gpu.stream()
+    room = create_string_buffer(size)
+
+    def right(at, value):
+        gpu.sync()
+        gpu.call("cuMemcpyDtoH_v2", room, at, size)
+        return room.raw == value.to_bytes(4, "little") * (size // 4)
+
+    def box(to, source):
+        return Box(src_type=2, src=source, src_pitch=MIB, dst_type=2, dst=to, dst_pitch=MIB, width=MIB, height=4)
+
+    ways = [
+        ("cuMemsetD32", block, 1, lambda: gpu.code("cuMemsetD32_v2", block, c_uint(1), size // 4)),
+        ("cuMemcpyDtoD, host to card", card, 1, lambda: gpu.code("cuMemcpyDtoD_v2", card, block, size)),
+        ("cuMemsetD32Async", block, 2, lambda: gpu.code("cuMemsetD32Async", block, c_uint(2), size // 4, stream)),
+        ("cuMemcpyDtoDAsync, host to host", other, 2, lambda: gpu.code("cuMemcpyDtoDAsync_v2", other, block, size, stream)),
+        ("cuMemcpyDtoD, card to host", other, 1, lambda: gpu.code("cuMemcpyDtoD_v2", other, card, size)),
+        ("cuMemcpyHtoD", block, 3, lambda: gpu.code("cuMemcpyHtoD_v2", block, create_string_buffer(bytes([3, 0, 0, 0]) * (size // 4), size), size)),
+        ("cuMemcpy, host to card", card, 3, lambda: gpu.code("cuMemcpy", card, block, size)),
+        ("cuMemcpy2D, type device, host to host", other, 3, lambda: gpu.code("cuMemcpy2D_v2", byref(box(other, block)))),
+        ("cuMemcpy2D, type device, card to host", block, 3, lambda: gpu.code("cuMemcpy2D_v2", byref(box(block, card)))),
+        ("cuMemsetD2D32", other, 4, lambda: gpu.code("cuMemsetD2D32_v2", other, MIB, c_uint(4), MIB // 4, 4)),
+    ]
+    for name, at, value, do in ways:
+        section.answer(f"{name}: code, bytes are right", [do(), right(at, value)])
+    fill = gpu.function(gpu.module(), b"fill")
+    code = gpu.launch(fill, c_uint64(block), c_uint(5), c_uint(size // 4), blocks=size // 4 // 256, threads=256)
+    section.answer("a kernel writes: code, bytes are right", [code, right(block, 5)])
+
+
 SECTIONS = {"calls": ask_calls, "capture": ask_capture, "events": ask_events, "ends": ask_ends, "queues": ask_queues,
-            "timers": ask_timers, "memory": ask_memory}
+            "timers": ask_timers, "memory": ask_memory, "host": ask_host}
 
 
 def main():
