@@ -142,6 +142,7 @@ def test_two_programs_each_larger_than_half_of_the_card_run_at_once(sim):
                       PYTHONPATH=programs) for seed in range(2)]
     for found in map(said, both):
         assert (found["blocks"], found["wrong"]) == (20, 0) and found["host_bytes"] > 100 * MIB, found
+        assert found["told"] == [[0, 2, 1, 0, 2, 0]], "of all blocks the same: the device's, without a host's pointer"
 
 
 @pytest.mark.parametrize("name, value", (

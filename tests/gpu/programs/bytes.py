@@ -4,7 +4,8 @@
     bytes.py BLOCKS BYTES SEED
 
 takes BLOCKS of BYTES each, writes, copies and frees them at random, and compares every byte with a copy of its own.
-Says at the end how many blocks it holds, how often one was wrong, and how many bytes lie in the host's memory.
+Says at the end how many blocks it holds, how often one was wrong, how many bytes lie in the host's memory, and what
+kinds of memory the driver told of them.
 """
 import ctypes
 import random
@@ -16,6 +17,18 @@ from said import hold
 
 STEPS = 300
 LEGACY = None
+TYPE, HOST_POINTER = 2, 4
+
+
+def told(gpu, address):
+    """What kind of memory it is, by either call; a host's pointer is none of the card's."""
+    kind, host = c_uint(), c_uint64(1)
+    alone = [gpu.code("cuPointerGetAttribute", byref(kind), TYPE, address), kind.value,
+             gpu.code("cuPointerGetAttribute", byref(host), HOST_POINTER, address)]
+    kinds, host = c_uint(), c_uint64(1)
+    places = (ctypes.c_void_p * 2)(ctypes.addressof(kinds), ctypes.addressof(host))
+    together = gpu.code("cuPointerGetAttributes", c_uint(2), (c_uint * 2)(TYPE, HOST_POINTER), places, address)
+    return (*alone, together, kinds.value, host.value)
 
 
 def main(count, size, seed):
@@ -63,7 +76,8 @@ def main(count, size, seed):
         gpu.call("cuMemGetAddressRange_v2", byref(base), byref(bytes_), block + size // 2)
         assert (base.value, bytes_.value) == (block, size), (base, bytes_)
         host += size if gpu.code("cuMemHostGetFlags", byref(c_uint()), block) == 0 else 0
-    hold("end", blocks=len(blocks), wrong=wrong, host_bytes=host, free=gpu.info()[0], total=gpu.info()[1])
+    kinds = {told(gpu, block + at) for block in blocks for at in (0, size // 2)}
+    hold("end", blocks=len(blocks), wrong=wrong, host_bytes=host, told=sorted(kinds), free=gpu.info()[0], total=gpu.info()[1])
 
 
 main(*map(int, sys.argv[1:]))

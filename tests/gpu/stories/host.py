@@ -16,6 +16,7 @@ def blocks_beyond_the_limit(t):
         program.go_on()
     t.claim("every byte is right", end["wrong"] == 0 and end["blocks"] == blocks, end)
     t.claim("what has no room on the card lies in the host's memory", end["host_bytes"] >= blocks * size - limit, end)
+    t.claim("of all blocks the program is told the same", len(end["told"]) == 1, end)
     t.claim("the card it sees is both together", end["total"] == 2 * limit, end)
     t.claim("the card's ledger holds no more than its limit", books["ledger"] <= limit, books)
     t.figure("NVML's bytes of the process beyond the limit", books["taken"] - limit, "B", at_most=APART)
