@@ -9,6 +9,7 @@
 #include "cli/client_parts.h"
 #include "cli/presence.h"
 #include "common/text.h"
+#include "settings/settings.h"
 
 #define START_PAUSE_NS 20000000
 #define STARTS_MOST 250u /* pauses that one which is starting gets: 5 s */
@@ -133,6 +134,11 @@ static json_t *body_of(const struct client_session *seen, const struct client_wi
                 json_object_set_new(body, "weight", json_integer(wish->weight));
         put(body, "on_end", wish->on_end);
         put(body, "context", wish->is_context_free ? "free" : NULL);
+        if (wish->host_bytes)
+                json_object_set_new(body, "oversubscribe",
+                                    wish->host_bytes == SETTINGS_HOST_SPARE
+                                            ? json_true()
+                                            : json_integer((json_int_t)wish->host_bytes));
         put(body, "device_name", wish->device_name);
         if (wish->label_count)
                 json_object_set_new(body, "labels", labels_of(seen, wish));
@@ -219,6 +225,8 @@ static void read_session(json_t *json, struct client_session *ret)
         ret->ttl_ns = ns_of(json, "ttl_seconds");
         ret->is_clamped = json_is_true(json_object_get(json, "clamped"));
         ret->is_context_free = strcmp(client_text(json, "context"), "free") == 0;
+        ret->host_bytes = client_whole(json_object_get(json, "host"), "limit_bytes");
+        ret->host_used_bytes = client_whole(json_object_get(json, "host"), "used_bytes");
         text_quote(client_text(json, "name"), ret->name, sizeof(ret->name));
         text_quote(client_text(json, "state"), ret->state, sizeof(ret->state));
         text_quote(client_text(json, "on_end"), ret->on_end, sizeof(ret->on_end));

@@ -77,6 +77,7 @@ struct client_wish {
         uint64_t ttl_ns; /* 0 with has_ttl: none */
         const char *on_end;
         bool is_context_free;
+        uint64_t host_bytes; /* SETTINGS_HOST_SPARE: as much as the daemon gives by itself */
         const char *device_name;
         unsigned label_count;
         const char *const *label; /* "key=value"; "key=" takes it away */
@@ -96,6 +97,8 @@ struct client_session {
         uint64_t ttl_ns; /* 0: none */
         unsigned processes;
         bool is_context_free;
+        uint64_t host_bytes; /* of the host's memory in place of GPUs'; 0: none */
+        uint64_t host_used_bytes;
         bool is_clamped; /* it gets no new memory */
         unsigned label_count;
         char label[CLIENT_LABELS][PAGE_NAME_BYTES * 2]; /* "key=value", as they were given */

@@ -76,12 +76,6 @@ static int find_daemon(const struct attempt *attempt, const struct entrance *ent
         if (wish && !attempt->request->settings.memory.count)
                 return fail(err, -EINVAL, "%s: say how much memory too, as in --memory 4GiB", wish);
         rc = client_find(&entrance->store, err);
-        if ((rc > 0 || wish) && attempt->request->settings.host_bytes)
-                return fail(
-                        err, -ENOTSUP,
-                        "--oversubscribe (or another system's word for it): a daemon's sessions "
-                        "cannot have memory of the host yet; leave it out, or name a runtime "
-                        "folder without a daemon (ALIQUOT_RUNTIME_DIR)");
         if (rc != 0 || !wish)
                 return rc;
         if (!attempt->flags->may_start_daemon)

@@ -130,10 +130,11 @@ static void put_devices(struct json_out *out, const struct seen *seen)
         json_out_close(out, ']');
 }
 
-/* null where the session has none of the host's memory, and where the pages do not tell. */
+/* null: the session has none of the host's memory. */
 static void put_host(struct json_out *out, const struct seen *seen)
 {
-        uint64_t limit_bytes = seen->session ? views_host_bytes(seen->session) : 0;
+        uint64_t limit_bytes =
+                seen->terms ? seen->terms->host_bytes : views_host_bytes(seen->session);
 
         if (!limit_bytes) {
                 json_out_null(out, "host");
@@ -141,7 +142,8 @@ static void put_host(struct json_out *out, const struct seen *seen)
         }
         json_out_open(out, "host", '{');
         json_out_u64(out, "limit_bytes", limit_bytes);
-        json_out_u64(out, "used_bytes", seen->usage->host_bytes);
+        json_out_u64(out, "used_bytes",
+                     seen->terms ? seen->terms->host_used_bytes : seen->usage->host_bytes);
         json_out_close(out, '}');
 }
 

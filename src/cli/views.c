@@ -221,14 +221,13 @@ static void print_remainders(const struct store_session *session, const struct u
         }
 }
 
-static void print_host(const struct store_session *session, const struct usage *usage)
+static void print_host(uint64_t limit_bytes, uint64_t used_bytes)
 {
-        uint64_t limit_bytes = views_host_bytes(session);
         char used[SIZE_TEXT_BYTES], limit[SIZE_TEXT_BYTES];
 
         if (limit_bytes)
                 printf("host       %s used of %s, in place of the cards' memory\n",
-                       size_format(usage->host_bytes, used), size_format(limit_bytes, limit));
+                       size_format(used_bytes, used), size_format(limit_bytes, limit));
 }
 
 static void print_people(const struct store_session *session, const struct usage *usage,
@@ -246,7 +245,7 @@ static void print_people(const struct store_session *session, const struct usage
                 printf("card name  %s\n", page->device_name);
         if (page->flags & PAGE_CONTEXT_FREE)
                 printf("contexts   not charged\n");
-        print_host(session, usage);
+        print_host(views_host_bytes(session), usage->host_bytes);
         print_caps(session);
         print_remainders(session, usage);
         if (terms)
@@ -309,6 +308,7 @@ static int show_foreign(const struct client_session *terms, bool is_json, struct
         printf("processes  %u\n", terms->processes);
         if (terms->is_context_free)
                 printf("contexts   not charged\n");
+        print_host(terms->host_bytes, terms->host_used_bytes);
         print_terms(terms);
         putchar('\n');
         print_shares(terms, &table);

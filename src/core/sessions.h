@@ -115,6 +115,7 @@ struct sessions_one {
         uint8_t ending;      /* enum sessions_ending */
         uint8_t share_count; /* 1..SESSIONS_GPUS */
         bool is_context_free;
+        uint64_t host_bytes; /* of the host's memory, in place of the GPUs'; 0: none */
         uint64_t created_ns;
         uint64_t expires_ns; /* 0: never */
         uint64_t ttl_ns;     /* what a renewal without one gives, from then on; 0: none */

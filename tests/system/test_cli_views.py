@@ -73,7 +73,7 @@ KINDS = {"plain": [], "whole": ["--compute", "100"], "back": ["--compute", "50",
                   "--ttl", "1h", "--label", "a=b"]}
 
 
-PAGES_ALONE = {"made_by", "created_as", "folder", "device_name", "default_memory_bytes", "epoch", "host"}
+PAGES_ALONE = {"made_by", "created_as", "folder", "device_name", "default_memory_bytes", "epoch"}
 DAEMON_ALONE = {"id", "version", "created_at", "ended_at"}
 DEVICE_PAGES_ALONE = {"remainder"}
 DRIVER_AND_TIME = {"gpu_time", "driver_bytes", "unexplained_bytes"}

@@ -2,6 +2,7 @@
 """Oversubscription: memory of the host for what has no room on the card (docs/oversubscription.md)."""
 import json
 import os
+import shutil
 import sys
 
 import pytest
@@ -175,6 +176,53 @@ def test_the_command_makes_shows_and_keeps_it(sim):
     assert cli("rm", "s").rc == 0
 
 
-def test_a_daemon_says_that_it_has_none_to_give(sim, daemon):
-    result = sim.aliquot("run", "--memory", "64MiB", "--oversubscribe", "--", "true")
-    assert result.rc == 125 and "a daemon's sessions" in result.stderr, result
+# -- With a daemon ---------------------------------------------------------------------------------
+
+
+def test_a_session_of_a_daemon_has_it_too(daemon, sim, cli):
+    daemon.create("s", oversubscribe="128MiB", gpus=["0"])
+    with Script(sim, ALIQUOT_SESSION="s") as gpu:
+        gpu.ready().do(f"alloc 1 {200 * MIB}", f"alloc 2 {100 * MIB}")
+        assert gpu.values("info")[1] == CARD + HOST
+        told = daemon.session("s")
+        assert told["host"] == {"limit_bytes": HOST, "used_bytes": 100 * MIB}
+        assert [device["used_bytes"] for device in told["devices"]] == [CONTEXT + 200 * MIB]
+        process, = daemon.get("/v1/sessions/s/processes").json
+        assert [device["bytes"] for device in process["devices"]] == [CONTEXT + 200 * MIB]
+        assert cli("show", "s", "--json").json["host"] == told["host"]
+        assert "host       100 MiB used of 128 MiB" in cli("show", "s").stdout
+
+
+def test_the_command_asks_the_daemon_for_it(daemon, cli, build):
+    result = cli.sim.run([build.aliquot, "run", "--session", "s", "--memory", "256MiB", "--oversubscribe=128MiB", "--",
+                          build.program("hooks/script")], stdin=f"init\ncontext 0 0\nalloc 1 {200 * MIB}\nalloc 2 {100 * MIB}\n")
+    assert (result.rc, result.stdout) == (0, "0\n" * 4), result
+    assert daemon.session("s")["host"]["limit_bytes"] == HOST
+    assert cli("run", "--session", "s", "--memory", "256MiB", "--", "true").rc == 125
+    assert cli("run", "--session", "s", "--memory", "256MiB", "--oversubscribe=128MiB", "--", "true").rc == 0
+    assert cli("create", "t", "--memory", "64MiB", "--oversubscribe").rc == 0
+    assert daemon.session("t")["host"]["limit_bytes"] > 256 * MIB
+
+
+@pytest.mark.parametrize("keeps", ("database", "folders"))
+def test_a_daemon_that_starts_again_knows_of_it(daemon, sim, keeps):
+    """Also where it has nothing but the sessions' folders."""
+    daemon.create("s", "256MiB", oversubscribe=HOST)
+    daemon.kill()
+    if keeps == "folders":
+        shutil.rmtree(daemon.state)
+    daemon.start()
+    assert daemon.session("s")["host"] == {"limit_bytes": HOST, "used_bytes": 0}
+    with Script(sim, ALIQUOT_SESSION="s") as gpu:
+        gpu.ready().do(f"alloc 1 {300 * MIB - 200 * MIB}")
+
+
+@pytest.mark.parametrize("value, limit", ((None, 0), (False, 0), (1 << 20, 1 << 20), ("1MiB", 1 << 20), ("half", None), (0, None),
+                                          (-1, None), ("50%", None), ({}, None), (1.5, None), ("0", None)))
+def test_what_is_asked_of_a_daemon(daemon, value, limit):
+    answer = daemon.post("/v1/sessions", {"name": "s", "memory": "64MiB", "oversubscribe": value})
+    if limit is None:
+        assert answer.status == 400 and "oversubscribe: expected" in str(answer.json), answer
+    else:
+        assert answer.status == 201 and answer.json["host"] == (limit and {"limit_bytes": limit, "used_bytes": 0} or None)
+        assert daemon.patch("/v1/sessions/s", {"oversubscribe": "2MiB"}).status == 400, "it is fixed"

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/host_memory.h"
 #include "common/random.h"
 #include "common/text.h"
 #include "common/units.h"
@@ -193,6 +194,35 @@ static bool read_context(struct api_reading *reading, json_t *value)
         return true;
 }
 
+static bool read_host_size(json_t *value, uint64_t *ret)
+{
+        struct size size = { 0 };
+
+        if (json_is_integer(value) && json_integer_value(value) > 0) {
+                *ret = (uint64_t)json_integer_value(value);
+                return true;
+        }
+        if (!json_is_string(value) || size_parse(json_string_value(value), &size, NULL) < 0 ||
+            size.micro_percent)
+                return false;
+        *ret = size.bytes;
+        return true;
+}
+
+/* true is half of the host's memory, as it is now. */
+static bool read_oversubscribe(struct api_reading *reading, json_t *value)
+{
+        uint64_t *bytes = &reading->one->host_bytes;
+
+        *bytes = json_is_true(value) ? host_memory_default() : 0;
+        if (json_is_null(value) || json_is_false(value) || *bytes ||
+            (read_host_size(value, bytes) && *bytes <= INT64_MAX))
+                return true;
+        return reading_refuse(reading, "oversubscribe",
+                              "true, false, null, or how much of the host's memory: bytes, or a "
+                              "size such as \"8GiB\"");
+}
+
 static bool read_ns(struct api_reading *reading, json_t *value, uint64_t *ret)
 {
         struct error err = { 0 };
@@ -300,7 +330,7 @@ static const struct field {
         { "priority", read_priority, true },   { "gang", read_gang, true },
         { "context", read_context, false },    { "ttl", read_ttl, true },
         { "on_end", read_ending, true },       { "labels", read_labels, true },
-        { "owner", read_owner, false },
+        { "owner", read_owner, false },        { "oversubscribe", read_oversubscribe, false },
 };
 
 static const struct field *find_field(const char *name)

@@ -103,6 +103,7 @@ struct api_use {
         uint64_t at_ns; /* 0: nobody has looked yet */
         unsigned count; /* of processes */
         uint64_t used_bytes[SESSIONS_GPUS]; /* by share */
+        uint64_t host_bytes;                /* of the host's memory */
 };
 
 struct api_uses *api_uses_new(void);

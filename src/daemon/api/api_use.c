@@ -55,5 +55,6 @@ const struct api_use *api_use_of(const struct http_api *api, const struct sessio
         use->count = seen->count;
         for (unsigned i = 0; i < session->share_count; i++)
                 use->used_bytes[i] = folder_used_bytes(seen, session->share[i].uuid);
+        use->host_bytes = folder_used_bytes(seen, (const uint8_t *)PAGE_HOST_NAME);
         return use;
 }

@@ -182,6 +182,19 @@ static void put_labels(struct json_out *out, const struct sessions_one *session)
         json_decref(labels);
 }
 
+static void put_host(struct json_out *out, const struct sessions_one *session,
+                     const struct api_use *use)
+{
+        if (!session->host_bytes) {
+                json_out_null(out, "host");
+                return;
+        }
+        json_out_open(out, "host", '{');
+        json_out_whole(out, "limit_bytes", session->host_bytes);
+        json_out_whole(out, "used_bytes", use->host_bytes);
+        json_out_close(out, '}');
+}
+
 void api_put_session(struct json_out *out, const struct http_api *api,
                      const struct sessions_one *session)
 {
@@ -210,6 +223,7 @@ void api_put_session(struct json_out *out, const struct http_api *api,
         else
                 json_out_null(out, "gang");
         json_out_text(out, "context", session->is_context_free ? "free" : "charge");
+        put_host(out, session, use);
         put_labels(out, session);
         json_out_whole(out, "processes", use->count);
         if (!use->is_now)
@@ -236,7 +250,7 @@ static json_t *view_process(const struct http_api *api, const struct sessions_on
         for (unsigned row = 0; row < PAGE_DEVICES; row++) {
                 json_t *view;
 
-                if (!process->bytes[row])
+                if (!process->bytes[row] || memcmp(use->uuid[row], PAGE_HOST_NAME, 16) == 0)
                         continue;
                 view = json_pack("{s:s, s:I}", "uuid", api_uuid(api, use->uuid[row], uuid), "bytes",
                                  whole(process->bytes[row]));

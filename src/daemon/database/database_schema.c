@@ -57,6 +57,9 @@ const char *const schema_steps[] = {
         "UPDATE event SET owner = coalesce(CAST(json_extract(detail, '$.owner') AS INTEGER),"
         " CAST(json_extract(detail, '$.uid') AS INTEGER), -1) WHERE json_valid(detail);"
         "CREATE INDEX event_owner ON event (owner, id);",
+
+        /* 6: memory of the host in place of the GPUs'; 0: none. */
+        "ALTER TABLE session ADD COLUMN host_bytes INTEGER NOT NULL DEFAULT 0;",
 };
 
 const int schema_version = sizeof(schema_steps) / sizeof(schema_steps[0]);

@@ -19,6 +19,7 @@ enum {
         SESSION_TTL,
         SESSION_ENDED,
         SESSION_VERSION,
+        SESSION_HOST,
         SESSION_LABELS,
         SESSION_GANG,
         SESSION_COLUMNS,
@@ -42,6 +43,7 @@ static int put_session(struct database *database, const struct sessions_one *ses
                 [SESSION_TTL] = session->ttl_ns,
                 [SESSION_ENDED] = session->ended_ns,
                 [SESSION_VERSION] = session->version,
+                [SESSION_HOST] = session->host_bytes,
         };
         sqlite3_stmt *put = database_statement(database, DATABASE_PUT_SESSION);
 
@@ -143,7 +145,7 @@ static bool get_numbers(sqlite3_stmt *row, struct sessions_one *ret)
                 [SESSION_ENDING] = UINT8_MAX,   [SESSION_CONTEXT] = 1,
                 [SESSION_CREATED] = INT64_MAX,  [SESSION_EXPIRES] = INT64_MAX,
                 [SESSION_TTL] = INT64_MAX,      [SESSION_ENDED] = INT64_MAX,
-                [SESSION_VERSION] = INT64_MAX,
+                [SESSION_VERSION] = INT64_MAX,  [SESSION_HOST] = INT64_MAX,
         };
         uint64_t number[SESSION_COLUMNS];
 
@@ -162,6 +164,7 @@ static bool get_numbers(sqlite3_stmt *row, struct sessions_one *ret)
         ret->ttl_ns = number[SESSION_TTL];
         ret->ended_ns = number[SESSION_ENDED];
         ret->version = number[SESSION_VERSION];
+        ret->host_bytes = number[SESSION_HOST];
         return true;
 }
 

@@ -127,6 +127,8 @@ static int words_of(const struct sessions_one *session, char ret[SETTINGS_CANONI
                          i ? "," : "memory=", uuid_format(share[i].uuid, false, uuid),
                          (unsigned long long)share[i].memory_bytes);
         add_caps(session, &text);
+        if (session->host_bytes)
+                text_add(&text, ";oversubscribe=%llu", (unsigned long long)session->host_bytes);
         if (session->is_context_free)
                 text_add(&text, ";context=free");
         return text.is_cut ? fail(err, -E2BIG, "too many limits") : 0;
@@ -152,6 +154,7 @@ int folder_make(const struct store *store, const struct sessions_one *session,
                 return rc;
         memcpy(tenancy.id, session->id, sizeof(tenancy.id));
         limits_of(session, cards, &limits);
+        limits.host_bytes = session->host_bytes;
         rc = store_create(store, &request, &made, err);
         if (rc < 0)
                 return rc;
@@ -343,6 +346,9 @@ static void name_rows(const struct sessions_one *session, struct folder_use *ret
         memset(ret->uuid, 0, sizeof(ret->uuid));
         for (unsigned i = 0; i < session->share_count; i++)
                 memcpy(ret->uuid[i], session->share[i].uuid, sizeof(ret->uuid[i]));
+        /* As store_create() has it. */
+        if (session->host_bytes && session->share_count < PAGE_DEVICES)
+                memcpy(ret->uuid[session->share_count], PAGE_HOST_NAME, sizeof(ret->uuid[0]));
 }
 
 /* Each probe walks all locks on the file, which its tenant places, and its tenant says how many

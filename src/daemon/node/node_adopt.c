@@ -87,6 +87,7 @@ static bool follow_page(struct sessions_one *row, const struct promise *page)
                 memcpy(row->share, said->share, sizeof(row->share));
                 row->share_count = said->share_count;
                 row->is_context_free = said->is_context_free;
+                row->host_bytes = said->host_bytes;
                 row->version = version_after(said->version);
         }
         if (is_over)

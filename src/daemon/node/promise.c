@@ -32,11 +32,15 @@ void promise_write(struct limits_page *page, const struct sessions_one *session)
 
 static void read_shares(const struct limits_page *page, struct sessions_one *ret)
 {
+        int host = page_host_row(page);
+
+        /* Its limit may be less: the session ends. */
+        ret->host_bytes = host < 0 ? 0 : page->device[host].card_bytes;
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
                 const struct limits_device *row = &page->device[i];
                 struct sessions_share *share = &ret->share[ret->share_count];
 
-                if (!row->uuid[0] && !row->uuid[1])
+                if ((!row->uuid[0] && !row->uuid[1]) || (int)i == host)
                         continue;
                 memcpy(share->uuid, row->uuid, sizeof(share->uuid));
                 share->memory_bytes = ret->version ? row->promised_bytes : row->limit_bytes;
@@ -113,7 +117,8 @@ static uint32_t cap_of(const struct sessions_share *share)
 
 bool promise_is_same(const struct sessions_one *a, const struct sessions_one *b)
 {
-        if (a->share_count != b->share_count || a->is_context_free != b->is_context_free)
+        if (a->share_count != b->share_count || a->is_context_free != b->is_context_free ||
+            a->host_bytes != b->host_bytes)
                 return false;
         for (unsigned i = 0; i < a->share_count; i++) {
                 const struct sessions_share *one = &a->share[i], *other = &b->share[i];
