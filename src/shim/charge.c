@@ -368,7 +368,8 @@ bool charge_view(int device, struct charge_card *card)
         if (now.limit_bytes != PAGE_UNLIMITED)
                 card->total_bytes = now.limit_bytes;
         if (has_host) {
-                card->free_bytes += min_u64(left(&host), host_memory_spare());
+                card->free_bytes =
+                        max_u64(card->free_bytes, min_u64(left(&host), host_memory_spare()));
                 card->total_bytes = sum_of(card->total_bytes, host.limit_bytes);
         }
         return true;

@@ -132,7 +132,8 @@ bool charge_read(int device, struct charge_view *ret);
 
 /*
  * The device as the program sees it: as large as its limit, with the host's memory that the session
- * may hold in its place. In: what the driver says. False: that stands.
+ * may hold in its place. A block lies in one of the two: what is free is the larger one's, so that
+ * it is granted. In: what the driver says. False: that stands.
  */
 struct charge_card {
         uint64_t free_bytes;

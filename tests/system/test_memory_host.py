@@ -44,12 +44,18 @@ def test_by_the_facades(sim):
 
 
 def test_both_together_are_the_card_that_the_program_sees(sim):
+    """What is called free can be had in one block: one lies in one of the two."""
     with Script(sim, **BOTH) as gpu:
-        gpu.ready().do("nvml", f"alloc 1 {200 * MIB}", f"alloc 2 {100 * MIB}")
-        left, whole = CARD + HOST - CONTEXT - 300 * MIB, CARD + HOST
+        gpu.ready().do("nvml", f"alloc 1 {200 * MIB}", f"alloc 2 {60 * MIB}")
+        left, whole = HOST - 60 * MIB, CARD + HOST
         assert gpu.values("info") == [left, whole]
         assert gpu.values("total 0") == [whole]
         assert gpu.values("card 0") == [left, whole, whole - left]
+        gpu.do(f"alloc 3 {left}")
+        left = CARD - CONTEXT - 200 * MIB
+        assert gpu.values("info") == [left, whole]
+        gpu.do(f"alloc 4 {left}")
+        assert gpu.values("info") == [0, whole]
 
 
 def test_a_limit_that_nobody_set_is_the_card_itself(sim):
@@ -103,7 +109,7 @@ def test_it_goes_with_its_context_and_with_its_process(sim, ends):
             gpu.kill()
         else:
             gpu.do(ends)
-        assert other.ready().values("info")[0] >= CARD + HOST - 2 * CONTEXT
+        assert other.ready().values("info")[0] >= CARD - 2 * CONTEXT
         other.do(f"alloc 1 {CARD - 2 * CONTEXT}", f"alloc 2 {HOST}")
 
 
@@ -121,9 +127,9 @@ def test_nothing_is_pinned_that_the_machine_cannot_spare(sim):
     """A session may be given more than there is: the program hears out-of-memory, and the kernel kills nobody."""
     with Script(sim, **{**BOTH, "ALIQUOT_OVERSUBSCRIBE": "1024TiB"}) as gpu:
         left, whole = gpu.ready().values("info")
-        assert whole == CARD + (1 << 50) and left < CARD + (1 << 46)
+        assert whole == CARD + (1 << 50) and left < 1 << 46
         assert gpu.code(f"alloc 1 {1 << 49}") == OUT_OF_MEMORY
-        assert gpu.code(f"alloc 1 {left}") == OUT_OF_MEMORY
+        assert gpu.code(f"alloc 1 {left + left // 8}") == OUT_OF_MEMORY
 
 
 def said(program):
