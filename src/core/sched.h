@@ -185,6 +185,7 @@ struct sched_member {
         int64_t ahead;  /* of its unit, in the order of its device */
         uint64_t vtime; /* held, by weight: ns * SCHED_WEIGHT_MOST / weight; wraps around */
         int64_t vtime_rest;
+        int64_t kept_ns; /* for so long the device was kept for it, since its last turn */
         /* Totals for display, since the member was added. */
         int64_t held_ns, billed_ns, wait_ns, throttled_ns, overrun_ns;
         uint64_t leases;

@@ -5,7 +5,8 @@
  * Three accounts fill with time and are emptied by use: the token bucket of a hard cap (by busy
  * time), what a guarantee is behind, and what the floor is behind (both by held time, and only
  * while the member wants something that its cap allows). A fourth, the virtual time, only grows.
- * Every nanosecond that somebody is on a device is charged to exactly one member.
+ * Every nanosecond that somebody is on a device, or that it is kept for a gang, is charged to
+ * exactly one member.
  */
 #include "core/sched_parts.h"
 
@@ -162,6 +163,26 @@ static void charge(const struct sched *sched, struct sched_member *member, int64
         member->held_ns += ns;
 }
 
+/* Nobody is on the device, as the gang that is next waits for another of its devices. */
+static void charge_kept(struct sched *sched, unsigned device, int64_t ns)
+{
+        unsigned i = gang_kept_for(sched, device);
+        struct sched_member *member = i == NOBODY ? NULL : &sched->member[i];
+
+        if (!member)
+                return;
+        member->vtime += (uint64_t)(ns * SCHED_WEIGHT_MOST / member->terms.weight);
+        member->kept_ns = min_i64(member->kept_ns + ns, NS_MOST);
+}
+
+/* Not before: who is no longer behind its floor would lose the device while it waits. */
+void account_begin(struct sched_member *member)
+{
+        member->floor_fine =
+                paid(member->floor_fine, member->kept_ns, member->turn == SCHED_TURN_FLOOR);
+        member->kept_ns = 0;
+}
+
 static void wait_count(struct sched_member *member, int64_t ns)
 {
         /* In FREE what it may not use it waits for by itself, and says so by being idle. */
@@ -201,6 +222,8 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
         budgets_fill(here, ns);
         for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next)
                 on += is_on(&sched->member[i]);
+        if (on == 0)
+                charge_kept(sched, device, ns);
         for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next) {
                 struct sched_member *member = &sched->member[i];
 

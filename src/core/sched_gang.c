@@ -9,6 +9,11 @@
  * other. A claim alone keeps nobody off: when the unit has all of them, those who are open on its
  * devices (but other gangs, which end their turns) are closed at the same instant, drain at the
  * same time, and the unit opens everywhere.
+ *
+ * Neither is a device claimed that others have a better right to: who is promised more and is
+ * behind, or has had less by weight. A device that stands idle until the gang's other devices are
+ * free is the gang's time there. Else a kernel that drains slowly on one device, or weights that
+ * choose the decider, would take the share of a neighbour on another.
  */
 #include "common/minmax.h"
 #include "core/sched_parts.h"
@@ -99,6 +104,47 @@ bool gang_is_blocked(const struct sched *sched, unsigned member)
         return false;
 }
 
+/* A member of the gang there has had more, by weight, by more than a turn. */
+static bool is_ahead_of(const struct sched *sched, unsigned head, const struct sched_member *other)
+{
+        int64_t turn = turn_lease_ns(sched, other->device) * SCHED_WEIGHT_MOST;
+        unsigned i = head;
+
+        do {
+                const struct sched_member *one = &sched->member[i];
+
+                if (one->device == other->device && one->terms.class == other->terms.class &&
+                    vtime_ahead(one->vtime, other->vtime) > turn / other->terms.weight)
+                        return true;
+                i = mate_of(sched, i);
+        } while (i != head);
+        return false;
+}
+
+/* By a promise; or by weight, where the order of another device has brought the gang here. Not
+ * another gang: it may be unable to run before this one has, and then neither would. */
+static bool has_better_right(const struct sched *sched, unsigned i, unsigned head)
+{
+        const struct sched_member *other = &sched->member[i];
+        enum urgency urgency = unit_urgency(sched, head);
+
+        if (other->mate != i || !other->is_wanting || !account_may(other))
+                return false;
+        if (member_urgency(sched, other) > urgency)
+                return true;
+        return urgency == URGENT_NOT && unit_decider(sched, head) != other->device &&
+               is_ahead_of(sched, head, other);
+}
+
+static bool is_for_others(const struct sched *sched, unsigned device, unsigned head)
+{
+        for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
+                if (has_better_right(sched, i, head))
+                        return true;
+        }
+        return false;
+}
+
 bool gang_gather(struct step *step, unsigned member)
 {
         unsigned head = head_of(step->sched, member);
@@ -108,7 +154,7 @@ bool gang_gather(struct step *step, unsigned member)
 
                 if (device->claim == head || !(step->sched->member[head].unit.devices & 1u << d))
                         continue;
-                if (device->claim != NOBODY)
+                if (device->claim != NOBODY || is_for_others(step->sched, d, head))
                         return false;
                 device->claim = head;
                 step->is_again = true; /* who is open there is to close */
@@ -126,6 +172,17 @@ bool gang_has_all(const struct sched *sched, unsigned member)
                 i = mate_of(sched, i);
         } while (i != member);
         return true;
+}
+
+unsigned gang_kept_for(const struct sched *sched, unsigned device)
+{
+        unsigned head = sched->device[device].claim, i = head;
+
+        if (head == NOBODY || !gang_has_all(sched, head))
+                return NOBODY;
+        while (sched->member[i].device != device)
+                i = mate_of(sched, i);
+        return i;
 }
 
 void gang_release(struct sched *sched, unsigned member)

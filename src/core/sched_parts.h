@@ -68,6 +68,8 @@ static inline bool is_on(const struct sched_member *member)
 
 void account_settle(struct sched *sched, unsigned device, int64_t now_ns);
 void account_use(const struct step *step, unsigned member);
+/* Its turn begins: the time for which a device was kept for it is part of it. */
+void account_begin(struct sched_member *member);
 /* Forgets what the member's accounts had still to tell. */
 void account_forget(struct sched_member *member);
 /* Its turn began so late: beside rt what is owed to it does not pay for that, within reason. */
@@ -127,6 +129,8 @@ bool gang_is_blocked(const struct sched *sched, unsigned member);
 /* Claims as many of its devices as it can, in their order; whether it has all of them. */
 bool gang_gather(struct step *step, unsigned member);
 bool gang_has_all(const struct sched *sched, unsigned member);
+/* The member of a gang that has all of its devices and does not run yet; NOBODY: there is none. */
+unsigned gang_kept_for(const struct sched *sched, unsigned device);
 void gang_release(struct sched *sched, unsigned member);
 /* Drops the claims of gangs that cannot use them any more. */
 void gang_sweep(struct sched *sched);

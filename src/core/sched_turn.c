@@ -259,6 +259,7 @@ static void open_unit(struct step *step, const struct pick *pick)
 
                 member->turn = (uint8_t)pick->turn;
                 member->is_protected = pick->is_urgent;
+                account_begin(member);
                 open_one(step, i, SCHED_MODE_OPEN, end_ns);
                 i = member->mate;
         } while (i != pick->member);

@@ -151,3 +151,18 @@ def test_who_is_left_of_a_gang_goes_on(sim):
         assert seen.share(session, 1.7, 6.4, 1) > 0.2, session
         assert abs(seen.share(session, 6.8, 8.9, 1) - 0.5) < 2 * POINTS, session
     assert seen.share("s1", 1.7, 6.4) > 0.4 and seen.share("s1", 6.8, 8.9) > 0.98
+
+
+@pytest.mark.parametrize("terms, least", [({}, 0.44), ({"guarantee": 90}, 0.88), ({"priority": "rt"}, 0.9)],
+                         ids=("fair", "promised", "rt"))
+def test_a_gang_that_waits_on_another_gpu_takes_nobodys_share(sim, terms, least):
+    """s1 and s2 are the gang. It waits for kernels of s3 on GPU 0 that run for 8 to 36 ms, while GPU 1 is kept for it."""
+    company = Company(sim, [{"gpus": ["1"], **terms}, {"gpus": ["1"], "gang": "ranks"}, {"gpus": ["0"], "gang": "ranks"},
+                            {"gpus": ["0"]}], gpus=2, programs=6)
+    for session, gpu in enumerate((1, 1, 0)):
+        company.load(session, gpu=gpu, kind="kernel", ns=200 * US, seconds=5)
+    for ns, begins in ((8 * MS, 0), (16 * MS, 1500), (36 * MS, 3000)):
+        company.load(3, gpu=0, kind="kernel", ns=ns, seconds=1.5 if begins < 3000 else 2, **({"from": begins} if begins else {}))
+    seen = company.observe(5)
+    for begin, end in ((0.3, 1.4), (1.8, 2.9), (3.5, 4.9)):
+        assert seen.share("s0", begin, end, 1) > least, (begin, seen.share("s0", begin, end, 1))

@@ -22,6 +22,8 @@ static struct {
         uint64_t random;
         unsigned count;
         int64_t drain_most_ns; /* how long what was launched runs on after CLOSE */
+        int64_t slow_ns;       /* the same of one of them */
+        unsigned slow;
         int64_t drained_at[MOST];
         int64_t opened_at[MOST], longest_wait[MOST];
 } run;
@@ -42,7 +44,9 @@ static void note(const struct sched_action *action)
         run.opened_at[i] = run.now_ns;
         run.drained_at[i] = SCHED_NEVER;
         if (action->type == SCHED_CLOSE)
-                run.drained_at[i] = run.now_ns + random_ns(run.drain_most_ns);
+                run.drained_at[i] =
+                        run.now_ns +
+                        (run.slow_ns && i == run.slow ? run.slow_ns : random_ns(run.drain_most_ns));
 }
 
 static void step_event(const struct sched_event *event)
@@ -381,6 +385,62 @@ static void a_gang_gets_what_is_fair_where_most_want(void **state)
         assert_true(held_percent(2, 20 * SECOND) > 50);
 }
 
+/* A gang has its turns on device 0 beside a heavy one whose kernels run on for long, so that device
+ * 1 stands idle until it may begin. That is the gang's time: who wants device 1 alone has its half
+ * of it, or what it was promised. */
+static void a_gang_that_waits_elsewhere_takes_nobodys_share(void **state)
+{
+        for (int64_t drain_ns = SCHED_MS; drain_ns < 1000 * SCHED_MS; drain_ns *= 9) {
+                for (uint32_t percent = 0; percent <= 90; percent += 45) {
+                        struct sched_terms gang = { .cap_ppm = SCHED_WHOLE_PPM,
+                                                    .weight = 100,
+                                                    .gang = 1,
+                                                    .class = SCHED_CLASS_NORMAL };
+                        struct sched_terms one = gang, heavy = gang;
+                        unsigned least = percent ? percent - 2 : 32;
+
+                        one.gang = heavy.gang = 0;
+                        one.guarantee_ppm = percent * 10000;
+                        heavy.weight = 200;
+                        begin(11, SCHED_MS / 5);
+                        join_on(0, &gang);
+                        join_on(1, &gang);
+                        join_on(0, &heavy);
+                        join_on(1, &one);
+                        run.slow = 2;
+                        run.slow_ns = drain_ns;
+                        all_want();
+                        pass_time(30 * SECOND, false);
+                        assert_true(held_percent(3, 30 * SECOND) >= least);
+                        assert_true(held_percent(1, 30 * SECOND) >= 3);
+                }
+        }
+}
+
+/* Its floor too is no more than that, with the time for which the devices are kept for it. */
+static void a_gang_that_waits_elsewhere_takes_little_of_rt(void **state)
+{
+        struct sched_terms gang = { .cap_ppm = SCHED_WHOLE_PPM,
+                                    .weight = 100,
+                                    .gang = 1,
+                                    .class = SCHED_CLASS_NORMAL };
+        struct sched_terms heavy = gang, rt = gang;
+
+        heavy.gang = rt.gang = 0;
+        rt.class = SCHED_CLASS_RT;
+        begin(12, SCHED_MS / 5);
+        join_on(0, &gang);
+        join_on(1, &gang);
+        join_on(0, &heavy);
+        join_on(1, &rt);
+        run.slow = 2;
+        run.slow_ns = 40 * SCHED_MS;
+        all_want();
+        pass_time(60 * SECOND, false);
+        assert_true(held_percent(3, 60 * SECOND) >= 97);
+        assert_true(run.sched.member[1].held_ns > 60 * SECOND / 1000);
+}
+
 /* A promise to a gang is kept above class, as to anybody else; and it is no more than that. */
 static void a_gang_of_batch_has_its_floor_and_its_guarantee(void **state)
 {
@@ -469,6 +529,8 @@ int main(void)
                 cmocka_unit_test(a_cap_that_is_not_used_is_not_saved),
                 cmocka_unit_test(debt_is_never_forgiven),
                 cmocka_unit_test(a_gang_gets_what_is_fair_where_most_want),
+                cmocka_unit_test(a_gang_that_waits_elsewhere_takes_nobodys_share),
+                cmocka_unit_test(a_gang_that_waits_elsewhere_takes_little_of_rt),
                 cmocka_unit_test(a_gang_of_batch_has_its_floor_and_its_guarantee),
                 cmocka_unit_test(a_gang_on_one_device_has_no_more_than_who_has_most_of_it),
                 cmocka_unit_test(gangs_in_a_circle_all_run),
