@@ -154,10 +154,11 @@ static const struct argp_option limits_options[] = {
           0 },
         { "device-name", KEY_DEVICE_NAME, "TEXT", 0, "What the card calls itself", 0 },
         { "compute", KEY_COMPUTE, "PCT", 0, "At most 30% of a GPU's time, or 0=30,GPU-3f=50", 0 },
-        { "guarantee", KEY_GUARANTEE, "PCT", 0, "As much is certain (with a daemon)", 0 },
-        { "weight", KEY_WEIGHT, "N", 0, "Of its share among equals (100 is usual)", 0 },
+        { "guarantee", KEY_GUARANTEE, "PCT", 0, "At least PCT of a GPU's time (needs a daemon)",
+          0 },
+        { "weight", KEY_WEIGHT, "N", 0, "Relative share of what is left (default: 100)", 0 },
         { "priority", KEY_PRIORITY, "WORD", 0, "Who goes first: rt, normal or batch", 0 },
-        { "gang", KEY_GANG, "NAME", 0, "Turns together with the others of it, or none", 0 },
+        { "gang", KEY_GANG, "NAME", 0, "Sessions of one NAME run at the same time", 0 },
         { "oversubscribe", KEY_OVERSUBSCRIBE, "SIZE", OPTION_ARG_OPTIONAL,
           "Where the card is full, in the host's memory", 0 },
         { 0 },
@@ -165,7 +166,7 @@ static const struct argp_option limits_options[] = {
 
 static const struct argp_option life_options[] = {
         { "ttl", KEY_TTL, "TIME", 0, "End the session after 30m, 2h, ...; or none", 0 },
-        { "on-end", KEY_ON_END, "WORD", 0, "With its programs then: deny-new, term or kill", 0 },
+        { "on-end", KEY_ON_END, "WORD", 0, "When the TTL is over: deny-new, term or kill", 0 },
         { "label", KEY_LABEL, "KEY=VALUE", 0, "Say what the session is for", 0 },
         { 0 },
 };

@@ -52,13 +52,13 @@ struct top {
 
 static const struct argp_option options[] = {
         { "once", FLAG_ONCE, NULL, 0,
-          "Print one frame as text, all of it; with --interval what was had meanwhile", 0 },
+          "Print one frame as text; with --interval also the GPU time used during it", 0 },
         { "interval", FLAG_INTERVAL, "TIME", 0, "Between two looks: 1s, 500ms, ... (default: 1s)",
           0 },
         { "sort", FLAG_SORT, "KEY", 0,
           "name, processes, used, limit, full, share or waiting (default: used)", 0 },
         { "filter", FLAG_FILTER, "TEXT", 0, "Of sessions, commands, users and pids", 0 },
-        { "all", 'a', NULL, 0, "Every session opened: its GPUs and processes", 0 },
+        { "all", 'a', NULL, 0, "Show all sessions opened, with GPUs and processes", 0 },
         { "ascii", FLAG_ASCII, NULL, 0, "No other characters, whatever the locale", 0 },
         { 0 },
 };
