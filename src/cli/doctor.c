@@ -69,7 +69,7 @@ static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 },
                                               { 0 } };
 
 static const struct argp_option argp_options[] = {
-        { "long", 'l', NULL, 0, "Every name that our table or the driver lacks", 0 },
+        { "long", 'l', NULL, 0, "List all unknown functions, not the first few", 0 },
         { 0 },
 };
 
@@ -128,14 +128,14 @@ static void check_table(struct visit *visit, unsigned number, const struct docto
         names.count = 0;
         library->unknown(number, add_name, &names);
         report_names(visit, api->name,
-                     "functions of the driver that our table lacks, passed on as they are", &names);
+                     "functions of the driver that Aliquot does not know, passed on unchanged",
+                     &names);
         names.count = 0;
         for (unsigned i = 0; library->row(number, i, &row); i++) {
                 if (!row.is_in_library)
                         add_name(row.symbol, &names);
         }
-        report_names(visit, api->name,
-                     "functions of our table that the driver lacks, so that programs find none",
+        report_names(visit, api->name, "functions that Aliquot knows and this driver does not have",
                      &names);
 }
 
@@ -256,10 +256,11 @@ static void report_daemon(struct report *report, const struct store *store)
                 return;
         }
         report_add(report, VERDICT_NOTE, "daemon",
-                   rc > 0 ? "limits go to who joins by socket through a read-only mount: not even "
-                            "root in a container can write them"
-                          : "limits go to who joins by socket as read-only files: root in a "
-                            "container can write them; with CAP_SYS_ADMIN the daemon bars that");
+                   rc > 0 ? "containers that join by socket get their limits through a read-only "
+                            "mount: not even root in a container can write them"
+                          : "containers that join by socket get their limits as read-only files: "
+                            "root in a container can write them; a daemon with CAP_SYS_ADMIN "
+                            "prevents that");
         report_seen(report, store, "clamped");
         report_seen(report, store, "reported");
 }
@@ -343,7 +344,7 @@ static void check_self(struct visit *visit)
                            session ? session : "none");
         else
                 report_add(&visit->report, VERDICT_NOTE, "here",
-                           "this very process is not interposed; programs of aliquot run are");
+                           "this shell is not under a limit; what aliquot run starts is");
         report_add(&visit->report, VERDICT_NOTE, "protection",
                    "sessions belong to user %u, so limits hold against accident, not against that "
                    "user's intent",

@@ -217,7 +217,8 @@ static void print_remainders(const struct store_session *session, const struct u
                 if (usage->measured[i] && usage->measured[i] < usage->holders[i])
                         snprintf(some, sizeof(some), " for %u of %u processes",
                                  usage->holders[i] - usage->measured[i], usage->holders[i]);
-                printf("remainder  %s%s on %s\n", known, some, views_uuid(session, i, uuid));
+                printf("driver     extra memory %s%s on %s\n", known, some,
+                       views_uuid(session, i, uuid));
         }
 }
 
@@ -238,7 +239,7 @@ static void print_people(const struct store_session *session, const struct usage
         char made[SETTINGS_CANONICAL_BYTES];
 
         printf("session    %s\n", page->name);
-        printf("made as    %s\n", settings_shown(page->created_as, made, sizeof(made)));
+        printf("created    with %s\n", settings_shown(page->created_as, made, sizeof(made)));
         printf("folder     %s\n", session->path);
         printf("processes  %u\n", usage->count);
         if (page->device_name[0])

@@ -47,10 +47,10 @@ def test_a_driver_that_is_newer_and_older_than_our_table(cli, compile_c, build):
     result = cli("doctor", "--json", sim=False, ALIQUOT_REAL_LIBCUDA=other,
                  ALIQUOT_REAL_LIBNVML=build.driver / "libnvidia-ml.so.1", ALIQUOT_SIM=cli.sim.spec)
     verdict, text = findings(result, "cuda")[1]
-    assert verdict == "note" and "our table lacks" in text and ": 7: " in text and "cuNew0" in text
+    assert verdict == "note" and "Aliquot does not know" in text and ": 7: " in text and "cuNew0" in text
     assert "--long" in text and "cuNew6" not in text
     verdict, text = findings(result, "cuda")[2]
-    assert verdict == "note" and "the driver lacks" in text
+    assert verdict == "note" and "this driver does not have" in text
     every = cli("doctor", "--long", "--json", sim=False, ALIQUOT_REAL_LIBCUDA=other)
     assert "cuNew6" in findings(every, "cuda")[1][1]
 

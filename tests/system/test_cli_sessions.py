@@ -132,8 +132,8 @@ def test_who_holds_what(cli, live):
 
 def test_show_says_whether_what_the_driver_takes_is_measured(cli, live):
     def shown():
-        lines = [line for line in cli("show", "s").stdout.splitlines() if line.startswith("remainder")]
-        return cli("show", "s", "--json").json["devices"][0]["remainder"], " ".join("".join(lines).split()[1:-2])
+        lines = [line for line in cli("show", "s").stdout.splitlines() if line.startswith("driver ")]
+        return cli("show", "s", "--json").json["devices"][0]["remainder"], " ".join("".join(lines).split()[3:-2])
 
     measured = live()
     assert shown() == ("measured", "measured")
