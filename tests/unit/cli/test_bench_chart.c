@@ -102,7 +102,8 @@ static void test_in_ascii(void **state)
                "a 30,60@2s                           47.14       46.71       -0.43        1.50\n"
                "b 10,graph,20us,+1s,-3s              10.00       10.00        0.00        0.00\n"
                "\n"
-               "Mean error 0.21 points; fairness (Jain) 0.99998; together 49.62 % of the GPU\n");
+               "Mean error 0.21 points; fairness (Jain) 0.99998; together 49.62 % of the GPU\n"
+               "PROMISED to WORST leave out each session's first 0.5 s; together does not\n");
         free(text);
 }
 
