@@ -286,9 +286,10 @@ int rank_read(const struct reading *reading, struct settings_rank *ret, struct e
                         continue;
                 rc = words[i].read(&said, &rank, err);
                 if (rc == 0 && reading->is_alone && !is_usual(&rank))
-                        rc = fail(err, -ENOTSUP,
-                                  "only a daemon sets sessions against each other; leave it out, "
-                                  "or use aliquot run, which asks one");
+                        rc = fail(
+                                err, -ENOTSUP,
+                                "guarantees, weights, priorities and gangs need a daemon; leave it "
+                                "out, or use aliquot run, which asks one");
                 if (rc < 0) {
                         said_wrap(&said, err);
                         return rc;

@@ -86,8 +86,7 @@ struct feature {
         const char *unless; /* a stronger variable that makes this one moot; NULL: none */
         enum verdict (*judge)(const char *value);
         const char *expected;
-        const char *missing; /* what is not there */
-        const char *instead; /* what the user can do now */
+        const char *missing; /* what is wrong, and what the user can do now */
         bool is_indexed;     /* NAME_i too */
         bool is_built;       /* what asks for it gets it */
 };
@@ -95,8 +94,9 @@ struct feature {
 /* vgpu-manager 3d7f66d: library/src/util.c, get_mem_ratio() and get_mem_oversold(). */
 static const struct feature features[] = {
         { "CUDA_MEM_RATIO", "ALIQUOT_OVERSUBSCRIBE", judge_ratio, "a number such as 1.00",
-          "memory by a ratio of the card's is not built",
-          "1 or less, or ALIQUOT_OVERSUBSCRIBE with a size", true },
+          "memory by a ratio of the card's is not built; expected 1 or less, or "
+          "ALIQUOT_OVERSUBSCRIBE with a size",
+          true },
 };
 
 /* Other systems' names for memory of the host in place of the card's. */
@@ -109,11 +109,11 @@ static const struct feature host_wishes[] = {
 
 /* What leaves a container without their library: HAMi (its device plugin's server.go),
  * vgpu-manager (ValueEnabled()), TensorFusion (its bootstrap). */
-#define NO_LIMIT "asks for no limit beside one"
+#define NO_LIMIT "contradicts the limit or session that is also set; remove one of the two"
 static const struct feature off_switches[] = {
-        { "CUDA_DISABLE_CONTROL", NULL, judge_go, "", NO_LIMIT, "one of the two" },
-        { "DISABLE_VGPU_CONTROL", NULL, judge_oversold, "", NO_LIMIT, "one of the two" },
-        { "DISABLE_GPU_LIMITER", NULL, judge_true, "", NO_LIMIT, "one of the two" },
+        { "CUDA_DISABLE_CONTROL", NULL, judge_go, "", NO_LIMIT },
+        { "DISABLE_VGPU_CONTROL", NULL, judge_oversold, "", NO_LIMIT },
+        { "DISABLE_GPU_LIMITER", NULL, judge_true, "", NO_LIMIT },
 };
 
 /* 1: it asks for what is built; 0: for nothing. */
@@ -127,7 +127,7 @@ static int check_feature(const struct feature *feature, const struct said *said,
         if (verdict == ASKS && feature->is_built)
                 return 1;
         if (verdict == ASKS)
-                fail(err, code, "%s; expected %s", feature->missing, feature->instead);
+                fail(err, code, "%s", feature->missing);
         else
                 fail(err, code, "expected %s", feature->expected);
         said_wrap(said, err);

@@ -191,8 +191,8 @@ REFUSED = [
     ({"ALIQUOT_SESSION": "../up"}, "session name"),
     ({"ALIQUOT_SESSION": "nobody-made-it"}, "no such session"),
     ({"ALIQUOT_COMPUTE": "101"}, "0.1 to 100"),
-    ({"ALIQUOT_WEIGHT": "2"}, "only a daemon"),
-    ({"ALIQUOT_GANG": "ranks"}, "only a daemon"),
+    ({"ALIQUOT_WEIGHT": "2"}, "need a daemon"),
+    ({"ALIQUOT_GANG": "ranks"}, "need a daemon"),
     ({"ALIQUOT_OVERSUBSCRIBE": "half"}, "as in 8GiB"),
     ({"CUDA_MEM_RATIO": "2"}, "not built"),
     ({"CUDA_MEM_RATIO": "2", "ALIQUOT_MEMORY": "1GiB"}, "not built"),  # no limit hides a wish

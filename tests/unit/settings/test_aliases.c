@@ -151,7 +151,7 @@ static void test_hamis_priority(void **state)
         struct settings settings;
 
         expect_asked("memory=card", "CUDA_TASK_PRIORITY=1");
-        expect_named("only a daemon", "CUDA_TASK_PRIORITY=0");
+        expect_named("need a daemon", "CUDA_TASK_PRIORITY=0");
         expect_named("expected 0", "CUDA_TASK_PRIORITY=2");
         expect_named("expected 0", "CUDA_TASK_PRIORITY=");
         expect_asked("memory=card", "CUDA_TASK_PRIORITY=0", "ALIQUOT_PRIORITY=normal");
@@ -172,11 +172,11 @@ static void test_a_switch_that_lifts_limits_is_refused_beside_one(void **state)
 {
         expect_asked("memory=card", "CUDA_DISABLE_CONTROL=true", "DISABLE_VGPU_CONTROL=1",
                      "DISABLE_GPU_LIMITER=true");
-        expect_named("no limit beside one", "CUDA_DISABLE_CONTROL=true",
+        expect_named("remove one of the two", "CUDA_DISABLE_CONTROL=true",
                      "CUDA_DEVICE_MEMORY_LIMIT=1g");
-        expect_named("no limit beside one", "CUDA_DISABLE_CONTROL=T", "ALIQUOT_SESSION=s");
-        expect_named("no limit beside one", "DISABLE_VGPU_CONTROL=TRUE", "CUDA_CORE_LIMIT=30");
-        expect_named("no limit beside one", "DISABLE_GPU_LIMITER=true", "ALIQUOT_MEMORY=1GiB");
+        expect_named("remove one of the two", "CUDA_DISABLE_CONTROL=T", "ALIQUOT_SESSION=s");
+        expect_named("remove one of the two", "DISABLE_VGPU_CONTROL=TRUE", "CUDA_CORE_LIMIT=30");
+        expect_named("remove one of the two", "DISABLE_GPU_LIMITER=true", "ALIQUOT_MEMORY=1GiB");
         expect_asked("memory=1073741824", "CUDA_DISABLE_CONTROL=false", "DISABLE_VGPU_CONTROL=0",
                      "DISABLE_GPU_LIMITER=false", "CUDA_DEVICE_MEMORY_LIMIT=1g");
         /* There as false as "false". */

@@ -179,17 +179,17 @@ static void test_bad_compute_is_refused(void **state)
 
 static void test_what_is_not_built_is_refused_not_ignored(void **state)
 {
-        expect_refused("ALIQUOT_GUARANTEE=10", "only a daemon", "ALIQUOT_GUARANTEE=10");
+        expect_refused("ALIQUOT_GUARANTEE=10", "need a daemon", "ALIQUOT_GUARANTEE=10");
         expect_refused("ALIQUOT_GUARANTEE=101", "0.1 to 100", "ALIQUOT_GUARANTEE=101");
-        expect_refused("ALIQUOT_WEIGHT=2", "only a daemon", "ALIQUOT_WEIGHT=2");
+        expect_refused("ALIQUOT_WEIGHT=2", "need a daemon", "ALIQUOT_WEIGHT=2");
         expect_refused("ALIQUOT_WEIGHT=0", "whole number", "ALIQUOT_WEIGHT=0");
         expect_refused("ALIQUOT_WEIGHT=10001", "whole number", "ALIQUOT_WEIGHT=10001");
         expect_refused("ALIQUOT_WEIGHT=", "whole number", "ALIQUOT_WEIGHT=");
         expect_refused("ALIQUOT_WEIGHT=100000000001", "whole number",
                        "ALIQUOT_WEIGHT=100000000001");
-        expect_refused("ALIQUOT_PRIORITY=rt", "only a daemon", "ALIQUOT_PRIORITY=rt");
+        expect_refused("ALIQUOT_PRIORITY=rt", "need a daemon", "ALIQUOT_PRIORITY=rt");
         expect_refused("ALIQUOT_PRIORITY=high", "rt, normal", "ALIQUOT_PRIORITY=high");
-        expect_refused("ALIQUOT_GANG=ranks", "only a daemon", "ALIQUOT_GANG=ranks");
+        expect_refused("ALIQUOT_GANG=ranks", "need a daemon", "ALIQUOT_GANG=ranks");
         expect_refused("ALIQUOT_GANG=a b", "a name as sessions have", "ALIQUOT_GANG=a b");
         expect_refused("ALIQUOT_GANG=", "a name as sessions have", "ALIQUOT_GANG=");
         expect_refused("ALIQUOT_OVERSUBSCRIBE=", "8GiB", "ALIQUOT_OVERSUBSCRIBE=");
