@@ -33,13 +33,17 @@ const struct config_key config_keys[] = {
             "How much is said on standard error", "off", "error", "warn", "info", "debug"),
 
         KEY("http", "address", ADDRESS, http_address, "", 0, 0, RESTART,
-            "Where to listen on TCP besides the socket; empty: nowhere"),
+            "TCP address besides the socket; empty: none. Anyone who connects reads all sessions, "
+            "unless token_required"),
         KEY("http", "allow_remote", SWITCH, is_remote_allowed, "no", 0, 0, RESTART,
             "Let the address be one that other machines reach (there is no encryption)"),
         KEY("http", "token_file", FILE, token_file, "", 0, 0, LIVE,
-            "Who brings this secret over TCP is an administrator; empty: TCP only reads"),
+            "Whoever sends this secret over TCP is an administrator; empty: nobody, TCP only "
+            "reads"),
         KEY("http", "token_required", SWITCH, is_token_required, "no", 0, 0, LIVE,
-            "Over TCP, nothing can be read without the token either"),
+            "yes: without the token nothing can be read over TCP either; no: anyone who connects "
+            "reads "
+            "all sessions"),
         KEY("http", "max_connections", NUMBER, connections_most, "512", 1, 65536, LIVE,
             "Open connections of all peers together"),
         KEY("http", "max_peer_connections", NUMBER, peer_connections_most, "128", 1, 65536, LIVE,
@@ -58,14 +62,16 @@ const struct config_key config_keys[] = {
             "Between two requests of one connection"),
 
         KEY("socket", "mode", MODE, socket_mode, "0600", 0600, 0777, RESTART,
-            "Who may connect to the socket; each user but root sees and changes only their own"),
+            "Who may connect to the socket; over it each user but root sees and changes only their "
+            "own"),
         KEY("socket", "group", TEXT, socket_group, "", 0, 0, RESTART,
             "The socket's group, by name or number; empty: the daemon's own"),
 
         KEY("join", "token_file", FILE, join_token_file, "", 0, 0, LIVE,
             "A secret of those who join sessions by their sockets, not that of http; empty: none"),
         KEY("join", "token_required", SWITCH, is_join_token_required, "no", 0, 0, LIVE,
-            "yes: a join by socket must present the token; no: only a wrong token is refused"),
+            "yes: a join by socket needs the token; no: none is needed, and a wrong one is "
+            "refused"),
         KEY("join", "max_connections", NUMBER, join_connections_most, "512", 1, 65536, LIVE,
             "Connections to sessions' sockets that have said nothing yet; the oldest makes room"),
         KEY("join", "max_session_connections", NUMBER, join_session_connections_most, "128", 1,
