@@ -420,10 +420,9 @@ static void a_gang_that_waits_elsewhere_takes_nobodys_share(void **state)
 /* Its floor too is no more than that, with the time for which the devices are kept for it. */
 static void a_gang_that_waits_elsewhere_takes_little_of_rt(void **state)
 {
-        struct sched_terms gang = { .cap_ppm = SCHED_WHOLE_PPM,
-                                    .weight = 100,
-                                    .gang = 1,
-                                    .class = SCHED_CLASS_NORMAL };
+        struct sched_terms gang = {
+                .cap_ppm = SCHED_WHOLE_PPM, .weight = 100, .gang = 1, .class = SCHED_CLASS_NORMAL
+        };
         struct sched_terms heavy = gang, rt = gang;
 
         heavy.gang = rt.gang = 0;
