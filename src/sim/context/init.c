@@ -18,6 +18,7 @@
 #include "sim/context/context.h"
 #include "sim/context/current.h"
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
@@ -250,20 +251,17 @@ CUresult cuDriverGetVersion(int *ret)
         return CUDA_SUCCESS;
 }
 
-CUresult cuProfilerInitialize(const char *config, const char *output, CUoutput_mode mode)
+CUresult sim_cuProfilerInitialize(const char *config, const char *output, CUoutput_mode mode)
 {
-        API_ENTER(cuProfilerInitialize);
         return CUDA_ERROR_NOT_SUPPORTED; /* as drivers since CUDA 11 */
 }
 
-CUresult cuProfilerStart(void)
+CUresult sim_cuProfilerStart(void)
 {
-        API_ENTER(cuProfilerStart);
         return context_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-CUresult cuProfilerStop(void)
+CUresult sim_cuProfilerStop(void)
 {
-        API_ENTER(cuProfilerStop);
         return context_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }

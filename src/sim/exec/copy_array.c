@@ -2,6 +2,7 @@
 /*
  * Copies of a run of bytes into or out of a one-dimensional array.
  */
+#include "sim/entries.h"
 #include "sim/entry.h"
 #include "sim/exec/copy.h"
 
@@ -115,47 +116,40 @@ ENTRY_PAIR(cuMemcpyAtoHAsync_v2, _ptsz, a_to_h_async,
            (void *to, CUarray from, size_t offset, size_t bytes, CUstream stream), to, from, offset,
            bytes, stream)
 
-CUresult cuMemcpyDtoA(CUarray to, unsigned int offset, CUdeviceptr_v1 from, unsigned int bytes)
+CUresult sim_cuMemcpyDtoA(CUarray to, unsigned int offset, CUdeviceptr_v1 from, unsigned int bytes)
 {
-        API_ENTER(cuMemcpyDtoA);
         return d_to_a(false, to, offset, from, bytes);
 }
 
-CUresult cuMemcpyAtoD(CUdeviceptr_v1 to, CUarray from, unsigned int offset, unsigned int bytes)
+CUresult sim_cuMemcpyAtoD(CUdeviceptr_v1 to, CUarray from, unsigned int offset, unsigned int bytes)
 {
-        API_ENTER(cuMemcpyAtoD);
         return a_to_d(false, to, from, offset, bytes);
 }
 
-CUresult cuMemcpyHtoA(CUarray to, unsigned int offset, const void *from, unsigned int bytes)
+CUresult sim_cuMemcpyHtoA(CUarray to, unsigned int offset, const void *from, unsigned int bytes)
 {
-        API_ENTER(cuMemcpyHtoA);
         return h_to_a(false, to, offset, from, bytes);
 }
 
-CUresult cuMemcpyAtoH(void *to, CUarray from, unsigned int offset, unsigned int bytes)
+CUresult sim_cuMemcpyAtoH(void *to, CUarray from, unsigned int offset, unsigned int bytes)
 {
-        API_ENTER(cuMemcpyAtoH);
         return a_to_h(false, to, from, offset, bytes);
 }
 
-CUresult cuMemcpyAtoA(CUarray to, unsigned int to_offset, CUarray from, unsigned int from_offset,
-                      unsigned int bytes)
+CUresult sim_cuMemcpyAtoA(CUarray to, unsigned int to_offset, CUarray from,
+                          unsigned int from_offset, unsigned int bytes)
 {
-        API_ENTER(cuMemcpyAtoA);
         return a_to_a(false, to, to_offset, from, from_offset, bytes);
 }
 
-CUresult cuMemcpyHtoAAsync(CUarray to, unsigned int offset, const void *from, unsigned int bytes,
-                           CUstream stream)
+CUresult sim_cuMemcpyHtoAAsync(CUarray to, unsigned int offset, const void *from,
+                               unsigned int bytes, CUstream stream)
 {
-        API_ENTER(cuMemcpyHtoAAsync);
         return h_to_a_async(false, to, offset, from, bytes, stream);
 }
 
-CUresult cuMemcpyAtoHAsync(void *to, CUarray from, unsigned int offset, unsigned int bytes,
-                           CUstream stream)
+CUresult sim_cuMemcpyAtoHAsync(void *to, CUarray from, unsigned int offset, unsigned int bytes,
+                               CUstream stream)
 {
-        API_ENTER(cuMemcpyAtoHAsync);
         return a_to_h_async(false, to, from, offset, bytes, stream);
 }

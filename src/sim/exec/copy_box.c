@@ -3,6 +3,7 @@
  * Copies of boxes: 2D, 3D, between contexts, and in batches.
  */
 #include "sim/context/context.h"
+#include "sim/entries.h"
 #include "sim/entry.h"
 #include "sim/exec/copy.h"
 
@@ -114,21 +115,18 @@ static CUresult flat_v1(const CUDA_MEMCPY2D_v1 *copy)
         return flat(false, &wide);
 }
 
-CUresult cuMemcpy2D(const CUDA_MEMCPY2D_v1 *copy)
+CUresult sim_cuMemcpy2D(const CUDA_MEMCPY2D_v1 *copy)
 {
-        API_ENTER(cuMemcpy2D);
         return flat_v1(copy);
 }
 
-CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D_v1 *copy)
+CUresult sim_cuMemcpy2DUnaligned(const CUDA_MEMCPY2D_v1 *copy)
 {
-        API_ENTER(cuMemcpy2DUnaligned);
         return flat_v1(copy);
 }
 
-CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D_v1 *copy, CUstream stream)
+CUresult sim_cuMemcpy2DAsync(const CUDA_MEMCPY2D_v1 *copy, CUstream stream)
 {
-        API_ENTER(cuMemcpy2DAsync);
         CUDA_MEMCPY2D wide;
 
         if (!copy)
@@ -137,9 +135,8 @@ CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D_v1 *copy, CUstream stream)
         return flat_async(false, &wide, stream);
 }
 
-CUresult cuMemcpy3D(const CUDA_MEMCPY3D_v1 *copy)
+CUresult sim_cuMemcpy3D(const CUDA_MEMCPY3D_v1 *copy)
 {
-        API_ENTER(cuMemcpy3D);
         CUDA_MEMCPY3D wide;
 
         if (!copy)
@@ -148,9 +145,8 @@ CUresult cuMemcpy3D(const CUDA_MEMCPY3D_v1 *copy)
         return solid(false, &wide);
 }
 
-CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D_v1 *copy, CUstream stream)
+CUresult sim_cuMemcpy3DAsync(const CUDA_MEMCPY3D_v1 *copy, CUstream stream)
 {
-        API_ENTER(cuMemcpy3DAsync);
         CUDA_MEMCPY3D wide;
 
         if (!copy)

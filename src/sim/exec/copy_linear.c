@@ -5,6 +5,7 @@
  * The forms without _v2 are from when an address had 32 bits: the same, by values that were short.
  */
 #include "sim/context/context.h"
+#include "sim/entries.h"
 #include "sim/entry.h"
 #include "sim/exec/copy.h"
 
@@ -60,21 +61,18 @@ ENTRY_PAIR(cuMemcpyDtoH_v2, _ptds, to_host, (void *to, CUdeviceptr from, size_t 
 ENTRY_PAIR(cuMemcpyDtoD_v2, _ptds, within, (CUdeviceptr to, CUdeviceptr from, size_t bytes), to,
            from, bytes)
 
-CUresult cuMemcpyHtoD(CUdeviceptr_v1 to, const void *from, unsigned int bytes)
+CUresult sim_cuMemcpyHtoD(CUdeviceptr_v1 to, const void *from, unsigned int bytes)
 {
-        API_ENTER(cuMemcpyHtoD);
         return to_device(false, to, from, bytes);
 }
 
-CUresult cuMemcpyDtoH(void *to, CUdeviceptr_v1 from, unsigned int bytes)
+CUresult sim_cuMemcpyDtoH(void *to, CUdeviceptr_v1 from, unsigned int bytes)
 {
-        API_ENTER(cuMemcpyDtoH);
         return to_host(false, to, from, bytes);
 }
 
-CUresult cuMemcpyDtoD(CUdeviceptr_v1 to, CUdeviceptr_v1 from, unsigned int bytes)
+CUresult sim_cuMemcpyDtoD(CUdeviceptr_v1 to, CUdeviceptr_v1 from, unsigned int bytes)
 {
-        API_ENTER(cuMemcpyDtoD);
         return within(false, to, from, bytes);
 }
 
@@ -117,22 +115,20 @@ ENTRY_PAIR(cuMemcpyDtoDAsync_v2, _ptsz, within_async,
            (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream), to, from, bytes,
            stream)
 
-CUresult cuMemcpyHtoDAsync(CUdeviceptr_v1 to, const void *from, unsigned int bytes, CUstream stream)
+CUresult sim_cuMemcpyHtoDAsync(CUdeviceptr_v1 to, const void *from, unsigned int bytes,
+                               CUstream stream)
 {
-        API_ENTER(cuMemcpyHtoDAsync);
         return to_device_async(false, to, from, bytes, stream);
 }
 
-CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr_v1 from, unsigned int bytes, CUstream stream)
+CUresult sim_cuMemcpyDtoHAsync(void *to, CUdeviceptr_v1 from, unsigned int bytes, CUstream stream)
 {
-        API_ENTER(cuMemcpyDtoHAsync);
         return to_host_async(false, to, from, bytes, stream);
 }
 
-CUresult cuMemcpyDtoDAsync(CUdeviceptr_v1 to, CUdeviceptr_v1 from, unsigned int bytes,
-                           CUstream stream)
+CUresult sim_cuMemcpyDtoDAsync(CUdeviceptr_v1 to, CUdeviceptr_v1 from, unsigned int bytes,
+                               CUstream stream)
 {
-        API_ENTER(cuMemcpyDtoDAsync);
         return within_async(false, to, from, bytes, stream);
 }
 

@@ -7,6 +7,7 @@
  */
 #include "sim/exec/event.h"
 
+#include "sim/entries.h"
 #include "sim/entry.h"
 #include "sim/exec/event_ipc.h"
 #include "sim/exec/exec.h"
@@ -230,9 +231,8 @@ void event_await(CUevent event, uint64_t version)
                 sim_sleep_until(sim_now_ns() + POLL_NS);
 }
 
-CUresult cuEventCreate(CUevent *ret_event, unsigned int flags)
+CUresult sim_cuEventCreate(CUevent *ret_event, unsigned int flags)
 {
-        API_ENTER(cuEventCreate);
         unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
         CUcontext context;
         CUevent event;
@@ -266,15 +266,13 @@ static CUresult destroy(CUevent event)
         return rc;
 }
 
-CUresult cuEventDestroy(CUevent event)
+CUresult sim_cuEventDestroy(CUevent event)
 {
-        API_ENTER(cuEventDestroy);
         return destroy(event);
 }
 
-CUresult cuEventDestroy_v2(CUevent event)
+CUresult sim_cuEventDestroy_v2(CUevent event)
 {
-        API_ENTER(cuEventDestroy_v2);
         return destroy(event);
 }
 
@@ -385,9 +383,8 @@ static CUresult usable(CUevent event)
         return rc;
 }
 
-CUresult cuEventQuery(CUevent event)
+CUresult sim_cuEventQuery(CUevent event)
 {
-        API_ENTER(cuEventQuery);
         CUresult rc = usable(event);
 
         if (rc == CUDA_SUCCESS)
@@ -400,9 +397,8 @@ CUresult cuEventQuery(CUevent event)
         return context_check(event->context);
 }
 
-CUresult cuEventSynchronize(CUevent event)
+CUresult sim_cuEventSynchronize(CUevent event)
 {
-        API_ENTER(cuEventSynchronize);
         CUresult rc = op_is_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : usable(event);
 
         if (rc == CUDA_SUCCESS)
@@ -448,14 +444,12 @@ static CUresult elapsed(float *ret_ms, CUevent start, CUevent end)
         return CUDA_SUCCESS;
 }
 
-CUresult cuEventElapsedTime(float *ret_ms, CUevent start, CUevent end)
+CUresult sim_cuEventElapsedTime(float *ret_ms, CUevent start, CUevent end)
 {
-        API_ENTER(cuEventElapsedTime);
         return elapsed(ret_ms, start, end);
 }
 
-CUresult cuEventElapsedTime_v2(float *ret_ms, CUevent start, CUevent end)
+CUresult sim_cuEventElapsedTime_v2(float *ret_ms, CUevent start, CUevent end)
 {
-        API_ENTER(cuEventElapsedTime_v2);
         return elapsed(ret_ms, start, end);
 }

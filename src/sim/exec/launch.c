@@ -8,6 +8,7 @@
 
 #include "sim/context/device.h"
 #include "sim/context/growth.h"
+#include "sim/entries.h"
 #include "sim/entry.h"
 #include "sim/exec/stream.h"
 #include "sim/graph/capture.h"
@@ -271,10 +272,9 @@ ENTRY_PAIR(cuLaunchKernelEx, _ptsz, kernel_ex,
            (const CUlaunchConfig *config, CUfunction function, void **params, void **extra), config,
            function, params, extra)
 
-CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *list, unsigned int count,
-                                              unsigned int flags)
+CUresult sim_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *list, unsigned int count,
+                                                  unsigned int flags)
 {
-        API_ENTER(cuLaunchCooperativeKernelMultiDevice);
         CUresult rc = CUDA_SUCCESS;
 
         if (!list || !count || flags & ~3u)

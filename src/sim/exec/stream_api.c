@@ -2,6 +2,7 @@
 /*
  * The driver's calls on streams: making, waiting, asking, ending.
  */
+#include "sim/entries.h"
 #include "sim/entry.h"
 #include "sim/exec/exec.h"
 #include "sim/exec/stream.h"
@@ -51,15 +52,13 @@ static CUresult create(CUstream *ret_stream, unsigned flags, int priority)
         return CUDA_SUCCESS;
 }
 
-CUresult cuStreamCreate(CUstream *ret_stream, unsigned int flags)
+CUresult sim_cuStreamCreate(CUstream *ret_stream, unsigned int flags)
 {
-        API_ENTER(cuStreamCreate);
         return create(ret_stream, flags, PRIORITY_LEAST);
 }
 
-CUresult cuStreamCreateWithPriority(CUstream *ret_stream, unsigned int flags, int priority)
+CUresult sim_cuStreamCreateWithPriority(CUstream *ret_stream, unsigned int flags, int priority)
 {
-        API_ENTER(cuStreamCreateWithPriority);
         return create(ret_stream, flags, priority);
 }
 
@@ -79,15 +78,13 @@ static CUresult destroy(CUstream stream)
         return CUDA_SUCCESS;
 }
 
-CUresult cuStreamDestroy(CUstream stream)
+CUresult sim_cuStreamDestroy(CUstream stream)
 {
-        API_ENTER(cuStreamDestroy);
         return destroy(stream);
 }
 
-CUresult cuStreamDestroy_v2(CUstream stream)
+CUresult sim_cuStreamDestroy_v2(CUstream stream)
 {
-        API_ENTER(cuStreamDestroy_v2);
         return destroy(stream);
 }
 
@@ -225,9 +222,8 @@ ENTRY_PAIR(cuStreamGetCtx_v2, _ptsz, get_ctx_v2,
            (CUstream stream, CUcontext *ret_context, CUgreenCtx *ret_green), stream, ret_context,
            ret_green)
 
-CUresult cuStreamGetGreenCtx(CUstream handle, CUgreenCtx *ret_green)
+CUresult sim_cuStreamGetGreenCtx(CUstream handle, CUgreenCtx *ret_green)
 {
-        API_ENTER(cuStreamGetGreenCtx);
         CUstream stream;
         CUresult rc = stream_resolve(handle, false, &stream);
 

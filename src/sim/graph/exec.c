@@ -5,6 +5,7 @@
 #include "sim/graph/exec.h"
 
 #include "sim/context/growth.h"
+#include "sim/entries.h"
 #include "sim/entry.h"
 #include "sim/exec/event_ipc.h"
 #include "sim/exec/exec.h"
@@ -152,9 +153,9 @@ static CUresult instantiate_flags(CUgraphExec *ret_exec, CUgraph graph, unsigned
         return instantiate(ret_exec, graph, &params);
 }
 
-CUresult cuGraphInstantiateWithFlags(CUgraphExec *ret_exec, CUgraph graph, unsigned long long flags)
+CUresult sim_cuGraphInstantiateWithFlags(CUgraphExec *ret_exec, CUgraph graph,
+                                         unsigned long long flags)
 {
-        API_ENTER(cuGraphInstantiateWithFlags);
         return instantiate_flags(ret_exec, graph, flags);
 }
 
@@ -171,17 +172,15 @@ static CUresult instantiate_log(CUgraphExec *ret_exec, CUgraph graph, CUgraphNod
         return rc;
 }
 
-CUresult cuGraphInstantiate(CUgraphExec *ret_exec, CUgraph graph, CUgraphNode *ret_node, char *log,
-                            size_t log_bytes)
+CUresult sim_cuGraphInstantiate(CUgraphExec *ret_exec, CUgraph graph, CUgraphNode *ret_node,
+                                char *log, size_t log_bytes)
 {
-        API_ENTER(cuGraphInstantiate);
         return instantiate_log(ret_exec, graph, ret_node, log, log_bytes);
 }
 
-CUresult cuGraphInstantiate_v2(CUgraphExec *ret_exec, CUgraph graph, CUgraphNode *ret_node,
-                               char *log, size_t log_bytes)
+CUresult sim_cuGraphInstantiate_v2(CUgraphExec *ret_exec, CUgraph graph, CUgraphNode *ret_node,
+                                   char *log, size_t log_bytes)
 {
-        API_ENTER(cuGraphInstantiate_v2);
         return instantiate_log(ret_exec, graph, ret_node, log, log_bytes);
 }
 
@@ -283,9 +282,8 @@ ENTRY_PAIR(cuGraphInstantiateWithParams, _ptsz, instantiate_params,
            (CUgraphExec * ret_exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params), ret_exec,
            graph, params)
 
-CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *ret_flags)
+CUresult sim_cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *ret_flags)
 {
-        API_ENTER(cuGraphExecGetFlags);
         CUresult rc = graph_exec_check(exec);
 
         if (rc != CUDA_SUCCESS || !ret_flags)
@@ -398,9 +396,8 @@ static CUresult launch(bool is_per_thread, CUgraphExec exec, CUstream handle)
 
 ENTRY_PAIR(cuGraphLaunch, _ptsz, launch, (CUgraphExec exec, CUstream stream), exec, stream)
 
-CUresult cuGraphExecDestroy(CUgraphExec exec)
+CUresult sim_cuGraphExecDestroy(CUgraphExec exec)
 {
-        API_ENTER(cuGraphExecDestroy);
         CUresult rc = graph_exec_check(exec);
 
         if (rc != CUDA_SUCCESS)

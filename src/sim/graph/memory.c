@@ -9,11 +9,11 @@
 #include <stddef.h>
 
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/families.h"
 #include "sim/memory/pool.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 
 #define COMMITTED 1u
 #define LEFT 2u /* by a launch that is over */
@@ -199,9 +199,8 @@ void memory_graph_unreserve(CUdeviceptr address)
                 arena_free(address);
 }
 
-CUresult cuDeviceGraphMemTrim(CUdevice device)
+CUresult sim_cuDeviceGraphMemTrim(CUdevice device)
 {
-        API_ENTER(cuDeviceGraphMemTrim);
         if (!device_is_valid(device))
                 return CUDA_ERROR_INVALID_DEVICE;
         CUresult result = exec_capture_check_unsafe();
@@ -213,11 +212,11 @@ CUresult cuDeviceGraphMemTrim(CUdevice device)
         return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *ret)
+CUresult sim_cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute,
+                                          void *ret)
 {
         CUresult result = CUDA_SUCCESS;
 
-        API_ENTER(cuDeviceGetGraphMemAttribute);
         if (!ret)
                 return CUDA_ERROR_INVALID_VALUE;
         if (!device_is_valid(device))
@@ -247,11 +246,11 @@ CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr
         return result;
 }
 
-CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value)
+CUresult sim_cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute,
+                                          void *value)
 {
         CUresult result = CUDA_SUCCESS;
 
-        API_ENTER(cuDeviceSetGraphMemAttribute);
         if (!value || *(cuuint64_t *)value != 0)
                 return CUDA_ERROR_INVALID_VALUE;
         if (!device_is_valid(device))

@@ -2,6 +2,7 @@
 /*
  * The driver's calls on stream capture.
  */
+#include "sim/entries.h"
 #include "sim/entry.h"
 #include "sim/exec/exec.h"
 #include "sim/exec/stream.h"
@@ -99,9 +100,8 @@ ENTRY_PAIR(cuStreamBeginRecaptureToGraph, _ptsz, begin_again,
             CUgraphRecaptureCallback differs, void *data),
            stream, mode, graph, differs)
 
-CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+CUresult sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
-        API_ENTER(cuThreadExchangeStreamCaptureMode);
         if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
                 return CUDA_ERROR_INVALID_VALUE;
         *mode = capture_exchange_mode(*mode);

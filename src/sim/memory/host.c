@@ -11,12 +11,12 @@
 #include <sys/mman.h>
 
 #include "sim/context/context.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/families.h"
 #include "sim/memory/ranges.h"
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 
 #define PAGE_BYTES 4096ULL
 #define ALLOC_FLAGS \
@@ -61,15 +61,13 @@ static CUresult host_alloc(void **ret, size_t bytes, unsigned flags)
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemHostAlloc(void **ret, size_t bytes, unsigned int flags)
+CUresult sim_cuMemHostAlloc(void **ret, size_t bytes, unsigned int flags)
 {
-        API_ENTER(cuMemHostAlloc);
         return host_alloc(ret, bytes, flags);
 }
 
-CUresult cuMemAllocHost_v2(void **ret, size_t bytes)
+CUresult sim_cuMemAllocHost_v2(void **ret, size_t bytes)
 {
-        API_ENTER(cuMemAllocHost_v2);
         return host_alloc(ret, bytes, 0);
 }
 
@@ -93,9 +91,8 @@ static void host_end(struct range *range)
         free(range);
 }
 
-CUresult cuMemFreeHost(void *address)
+CUresult sim_cuMemFreeHost(void *address)
 {
-        API_ENTER(cuMemFreeHost);
         if (!address)
                 return CUDA_SUCCESS;
         NEED_CONTEXT(context);
@@ -140,21 +137,18 @@ static CUresult host_register(void *address, size_t bytes, unsigned flags)
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemHostRegister_v2(void *address, size_t bytes, unsigned int flags)
+CUresult sim_cuMemHostRegister_v2(void *address, size_t bytes, unsigned int flags)
 {
-        API_ENTER(cuMemHostRegister_v2);
         return host_register(address, bytes, flags);
 }
 
-CUresult cuMemHostRegister(void *address, size_t bytes, unsigned int flags)
+CUresult sim_cuMemHostRegister(void *address, size_t bytes, unsigned int flags)
 {
-        API_ENTER(cuMemHostRegister);
         return host_register(address, bytes, flags);
 }
 
-CUresult cuMemHostUnregister(void *address)
+CUresult sim_cuMemHostUnregister(void *address)
 {
-        API_ENTER(cuMemHostUnregister);
         if (!address)
                 return CUDA_ERROR_INVALID_VALUE;
         NEED_CONTEXT(context);
@@ -172,11 +166,10 @@ static bool host_find(const void *address, struct memory_block *ret)
                (ret->kind == MEMORY_HOST || ret->kind == MEMORY_REGISTERED);
 }
 
-CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *ret, void *address, unsigned int flags)
+CUresult sim_cuMemHostGetDevicePointer_v2(CUdeviceptr *ret, void *address, unsigned int flags)
 {
         struct memory_block block;
 
-        API_ENTER(cuMemHostGetDevicePointer_v2);
         if (!ret || !address || flags != 0)
                 return CUDA_ERROR_INVALID_VALUE;
         NEED_CONTEXT(context);
@@ -186,11 +179,10 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *ret, void *address, unsigned 
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemHostGetFlags(unsigned int *ret, void *address)
+CUresult sim_cuMemHostGetFlags(unsigned int *ret, void *address)
 {
         struct memory_block block;
 
-        API_ENTER(cuMemHostGetFlags);
         if (!ret)
                 return CUDA_ERROR_INVALID_VALUE;
         NEED_CONTEXT(context);

@@ -15,12 +15,12 @@
 
 #include "sim/context/context.h"
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/families.h"
 #include "sim/memory/pool.h"
 #include "sim/memory/ranges.h"
 #include "sim/memory/vmm.h"
-#include "sim/node/fault.h"
 #include "sim/node/share.h"
 
 #define PAGE_BYTES 4096ULL
@@ -94,12 +94,11 @@ static uint64_t export_make(CUdeviceptr base, enum memory_kind kind, const struc
         return share;
 }
 
-CUresult cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
+CUresult sim_cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
 {
         struct memory_block block;
         struct handle_text text = { .magic = HANDLE_MAGIC };
 
-        API_ENTER(cuIpcGetMemHandle);
         NEED_CONTEXT(context);
         if (!ret || !memory_find(address, &block) || block.kind != MEMORY_DEVICE)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -222,15 +221,13 @@ static CUresult mem_handle_open(CUdeviceptr *ret, const CUipcMemHandle *handle, 
         return ipc_open(context, text.id, false, ret);
 }
 
-CUresult cuIpcOpenMemHandle(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
+CUresult sim_cuIpcOpenMemHandle(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
 {
-        API_ENTER(cuIpcOpenMemHandle);
         return mem_handle_open(ret, &handle, flags);
 }
 
-CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
+CUresult sim_cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
 {
-        API_ENTER(cuIpcOpenMemHandle_v2);
         return mem_handle_open(ret, &handle, flags);
 }
 
@@ -270,9 +267,8 @@ static CUresult import_close(CUdeviceptr address, bool is_pool_pointer)
         return CUDA_SUCCESS;
 }
 
-CUresult cuIpcCloseMemHandle(CUdeviceptr address)
+CUresult sim_cuIpcCloseMemHandle(CUdeviceptr address)
 {
-        API_ENTER(cuIpcCloseMemHandle);
         NEED_CONTEXT(context);
         return import_close(address, false);
 }
@@ -282,12 +278,11 @@ bool import_free(CUdeviceptr address)
         return import_close(address, true) == CUDA_SUCCESS;
 }
 
-CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *ret, CUdeviceptr address)
+CUresult sim_cuMemPoolExportPointer(CUmemPoolPtrExportData *ret, CUdeviceptr address)
 {
         struct memory_block block;
         struct handle_text text = { .magic = HANDLE_MAGIC };
 
-        API_ENTER(cuMemPoolExportPointer);
         if (!ret || !memory_find(address, &block) || block.kind != MEMORY_POOL ||
             !block.pool->share)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -303,11 +298,11 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *ret, CUdeviceptr address
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool, CUmemPoolPtrExportData *data)
+CUresult sim_cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool,
+                                    CUmemPoolPtrExportData *data)
 {
         struct handle_text text;
 
-        API_ENTER(cuMemPoolImportPointer);
         CUresult result = pool_check(pool);
         if (result != CUDA_SUCCESS || !ret || !data || !pool->is_imported)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -365,11 +360,11 @@ static void external_list(struct range *range, CUcontext context)
         pthread_mutex_unlock(&ranges_lock);
 }
 
-CUresult cuImportExternalMemory(CUexternalMemory *ret, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
+CUresult sim_cuImportExternalMemory(CUexternalMemory *ret,
+                                    const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
 {
         struct share_view view;
 
-        API_ENTER(cuImportExternalMemory);
         NEED_CONTEXT(context);
         if (!ret || !desc || desc->size == 0)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -402,10 +397,9 @@ CUresult cuImportExternalMemory(CUexternalMemory *ret, const CUDA_EXTERNAL_MEMOR
         return CUDA_SUCCESS;
 }
 
-CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *ret, CUexternalMemory memory,
-                                         const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
+CUresult sim_cuExternalMemoryGetMappedBuffer(CUdeviceptr *ret, CUexternalMemory memory,
+                                             const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
 {
-        API_ENTER(cuExternalMemoryGetMappedBuffer);
         if (!memory || memory->magic != EXTERNAL_MAGIC)
                 return CUDA_ERROR_INVALID_HANDLE;
         if (!ret || !desc || desc->flags != 0 || desc->size == 0 || desc->offset > memory->bytes ||
@@ -425,9 +419,8 @@ bool external_is_buffer(CUdeviceptr address)
         return is_buffer;
 }
 
-CUresult cuDestroyExternalMemory(CUexternalMemory memory)
+CUresult sim_cuDestroyExternalMemory(CUexternalMemory memory)
 {
-        API_ENTER(cuDestroyExternalMemory);
         if (!memory || memory->magic != EXTERNAL_MAGIC)
                 return CUDA_ERROR_INVALID_HANDLE;
         exec_device_synchronize(memory->context->device);

@@ -11,6 +11,7 @@
 
 #include "sim/context/context.h"
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/families.h"
 #include "sim/node/config.h"
@@ -119,16 +120,14 @@ static CUresult advise(CUdeviceptr address, size_t bytes, CUmem_advise what, CUm
         return result;
 }
 
-CUresult cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise what, CUdevice device)
+CUresult sim_cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise what, CUdevice device)
 {
-        API_ENTER(cuMemAdvise);
         return advise(address, bytes, what, location_of(device));
 }
 
-CUresult cuMemAdvise_v2(CUdeviceptr address, size_t bytes, CUmem_advise what,
-                        CUmemLocation location)
+CUresult sim_cuMemAdvise_v2(CUdeviceptr address, size_t bytes, CUmem_advise what,
+                            CUmemLocation location)
 {
-        API_ENTER(cuMemAdvise_v2);
         return advise(address, bytes, what, location);
 }
 
@@ -348,13 +347,13 @@ static CUresult range_get(void *ret, size_t ret_bytes, CUmem_range_attribute att
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemRangeGetAttributes(void **ret, size_t *ret_bytes, CUmem_range_attribute *attributes,
-                                 size_t count, CUdeviceptr address, size_t bytes)
+CUresult sim_cuMemRangeGetAttributes(void **ret, size_t *ret_bytes,
+                                     CUmem_range_attribute *attributes, size_t count,
+                                     CUdeviceptr address, size_t bytes)
 {
         struct memory_block block;
         struct advice none = { .preferred = NOWHERE, .prefetched = NOWHERE };
 
-        API_ENTER(cuMemRangeGetAttributes);
         CUresult result = managed_find(address, bytes, &block);
         if (result != CUDA_SUCCESS || !ret || !ret_bytes || !attributes || count == 0)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -366,9 +365,8 @@ CUresult cuMemRangeGetAttributes(void **ret, size_t *ret_bytes, CUmem_range_attr
         return result;
 }
 
-CUresult cuMemRangeGetAttribute(void *ret, size_t ret_bytes, CUmem_range_attribute attribute,
-                                CUdeviceptr address, size_t bytes)
+CUresult sim_cuMemRangeGetAttribute(void *ret, size_t ret_bytes, CUmem_range_attribute attribute,
+                                    CUdeviceptr address, size_t bytes)
 {
-        API_ENTER(cuMemRangeGetAttribute);
         return cuMemRangeGetAttributes(&ret, &ret_bytes, &attribute, 1, address, bytes);
 }

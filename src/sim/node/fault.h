@@ -35,6 +35,13 @@ struct api_site {
  * call. */
 CUresult api_enter(struct api_site *site, const void *caller);
 
+/* What every entry point begins with. */
+static inline CUresult api_begin(struct api_site *site, const void *caller)
+{
+        return __builtin_expect(load_acquire(&api_is_plain) == 1, 1) ? CUDA_SUCCESS
+                                                                     : api_enter(site, caller);
+}
+
 /* A handle of what has ended was given to the driver. With ended=crash the process ends by SIGSEGV,
  * as with a real driver, and a line on stderr names the call and the handle; else `error` comes
  * back. */
