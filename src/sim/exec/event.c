@@ -8,13 +8,13 @@
 #include "sim/exec/event.h"
 
 #include "sim/entries.h"
-#include "sim/entry.h"
 #include "sim/exec/event_ipc.h"
 #include "sim/exec/exec.h"
 #include "sim/exec/stream.h"
 #include "sim/graph/capture.h"
 #include "sim/memory/memory.h"
 #include "sim/node/clock.h"
+#include "sim/node/fault.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -294,7 +294,8 @@ static CUresult record_now(CUstream stream, CUevent event)
         return rc;
 }
 
-static CUresult record(bool is_per_thread, CUevent event, CUstream handle, unsigned flags)
+CUresult sim_cuEventRecordWithFlags(bool is_per_thread, CUevent event, CUstream handle,
+                                    unsigned flags)
 {
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
@@ -322,14 +323,10 @@ static CUresult record(bool is_per_thread, CUevent event, CUstream handle, unsig
         return record_now(stream, event);
 }
 
-static CUresult record_plain(bool is_per_thread, CUevent event, CUstream handle)
+CUresult sim_cuEventRecord(bool is_per_thread, CUevent event, CUstream handle)
 {
-        return record(is_per_thread, event, handle, 0);
+        return sim_cuEventRecordWithFlags(is_per_thread, event, handle, 0);
 }
-
-ENTRY_PAIR(cuEventRecord, _ptsz, record_plain, (CUevent event, CUstream stream), event, stream)
-ENTRY_PAIR(cuEventRecordWithFlags, _ptsz, record,
-           (CUevent event, CUstream stream, unsigned int flags), event, stream, flags)
 
 static CUresult wait_now(CUstream stream, CUevent event)
 {
@@ -345,7 +342,7 @@ static CUresult wait_now(CUstream stream, CUevent event)
         return rc;
 }
 
-static CUresult wait_event(bool is_per_thread, CUstream handle, CUevent event, unsigned flags)
+CUresult sim_cuStreamWaitEvent(bool is_per_thread, CUstream handle, CUevent event, unsigned flags)
 {
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
@@ -368,9 +365,6 @@ static CUresult wait_event(bool is_per_thread, CUstream handle, CUevent event, u
                 return capture_wait(stream, event);
         return wait_now(stream, event);
 }
-
-ENTRY_PAIR(cuStreamWaitEvent, _ptsz, wait_event,
-           (CUstream stream, CUevent event, unsigned int flags), stream, event, flags)
 
 static CUresult usable(CUevent event)
 {

@@ -3,7 +3,6 @@
  * The driver's calls on streams: making, waiting, asking, ending.
  */
 #include "sim/entries.h"
-#include "sim/entry.h"
 #include "sim/exec/exec.h"
 #include "sim/exec/stream.h"
 #include "sim/graph/capture.h"
@@ -88,7 +87,7 @@ CUresult sim_cuStreamDestroy_v2(CUstream stream)
         return destroy(stream);
 }
 
-static CUresult query(bool is_per_thread, CUstream handle)
+CUresult sim_cuStreamQuery(bool is_per_thread, CUstream handle)
 {
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
@@ -107,9 +106,7 @@ static CUresult query(bool is_per_thread, CUstream handle)
         return (CUresult)load_acquire(&stream->context->error);
 }
 
-ENTRY_PAIR(cuStreamQuery, _ptsz, query, (CUstream stream), stream)
-
-static CUresult synchronize(bool is_per_thread, CUstream handle)
+CUresult sim_cuStreamSynchronize(bool is_per_thread, CUstream handle)
 {
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
@@ -126,9 +123,7 @@ static CUresult synchronize(bool is_per_thread, CUstream handle)
         return rc;
 }
 
-ENTRY_PAIR(cuStreamSynchronize, _ptsz, synchronize, (CUstream stream), stream)
-
-static CUresult get_priority(bool is_per_thread, CUstream handle, int *ret_priority)
+CUresult sim_cuStreamGetPriority(bool is_per_thread, CUstream handle, int *ret_priority)
 {
         CUstream stream;
         CUresult rc = stream_resolve(handle, is_per_thread, &stream);
@@ -141,9 +136,7 @@ static CUresult get_priority(bool is_per_thread, CUstream handle, int *ret_prior
         return CUDA_SUCCESS;
 }
 
-ENTRY_PAIR(cuStreamGetPriority, _ptsz, get_priority, (CUstream stream, int *ret), stream, ret)
-
-static CUresult get_flags(bool is_per_thread, CUstream handle, unsigned *ret_flags)
+CUresult sim_cuStreamGetFlags(bool is_per_thread, CUstream handle, unsigned *ret_flags)
 {
         CUstream stream;
         CUresult rc = stream_resolve(handle, is_per_thread, &stream);
@@ -156,9 +149,7 @@ static CUresult get_flags(bool is_per_thread, CUstream handle, unsigned *ret_fla
         return CUDA_SUCCESS;
 }
 
-ENTRY_PAIR(cuStreamGetFlags, _ptsz, get_flags, (CUstream stream, unsigned int *ret), stream, ret)
-
-static CUresult get_id(bool is_per_thread, CUstream handle, unsigned long long *ret_id)
+CUresult sim_cuStreamGetId(bool is_per_thread, CUstream handle, unsigned long long *ret_id)
 {
         CUstream stream;
         CUresult rc = stream_resolve(handle, is_per_thread, &stream);
@@ -171,9 +162,7 @@ static CUresult get_id(bool is_per_thread, CUstream handle, unsigned long long *
         return CUDA_SUCCESS;
 }
 
-ENTRY_PAIR(cuStreamGetId, _ptsz, get_id, (CUstream stream, unsigned long long *ret), stream, ret)
-
-static CUresult get_device(bool is_per_thread, CUstream handle, CUdevice *ret_device)
+CUresult sim_cuStreamGetDevice(bool is_per_thread, CUstream handle, CUdevice *ret_device)
 {
         CUstream stream;
         CUresult rc = stream_resolve(handle, is_per_thread, &stream);
@@ -186,9 +175,7 @@ static CUresult get_device(bool is_per_thread, CUstream handle, CUdevice *ret_de
         return CUDA_SUCCESS;
 }
 
-ENTRY_PAIR(cuStreamGetDevice, _ptsz, get_device, (CUstream stream, CUdevice *ret), stream, ret)
-
-static CUresult get_ctx(bool is_per_thread, CUstream handle, CUcontext *ret_context)
+CUresult sim_cuStreamGetCtx(bool is_per_thread, CUstream handle, CUcontext *ret_context)
 {
         CUstream stream;
         CUresult rc = stream_resolve(handle, is_per_thread, &stream);
@@ -202,25 +189,19 @@ static CUresult get_ctx(bool is_per_thread, CUstream handle, CUcontext *ret_cont
         return CUDA_SUCCESS;
 }
 
-ENTRY_PAIR(cuStreamGetCtx, _ptsz, get_ctx, (CUstream stream, CUcontext *ret), stream, ret)
-
 /* No stream belongs to a green context here. */
-static CUresult get_ctx_v2(bool is_per_thread, CUstream handle, CUcontext *ret_context,
-                           CUgreenCtx *ret_green)
+CUresult sim_cuStreamGetCtx_v2(bool is_per_thread, CUstream handle, CUcontext *ret_context,
+                               CUgreenCtx *ret_green)
 {
         CUresult rc;
 
         if (!ret_green)
                 return CUDA_ERROR_INVALID_VALUE;
-        rc = get_ctx(is_per_thread, handle, ret_context);
+        rc = sim_cuStreamGetCtx(is_per_thread, handle, ret_context);
         if (rc == CUDA_SUCCESS)
                 *ret_green = NULL;
         return rc;
 }
-
-ENTRY_PAIR(cuStreamGetCtx_v2, _ptsz, get_ctx_v2,
-           (CUstream stream, CUcontext *ret_context, CUgreenCtx *ret_green), stream, ret_context,
-           ret_green)
 
 CUresult sim_cuStreamGetGreenCtx(CUstream handle, CUgreenCtx *ret_green)
 {
@@ -252,8 +233,8 @@ static CUstreamAttrValue *attribute(CUstream stream, CUstreamAttrID id)
         }
 }
 
-static CUresult get_attribute(bool is_per_thread, CUstream handle, CUstreamAttrID id,
-                              CUstreamAttrValue *ret_value)
+CUresult sim_cuStreamGetAttribute(bool is_per_thread, CUstream handle, CUstreamAttrID id,
+                                  CUstreamAttrValue *ret_value)
 {
         CUstream stream;
         CUresult rc = stream_resolve(handle, is_per_thread, &stream);
@@ -272,11 +253,8 @@ static CUresult get_attribute(bool is_per_thread, CUstream handle, CUstreamAttrI
         return CUDA_SUCCESS;
 }
 
-ENTRY_PAIR(cuStreamGetAttribute, _ptsz, get_attribute,
-           (CUstream stream, CUstreamAttrID id, CUstreamAttrValue *ret), stream, id, ret)
-
-static CUresult set_attribute(bool is_per_thread, CUstream handle, CUstreamAttrID id,
-                              const CUstreamAttrValue *value)
+CUresult sim_cuStreamSetAttribute(bool is_per_thread, CUstream handle, CUstreamAttrID id,
+                                  const CUstreamAttrValue *value)
 {
         CUstream stream;
         CUresult rc = stream_resolve(handle, is_per_thread, &stream);
@@ -289,10 +267,7 @@ static CUresult set_attribute(bool is_per_thread, CUstream handle, CUstreamAttrI
         return CUDA_SUCCESS;
 }
 
-ENTRY_PAIR(cuStreamSetAttribute, _ptsz, set_attribute,
-           (CUstream stream, CUstreamAttrID id, const CUstreamAttrValue *value), stream, id, value)
-
-static CUresult copy_attributes(bool is_per_thread, CUstream to_handle, CUstream from_handle)
+CUresult sim_cuStreamCopyAttributes(bool is_per_thread, CUstream to_handle, CUstream from_handle)
 {
         CUstream to, from;
         CUresult rc = stream_resolve(to_handle, is_per_thread, &to);
@@ -309,5 +284,3 @@ static CUresult copy_attributes(bool is_per_thread, CUstream to_handle, CUstream
         to->sync_domain = from->sync_domain;
         return CUDA_SUCCESS;
 }
-
-ENTRY_PAIR(cuStreamCopyAttributes, _ptsz, copy_attributes, (CUstream to, CUstream from), to, from)

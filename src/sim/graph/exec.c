@@ -6,7 +6,6 @@
 
 #include "sim/context/growth.h"
 #include "sim/entries.h"
-#include "sim/entry.h"
 #include "sim/exec/event_ipc.h"
 #include "sim/exec/exec.h"
 #include "sim/exec/stream.h"
@@ -254,7 +253,7 @@ static CUresult upload_memory(CUgraphExec exec, CUstream stream)
         return rc;
 }
 
-static CUresult upload(bool is_per_thread, CUgraphExec exec, CUstream handle)
+CUresult sim_cuGraphUpload(bool is_per_thread, CUgraphExec exec, CUstream handle)
 {
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
@@ -266,21 +265,15 @@ static CUresult upload(bool is_per_thread, CUgraphExec exec, CUstream handle)
         return rc == CUDA_SUCCESS && has_allocation(exec) ? upload_memory(exec, stream) : rc;
 }
 
-ENTRY_PAIR(cuGraphUpload, _ptsz, upload, (CUgraphExec exec, CUstream stream), exec, stream)
-
-static CUresult instantiate_params(bool is_per_thread, CUgraphExec *ret_exec, CUgraph graph,
-                                   CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+CUresult sim_cuGraphInstantiateWithParams(bool is_per_thread, CUgraphExec *ret_exec, CUgraph graph,
+                                          CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
         CUresult rc = instantiate(ret_exec, graph, params);
 
         if (rc == CUDA_SUCCESS && params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)
-                rc = upload(is_per_thread, *ret_exec, params->hUploadStream);
+                rc = sim_cuGraphUpload(is_per_thread, *ret_exec, params->hUploadStream);
         return rc;
 }
-
-ENTRY_PAIR(cuGraphInstantiateWithParams, _ptsz, instantiate_params,
-           (CUgraphExec * ret_exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params), ret_exec,
-           graph, params)
 
 CUresult sim_cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *ret_flags)
 {
@@ -382,7 +375,7 @@ static CUresult capture_launch(CUgraphExec exec, CUstream stream)
                        : capture_add(stream, &body);
 }
 
-static CUresult launch(bool is_per_thread, CUgraphExec exec, CUstream handle)
+CUresult sim_cuGraphLaunch(bool is_per_thread, CUgraphExec exec, CUstream handle)
 {
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
@@ -393,8 +386,6 @@ static CUresult launch(bool is_per_thread, CUgraphExec exec, CUstream handle)
                 return rc;
         return stream_is_capturing(stream) ? capture_launch(exec, stream) : queue(exec, stream);
 }
-
-ENTRY_PAIR(cuGraphLaunch, _ptsz, launch, (CUgraphExec exec, CUstream stream), exec, stream)
 
 CUresult sim_cuGraphExecDestroy(CUgraphExec exec)
 {
