@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/face.h"
+#include "abi/cuda.h"
 
 /* A context begins and ends. Close waits for nothing; it drops what is queued and joins threads. */
 CUresult exec_context_open(CUcontext context);
