@@ -357,8 +357,6 @@ CUresult sim_cuCtxSetCurrent(CUcontext context)
 
 CUresult sim_cuCtxGetCurrent(CUcontext *ret)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         *ret = context_current();
         return CUDA_SUCCESS;
 }

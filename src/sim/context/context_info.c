@@ -13,19 +13,14 @@
 #include "sim/memory/families.h"
 #include "sim/node/config.h"
 
-CUresult sim_cuCtxGetDevice(CUdevice *ret)
+CUresult sim_cuCtxGetDevice(CUcontext context, CUdevice *ret)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
         *ret = context->device;
         return CUDA_SUCCESS;
 }
 
 CUresult sim_cuCtxGetDevice_v2(CUdevice *ret, CUcontext context)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         if (!context)
                 context = context_current();
         CUresult result = context_check(context);
@@ -35,11 +30,8 @@ CUresult sim_cuCtxGetDevice_v2(CUdevice *ret, CUcontext context)
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuCtxGetFlags(unsigned int *ret)
+CUresult sim_cuCtxGetFlags(CUcontext context, unsigned int *ret)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
         *ret = load_relaxed(&context->flags);
         return CUDA_SUCCESS;
 }
@@ -48,15 +40,16 @@ CUresult sim_cuCtxSetFlags(unsigned int flags)
 {
         if ((flags & ~(unsigned)CU_CTX_FLAGS_MASK) || (flags & CU_CTX_SCHED_MASK) == 3)
                 return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
+        CUcontext context;
+        CUresult result = context_require(&context);
+        if (result != CUDA_SUCCESS)
+                return result;
         store_relaxed(&context->flags, flags);
         return CUDA_SUCCESS;
 }
 
 CUresult sim_cuCtxGetId(CUcontext context, unsigned long long *ret)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         if (!context)
                 context = context_current();
         CUresult result = context_check(context);
@@ -68,8 +61,6 @@ CUresult sim_cuCtxGetId(CUcontext context, unsigned long long *ret)
 
 CUresult sim_cuCtxGetApiVersion(CUcontext context, unsigned int *ret)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         if (!context)
                 context = context_current();
         CUresult result = context_check(context);
@@ -89,10 +80,10 @@ static CUresult synchronize(CUcontext context)
         return result;
 }
 
-CUresult sim_cuCtxSynchronize(void)
+CUresult sim_cuCtxSynchronize(CUcontext context)
 {
-        NEED_CONTEXT(context);
         CUresult result = exec_capture_check_context(context);
+
         if (result != CUDA_SUCCESS)
                 return result;
         return synchronize(context);
@@ -142,8 +133,10 @@ CUresult sim_cuCtxSetLimit(CUlimit limit, size_t value)
                 return CUDA_ERROR_UNSUPPORTED_LIMIT;
         if (limit == CU_LIMIT_STACK_SIZE && value > 512 << 10)
                 return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
-        CUresult result = limit_apply(context, limit, value);
+        CUcontext context;
+        CUresult result = context_require(&context);
+        if (result == CUDA_SUCCESS)
+                result = limit_apply(context, limit, value);
         if (result != CUDA_SUCCESS)
                 return result;
         pthread_mutex_lock(&process_lock);
@@ -158,48 +151,42 @@ CUresult sim_cuCtxGetLimit(size_t *ret, CUlimit limit)
                 return CUDA_ERROR_INVALID_VALUE;
         if (limit > CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
                 return CUDA_ERROR_UNSUPPORTED_LIMIT;
-        NEED_CONTEXT(context);
+        CUcontext context;
+        CUresult result = context_require(&context);
+        if (result != CUDA_SUCCESS)
+                return result;
         pthread_mutex_lock(&process_lock);
         *ret = context->limits[limit];
         pthread_mutex_unlock(&process_lock);
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuCtxGetCacheConfig(CUfunc_cache *ret)
+CUresult sim_cuCtxGetCacheConfig(CUcontext context, CUfunc_cache *ret)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
         *ret = context->cache_config;
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuCtxSetCacheConfig(CUfunc_cache config)
+CUresult sim_cuCtxSetCacheConfig(CUcontext context, CUfunc_cache config)
 {
-        NEED_CONTEXT(context);
         context->cache_config = config;
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuCtxGetSharedMemConfig(CUsharedconfig *ret)
+CUresult sim_cuCtxGetSharedMemConfig(CUcontext context, CUsharedconfig *ret)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
         *ret = context->shared_config;
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuCtxSetSharedMemConfig(CUsharedconfig config)
+CUresult sim_cuCtxSetSharedMemConfig(CUcontext context, CUsharedconfig config)
 {
-        NEED_CONTEXT(context);
         context->shared_config = config;
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuCtxGetStreamPriorityRange(int *ret_least, int *ret_greatest)
+CUresult sim_cuCtxGetStreamPriorityRange(CUcontext context, int *ret_least, int *ret_greatest)
 {
-        NEED_CONTEXT(context);
         if (ret_least)
                 *ret_least = 0;
         if (ret_greatest)
@@ -207,24 +194,19 @@ CUresult sim_cuCtxGetStreamPriorityRange(int *ret_least, int *ret_greatest)
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuCtxResetPersistingL2Cache(void)
+CUresult sim_cuCtxResetPersistingL2Cache(CUcontext context)
 {
-        NEED_CONTEXT(context);
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuCtxGetExecAffinity(CUexecAffinityParam *ret, CUexecAffinityType type)
+CUresult sim_cuCtxGetExecAffinity(CUcontext context, CUexecAffinityParam *ret,
+                                  CUexecAffinityType type)
 {
-        NEED_CONTEXT(context);
         return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY; /* only MPS clients have one */
 }
 
 CUresult sim_cuDeviceGetExecAffinitySupport(int *ret, CUexecAffinityType type, CUdevice device)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         *ret = 0;
         return CUDA_SUCCESS;
 }

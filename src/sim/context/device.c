@@ -52,18 +52,12 @@ const struct node_device *device_node(CUdevice device)
 
 CUresult sim_cuDeviceGet(CUdevice *ret, int ordinal)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(ordinal))
-                return CUDA_ERROR_INVALID_DEVICE;
         *ret = ordinal;
         return CUDA_SUCCESS;
 }
 
 CUresult sim_cuDeviceGetCount(int *ret)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         *ret = device_count();
         return CUDA_SUCCESS;
 }
@@ -100,32 +94,22 @@ CUresult sim_cuDeviceGetUuid_v2(CUuuid *ret, CUdevice device)
 
 CUresult sim_cuDeviceTotalMem_v2(size_t *ret, CUdevice device)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         *ret = device_node(device)->memory_bytes;
         return CUDA_SUCCESS;
 }
 
 CUresult sim_cuDeviceTotalMem(unsigned int *ret, CUdevice device)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         uint64_t bytes = device_node(device)->memory_bytes;
+
         *ret = bytes > UINT32_MAX ? UINT32_MAX : (unsigned int)bytes;
         return CUDA_SUCCESS;
 }
 
 CUresult sim_cuDeviceComputeCapability(int *ret_major, int *ret_minor, CUdevice device)
 {
-        if (!ret_major || !ret_minor)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         const struct model_spec *spec = model_spec(node_get()->model);
+
         *ret_major = spec->capability_major;
         *ret_minor = spec->capability_minor;
         return CUDA_SUCCESS;
@@ -134,14 +118,10 @@ CUresult sim_cuDeviceComputeCapability(int *ret_major, int *ret_minor, CUdevice 
 CUresult sim_cuDeviceGetPCIBusId(char *ret, int bytes, CUdevice device)
 {
         char text[32];
-
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         const struct node_device *node = device_node(device);
         int length = snprintf(text, sizeof(text), "%04X:%02X:%02X.0", node->pci_domain,
                               node->pci_bus, node->pci_device);
+
         if (bytes <= length)
                 return CUDA_ERROR_INVALID_VALUE;
         memcpy(ret, text, (size_t)length + 1);
@@ -152,8 +132,6 @@ CUresult sim_cuDeviceGetByPCIBusId(CUdevice *ret, const char *text)
 {
         unsigned domain = 0, bus = 0, device = 0, function = 0;
 
-        if (!ret || !text)
-                return CUDA_ERROR_INVALID_VALUE;
         if (sscanf(text, "%x:%x:%x.%x", &domain, &bus, &device, &function) < 3) {
                 domain = 0;
                 if (sscanf(text, "%x:%x.%x", &bus, &device, &function) < 2)

@@ -17,8 +17,6 @@ static bool can_access(CUdevice device, CUdevice peer)
 
 CUresult sim_cuDeviceCanAccessPeer(int *ret, CUdevice device, CUdevice peer)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         if (!device_is_valid(device) || !device_is_valid(peer))
                 return CUDA_ERROR_INVALID_DEVICE;
         *ret = can_access(device, peer);
@@ -28,8 +26,6 @@ CUresult sim_cuDeviceCanAccessPeer(int *ret, CUdevice device, CUdevice peer)
 CUresult sim_cuDeviceGetP2PAttribute(int *ret, CUdevice_P2PAttribute attribute, CUdevice device,
                                      CUdevice peer)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         if (!device_is_valid(device) || !device_is_valid(peer) || device == peer)
                 return CUDA_ERROR_INVALID_DEVICE;
         switch (attribute) {
@@ -76,16 +72,16 @@ CUresult sim_cuDeviceGetHostAtomicCapabilities(unsigned int *ret,
                                                const CUatomicOperation *operations,
                                                unsigned int count, CUdevice device)
 {
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         return capabilities(ret, operations, count);
 }
 
 static CUresult peer_set(CUcontext peer, bool is_enabled)
 {
-        NEED_CONTEXT(context);
-        CUresult result = context_check(peer);
+        CUcontext context;
+        CUresult result = context_require(&context);
 
+        if (result == CUDA_SUCCESS)
+                result = context_check(peer);
         if (result != CUDA_SUCCESS)
                 return result;
         if (peer->device == context->device)

@@ -67,10 +67,6 @@ CUcontext context_primary(CUdevice device)
 
 CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         pthread_mutex_lock(&primary_lock);
         CUresult result = primary_make(device);
         if (result == CUDA_SUCCESS) {
@@ -159,10 +155,6 @@ CUresult sim_cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags)
 CUresult sim_cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *ret_flags,
                                         int *ret_is_active)
 {
-        if (!ret_flags || !ret_is_active)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         pthread_mutex_lock(&primary_lock);
         *ret_flags = primaries[device].flags;
         *ret_is_active = primaries[device].is_active;

@@ -118,31 +118,22 @@ CUresult sim_cuMemcpy2DUnaligned(const CUDA_MEMCPY2D_v1 *copy)
 
 CUresult sim_cuMemcpy2DAsync(const CUDA_MEMCPY2D_v1 *copy, CUstream stream)
 {
-        CUDA_MEMCPY2D wide;
+        CUDA_MEMCPY2D wide = widen_2d(copy);
 
-        if (!copy)
-                return CUDA_ERROR_INVALID_VALUE;
-        wide = widen_2d(copy);
         return sim_cuMemcpy2DAsync_v2(false, &wide, stream);
 }
 
 CUresult sim_cuMemcpy3D(const CUDA_MEMCPY3D_v1 *copy)
 {
-        CUDA_MEMCPY3D wide;
+        CUDA_MEMCPY3D wide = widen_3d(copy);
 
-        if (!copy)
-                return CUDA_ERROR_INVALID_VALUE;
-        wide = widen_3d(copy);
         return sim_cuMemcpy3D_v2(false, &wide);
 }
 
 CUresult sim_cuMemcpy3DAsync(const CUDA_MEMCPY3D_v1 *copy, CUstream stream)
 {
-        CUDA_MEMCPY3D wide;
+        CUDA_MEMCPY3D wide = widen_3d(copy);
 
-        if (!copy)
-                return CUDA_ERROR_INVALID_VALUE;
-        wide = widen_3d(copy);
         return sim_cuMemcpy3DAsync_v2(false, &wide, stream);
 }
 

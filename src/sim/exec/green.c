@@ -67,8 +67,6 @@ CUresult sim_cuDeviceGetDevResource(CUdevice device, CUdevResource *ret, CUdevRe
 {
         CUdevResource whole;
 
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         whole_device(&whole);
         return resource_get(ret, type, &whole);
 }

@@ -193,11 +193,8 @@ CUresult sim_cuStreamGetCtx(bool is_per_thread, CUstream handle, CUcontext *ret_
 CUresult sim_cuStreamGetCtx_v2(bool is_per_thread, CUstream handle, CUcontext *ret_context,
                                CUgreenCtx *ret_green)
 {
-        CUresult rc;
+        CUresult rc = sim_cuStreamGetCtx(is_per_thread, handle, ret_context);
 
-        if (!ret_green)
-                return CUDA_ERROR_INVALID_VALUE;
-        rc = sim_cuStreamGetCtx(is_per_thread, handle, ret_context);
         if (rc == CUDA_SUCCESS)
                 *ret_green = NULL;
         return rc;

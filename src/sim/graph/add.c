@@ -101,8 +101,6 @@ CUresult sim_cuGraphAddKernelNode(CUgraphNode *ret_node, CUgraph graph, const CU
 {
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.kernel, params, sizeof(*params));
         return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
@@ -113,8 +111,6 @@ CUresult sim_cuGraphAddKernelNode_v2(CUgraphNode *ret_node, CUgraph graph,
 {
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.kernel, params, sizeof(*params));
         return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
@@ -124,8 +120,6 @@ CUresult sim_cuGraphAddMemcpyNode(CUgraphNode *ret_node, CUgraph graph, const CU
 {
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         any.memcpy.copyParams = *params;
         any.memcpy.copyCtx = context;
         return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
@@ -137,8 +131,6 @@ CUresult sim_cuGraphAddMemsetNode(CUgraphNode *ret_node, CUgraph graph, const CU
 {
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMSET };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.memset, params, sizeof(*params));
         any.memset.ctx = context;
         return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
@@ -149,8 +141,6 @@ CUresult sim_cuGraphAddHostNode(CUgraphNode *ret_node, CUgraph graph, const CUgr
 {
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_HOST };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.host, params, sizeof(*params));
         return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
@@ -196,8 +186,6 @@ CUresult sim_cuGraphAddBatchMemOpNode(CUgraphNode *ret_node, CUgraph graph,
 {
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.memOp, params, sizeof(*params));
         return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
@@ -208,8 +196,6 @@ CUresult sim_cuGraphAddMemAllocNode(CUgraphNode *ret_node, CUgraph graph, const 
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC };
         CUresult rc;
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.alloc, params, sizeof(*params));
         rc = add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
         if (rc == CUDA_SUCCESS)

@@ -201,9 +201,8 @@ void memory_graph_unreserve(CUdeviceptr address)
 
 CUresult sim_cuDeviceGraphMemTrim(CUdevice device)
 {
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         CUresult result = exec_capture_check_unsafe();
+
         if (result != CUDA_SUCCESS)
                 return result;
         pthread_mutex_lock(&graph_lock);
@@ -215,13 +214,8 @@ CUresult sim_cuDeviceGraphMemTrim(CUdevice device)
 CUresult sim_cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute,
                                           void *ret)
 {
-        CUresult result = CUDA_SUCCESS;
+        CUresult result = exec_capture_check_unsafe();
 
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
-        result = exec_capture_check_unsafe();
         if (result != CUDA_SUCCESS)
                 return result;
         pthread_mutex_lock(&graph_lock);

@@ -54,8 +54,6 @@ CUresult sim_cuGraphClone(CUgraph *ret_clone, CUgraph graph)
         CUgraph clone = NULL;
         CUresult rc;
 
-        if (!ret_clone)
-                return CUDA_ERROR_INVALID_VALUE;
         pthread_mutex_lock(&graph_lock);
         rc = graph_check(graph);
         if (rc == CUDA_SUCCESS && graph_has_memory(graph))
@@ -75,8 +73,6 @@ CUresult sim_cuGraphNodeFindInClone(CUgraphNode *ret_node, CUgraphNode original,
         CUgraphNode at = NULL;
         CUresult rc;
 
-        if (!ret_node)
-                return CUDA_ERROR_INVALID_VALUE;
         pthread_mutex_lock(&graph_lock);
         rc = graph_check(clone);
         if (rc == CUDA_SUCCESS)

@@ -75,11 +75,8 @@ static CUresult set(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *param
 
 CUresult sim_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *params)
 {
-        CUgraphNodeParams copy;
+        CUgraphNodeParams copy = *params;
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
-        copy = *params;
         return set(exec, node, &copy);
 }
 
@@ -88,8 +85,6 @@ CUresult sim_cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
 {
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.kernel, params, sizeof(*params));
         return set(exec, node, &any);
 }
@@ -99,8 +94,6 @@ CUresult sim_cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode nod
 {
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.kernel, params, sizeof(*params));
         return set(exec, node, &any);
 }
@@ -110,8 +103,6 @@ CUresult sim_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
 {
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         any.memcpy.copyParams = *params;
         any.memcpy.copyCtx = context;
         return set(exec, node, &any);
@@ -123,8 +114,6 @@ CUresult sim_cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
 {
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMSET };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.memset, params, sizeof(*params));
         any.memset.ctx = context;
         return set(exec, node, &any);
@@ -135,8 +124,6 @@ CUresult sim_cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
 {
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_HOST };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.host, params, sizeof(*params));
         return set(exec, node, &any);
 }
@@ -170,8 +157,6 @@ CUresult sim_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode no
 {
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.memOp, params, sizeof(*params));
         return set(exec, node, &any);
 }
@@ -330,11 +315,8 @@ CUresult sim_cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *ret
                                CUgraphExecUpdateResult *ret_result)
 {
         CUgraphExecUpdateResultInfo info;
-        CUresult rc;
+        CUresult rc = update(exec, graph, &info);
 
-        if (!ret_result)
-                return CUDA_ERROR_INVALID_VALUE;
-        rc = update(exec, graph, &info);
         *ret_result = info.result;
         if (ret_node)
                 *ret_node = info.errorNode;

@@ -18,9 +18,11 @@
 
 static CUresult allocate(enum memory_kind kind, size_t bytes, unsigned flags, CUdeviceptr *ret)
 {
-        NEED_CONTEXT(context);
-        CUresult result = exec_capture_check_unsafe();
+        CUcontext context;
+        CUresult result = context_require(&context);
 
+        if (result == CUDA_SUCCESS)
+                result = exec_capture_check_unsafe();
         if (result != CUDA_SUCCESS)
                 return result;
         sim_spend(config_get()->alloc_ns);
@@ -79,9 +81,8 @@ CUresult sim_cuMemFree_v2(CUdeviceptr address)
 }
 
 /* Either may be NULL: OptiX asks so, and llama.cpp did (its pull request 20499). */
-CUresult sim_cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total)
+CUresult sim_cuMemGetInfo_v2(CUcontext context, size_t *ret_free, size_t *ret_total)
 {
-        NEED_CONTEXT(context);
         if (ret_free)
                 *ret_free = node_free_bytes(context->unit);
         if (ret_total)
@@ -89,11 +90,11 @@ CUresult sim_cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total)
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuMemGetAddressRange_v2(CUdeviceptr *ret_base, size_t *ret_bytes, CUdeviceptr address)
+CUresult sim_cuMemGetAddressRange_v2(CUcontext context, CUdeviceptr *ret_base, size_t *ret_bytes,
+                                     CUdeviceptr address)
 {
         struct memory_block block;
 
-        NEED_CONTEXT(context);
         if (!memory_find(address, &block))
                 return CUDA_ERROR_NOT_FOUND;
         if (ret_base)

@@ -118,13 +118,15 @@ static CUresult layout(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, struct CUarray
 
 static CUresult array_make(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
+        CUcontext context;
+        CUresult result = context_require(&context);
+
+        if (result != CUDA_SUCCESS)
+                return result;
         struct array_entry *entry = calloc(1, sizeof(*entry));
         if (!entry)
                 return CUDA_ERROR_OUT_OF_MEMORY;
-        CUresult result = exec_capture_check_unsafe();
+        result = exec_capture_check_unsafe();
         if (result == CUDA_SUCCESS)
                 result = layout(descriptor, &entry->array);
         if (result == CUDA_SUCCESS) {
@@ -148,19 +150,16 @@ static CUresult array_make(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR *descript
 
 CUresult sim_cuArrayCreate_v2(CUarray *ret, const CUDA_ARRAY_DESCRIPTOR *flat)
 {
-        if (!flat)
-                return CUDA_ERROR_INVALID_VALUE;
         CUDA_ARRAY3D_DESCRIPTOR descriptor = { .Width = flat->Width,
                                                .Height = flat->Height,
                                                .Format = flat->Format,
                                                .NumChannels = flat->NumChannels };
+
         return array_make(ret, &descriptor);
 }
 
 CUresult sim_cuArray3DCreate_v2(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 {
-        if (!descriptor)
-                return CUDA_ERROR_INVALID_VALUE;
         return array_make(ret, descriptor);
 }
 
@@ -169,10 +168,10 @@ CUresult array_check(CUarray array)
         return array && array->magic == ARRAY_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult sim_cuArrayDestroy(CUarray array)
+CUresult sim_cuArrayDestroy(CUcontext context, CUarray array)
 {
-        NEED_CONTEXT(context);
         CUresult result = array_check(array);
+
         if (result != CUDA_SUCCESS || array->mipmap)
                 return CUDA_ERROR_INVALID_HANDLE;
         exec_device_synchronize(array->context->device);
@@ -189,9 +188,8 @@ CUresult sim_cuArrayDestroy(CUarray array)
 
 CUresult sim_cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *ret, CUarray array)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         CUresult result = array_check(array);
+
         if (result != CUDA_SUCCESS)
                 return result;
         *ret = (CUDA_ARRAY_DESCRIPTOR){ .Width = array->descriptor.Width,
@@ -203,9 +201,8 @@ CUresult sim_cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *ret, CUarray array)
 
 CUresult sim_cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *ret, CUarray array)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         CUresult result = array_check(array);
+
         if (result != CUDA_SUCCESS)
                 return result;
         *ret = array->descriptor;
@@ -291,14 +288,17 @@ CUresult sim_cuMipmappedArrayCreate(CUmipmappedArray *ret,
 {
         if (!ret || !descriptor || levels == 0)
                 return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
+        CUcontext context;
+        CUresult result = context_require(&context);
+        if (result != CUDA_SUCCESS)
+                return result;
         CUmipmappedArray mipmap = calloc(1, sizeof(*mipmap));
         if (!mipmap)
                 return CUDA_ERROR_OUT_OF_MEMORY;
         unsigned most = level_most(descriptor);
         mipmap->level_count = min_u32(levels, most);
         mipmap->context = context;
-        CUresult result = exec_capture_check_unsafe();
+        result = exec_capture_check_unsafe();
         if (result == CUDA_SUCCESS)
                 result = levels_layout(mipmap, descriptor);
         if (result == CUDA_SUCCESS)
@@ -327,9 +327,8 @@ static CUresult mipmap_check(CUmipmappedArray mipmap)
 
 CUresult sim_cuMipmappedArrayGetLevel(CUarray *ret, CUmipmappedArray mipmap, unsigned int level)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         CUresult result = mipmap_check(mipmap);
+
         if (result != CUDA_SUCCESS)
                 return result;
         if (level >= mipmap->level_count)
@@ -368,10 +367,10 @@ static void mipmap_end(CUmipmappedArray mipmap)
         home_end(mipmap->context->unit, mipmap->data, FAMILY_ARRAY, mipmap->bytes, 0);
 }
 
-CUresult sim_cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
+CUresult sim_cuMipmappedArrayDestroy(CUcontext context, CUmipmappedArray mipmap)
 {
-        NEED_CONTEXT(context);
         CUresult result = mipmap_check(mipmap);
+
         if (result != CUDA_SUCCESS)
                 return result;
         exec_device_synchronize(mipmap->context->device);

@@ -29,8 +29,10 @@ static CUresult host_alloc(void **ret, size_t bytes, unsigned flags)
 {
         if (!ret || bytes == 0 || (flags & ~(unsigned)ALLOC_FLAGS))
                 return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
-        CUresult result = exec_capture_check_unsafe();
+        CUcontext context;
+        CUresult result = context_require(&context);
+        if (result == CUDA_SUCCESS)
+                result = exec_capture_check_unsafe();
         if (result != CUDA_SUCCESS)
                 return result;
         size_t mapped = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
@@ -95,8 +97,10 @@ CUresult sim_cuMemFreeHost(void *address)
 {
         if (!address)
                 return CUDA_SUCCESS;
-        NEED_CONTEXT(context);
-        CUresult result = exec_capture_check_unsafe();
+        CUcontext context;
+        CUresult result = context_require(&context);
+        if (result == CUDA_SUCCESS)
+                result = exec_capture_check_unsafe();
         if (result != CUDA_SUCCESS)
                 return result;
         exec_device_synchronize(context->device);
@@ -113,7 +117,10 @@ static CUresult host_register(void *address, size_t bytes, unsigned flags)
 
         if (!address || bytes == 0 || (flags & ~(unsigned)REGISTER_FLAGS))
                 return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
+        CUcontext context;
+        CUresult result = context_require(&context);
+        if (result != CUDA_SUCCESS)
+                return result;
         void *page = (void *)((uintptr_t)address & ~(uintptr_t)(PAGE_BYTES - 1));
         if (mincore(page, 1, &resident) < 0 && errno == ENOMEM)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -147,11 +154,8 @@ CUresult sim_cuMemHostRegister(void *address, size_t bytes, unsigned int flags)
         return host_register(address, bytes, flags);
 }
 
-CUresult sim_cuMemHostUnregister(void *address)
+CUresult sim_cuMemHostUnregister(CUcontext context, void *address)
 {
-        if (!address)
-                return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
         exec_device_synchronize(context->device);
         struct range *range = range_take((CUdeviceptr)(uintptr_t)address, MEMORY_REGISTERED);
         if (!range)
@@ -172,20 +176,20 @@ CUresult sim_cuMemHostGetDevicePointer_v2(CUdeviceptr *ret, void *address, unsig
 
         if (!ret || !address || flags != 0)
                 return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
+        CUcontext context;
+        CUresult result = context_require(&context);
+        if (result != CUDA_SUCCESS)
+                return result;
         if (!host_find(address, &block))
                 return CUDA_ERROR_INVALID_VALUE;
         *ret = (CUdeviceptr)(uintptr_t)address;
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuMemHostGetFlags(unsigned int *ret, void *address)
+CUresult sim_cuMemHostGetFlags(CUcontext context, unsigned int *ret, void *address)
 {
         struct memory_block block;
 
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
         if (!host_find(address, &block) || block.kind != MEMORY_HOST)
                 return CUDA_ERROR_INVALID_VALUE;
         *ret = block.flags;

@@ -94,12 +94,11 @@ static uint64_t export_make(CUdeviceptr base, enum memory_kind kind, const struc
         return share;
 }
 
-CUresult sim_cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
+CUresult sim_cuIpcGetMemHandle(CUcontext context, CUipcMemHandle *ret, CUdeviceptr address)
 {
         struct memory_block block;
         struct handle_text text = { .magic = HANDLE_MAGIC };
 
-        NEED_CONTEXT(context);
         if (!ret || !memory_find(address, &block) || block.kind != MEMORY_DEVICE)
                 return CUDA_ERROR_INVALID_VALUE;
         struct share_plan plan = { .device = device_unit(block.device),
@@ -210,25 +209,15 @@ static CUresult ipc_open(CUcontext context, uint64_t id, bool is_pool_pointer, C
         return result;
 }
 
-static CUresult mem_handle_open(CUdeviceptr *ret, const CUipcMemHandle *handle, unsigned flags)
+CUresult sim_cuIpcOpenMemHandle(CUcontext context, CUdeviceptr *ret, CUipcMemHandle handle,
+                                unsigned int flags)
 {
         struct handle_text text;
 
-        NEED_CONTEXT(context);
-        memcpy(&text, handle, sizeof(text));
+        memcpy(&text, &handle, sizeof(text));
         if (!ret || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS || text.magic != HANDLE_MAGIC)
                 return CUDA_ERROR_INVALID_VALUE;
         return ipc_open(context, text.id, false, ret);
-}
-
-CUresult sim_cuIpcOpenMemHandle(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
-{
-        return mem_handle_open(ret, &handle, flags);
-}
-
-CUresult sim_cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
-{
-        return mem_handle_open(ret, &handle, flags);
 }
 
 static void import_end(struct range *range)
@@ -267,9 +256,8 @@ static CUresult import_close(CUdeviceptr address, bool is_pool_pointer)
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuIpcCloseMemHandle(CUdeviceptr address)
+CUresult sim_cuIpcCloseMemHandle(CUcontext context, CUdeviceptr address)
 {
-        NEED_CONTEXT(context);
         return import_close(address, false);
 }
 
@@ -360,12 +348,11 @@ static void external_list(struct range *range, CUcontext context)
         pthread_mutex_unlock(&ranges_lock);
 }
 
-CUresult sim_cuImportExternalMemory(CUexternalMemory *ret,
+CUresult sim_cuImportExternalMemory(CUcontext context, CUexternalMemory *ret,
                                     const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
 {
         struct share_view view;
 
-        NEED_CONTEXT(context);
         if (!ret || !desc || desc->size == 0)
                 return CUDA_ERROR_INVALID_VALUE;
         if (desc->type != CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD)

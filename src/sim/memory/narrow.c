@@ -77,9 +77,11 @@ static CUresult range_make(CUcontext context, uint64_t bytes, const struct slab_
 
 static CUresult allocate(uint64_t bytes, CUdeviceptr_v1 *ret)
 {
-        NEED_CONTEXT(context);
-        CUresult result = exec_capture_check_unsafe();
+        CUcontext context;
+        CUresult result = context_require(&context);
 
+        if (result == CUDA_SUCCESS)
+                result = exec_capture_check_unsafe();
         if (result != CUDA_SUCCESS)
                 return result;
         sim_spend(config_get()->alloc_ns);
@@ -164,9 +166,8 @@ static unsigned int narrow(uint64_t bytes)
         return bytes > UINT32_MAX ? UINT32_MAX : (unsigned int)bytes;
 }
 
-CUresult sim_cuMemGetInfo(unsigned int *ret_free, unsigned int *ret_total)
+CUresult sim_cuMemGetInfo(CUcontext context, unsigned int *ret_free, unsigned int *ret_total)
 {
-        NEED_CONTEXT(context);
         if (ret_free)
                 *ret_free = narrow(node_free_bytes(context->unit));
         if (ret_total)
@@ -190,8 +191,6 @@ CUresult sim_cuMemGetAddressRange(CUdeviceptr_v1 *ret_base, unsigned int *ret_by
 
 CUresult sim_cuArrayCreate(CUarray *ret, const CUDA_ARRAY_DESCRIPTOR_v1 *flat)
 {
-        if (!flat)
-                return CUDA_ERROR_INVALID_VALUE;
         return cuArrayCreate_v2(ret, &(CUDA_ARRAY_DESCRIPTOR){ .Width = flat->Width,
                                                                .Height = flat->Height,
                                                                .Format = flat->Format,
@@ -200,8 +199,6 @@ CUresult sim_cuArrayCreate(CUarray *ret, const CUDA_ARRAY_DESCRIPTOR_v1 *flat)
 
 CUresult sim_cuArray3DCreate(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR_v1 *deep)
 {
-        if (!deep)
-                return CUDA_ERROR_INVALID_VALUE;
         return cuArray3DCreate_v2(ret, &(CUDA_ARRAY3D_DESCRIPTOR){ .Width = deep->Width,
                                                                    .Height = deep->Height,
                                                                    .Depth = deep->Depth,

@@ -116,10 +116,8 @@ static CUresult props_take(const CUmemPoolProps *asked, CUmemPoolProps *props)
 CUresult sim_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *asked)
 {
         CUmemPoolProps props;
-
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         CUresult result = props_take(asked, &props);
+
         if (result != CUDA_SUCCESS)
                 return result;
         pthread_mutex_lock(&pools_lock);

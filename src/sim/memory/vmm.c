@@ -196,8 +196,6 @@ CUresult sim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, void
 {
         CUresult result = CUDA_ERROR_INVALID_VALUE;
 
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         pthread_mutex_lock(&vmm_lock);
         pthread_mutex_lock(&ranges_lock);
         struct range *range = range_find(&mapped_ranges, (CUdeviceptr)(uintptr_t)address);
@@ -218,8 +216,6 @@ CUresult sim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *ret,
 {
         CUresult result = CUDA_ERROR_INVALID_VALUE;
 
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         pthread_mutex_lock(&vmm_lock);
         struct physical *physical = physical_of(handle);
         if (physical) {
@@ -452,8 +448,6 @@ CUresult sim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, v
 {
         struct share_view view;
 
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
                 return CUDA_ERROR_NOT_SUPPORTED;
         uint64_t id = share_of_descriptor((int)(intptr_t)os_handle);

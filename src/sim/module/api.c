@@ -170,19 +170,14 @@ bool module_is_eager(void)
 
 CUresult sim_cuModuleGetLoadingMode(CUmoduleLoadingMode *ret_mode)
 {
-        if (!ret_mode)
-                return CUDA_ERROR_INVALID_VALUE;
         *ret_mode = module_is_eager() ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
         return CUDA_SUCCESS;
 }
 
 CUresult sim_cuModuleGetFunction(CUfunction *ret_function, CUmodule module, const char *name)
 {
-        CUresult rc;
+        CUresult rc = module_check(module);
 
-        if (!ret_function || !name)
-                return CUDA_ERROR_INVALID_VALUE;
-        rc = module_check(module);
         return rc == CUDA_SUCCESS ? module_find(module, name, ret_function) : rc;
 }
 
