@@ -207,22 +207,9 @@ CUresult sim_cuCtxCreate(CUcontext *ret, unsigned int flags, CUdevice device)
         return create(ret, flags, device, API_VERSION_1);
 }
 
+/* Also for OpenGL and VDPAU, which are not here: a context for their sake is a context like any. */
 CUresult sim_cuCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device)
 {
-        return create(ret, flags, device, API_VERSION_2);
-}
-
-/* There is no OpenGL here, and a context for its sake is a context like any. */
-CUresult sim_cuGLCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device)
-{
-        return create(ret, flags, device, API_VERSION_2);
-}
-
-CUresult sim_cuVDPAUCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device,
-                                 unsigned int vdp, void *find)
-{
-        (void)vdp;
-        (void)find;
         return create(ret, flags, device, API_VERSION_2);
 }
 
@@ -244,7 +231,7 @@ CUresult sim_cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned 
         return create(ret, flags, device, API_VERSION_2);
 }
 
-static CUresult destroy(CUcontext context)
+CUresult sim_cuCtxDestroy_v2(CUcontext context)
 {
         CUresult result = context_check(context);
 
@@ -256,16 +243,6 @@ static CUresult destroy(CUcontext context)
                 depth--;
         context_end(context);
         return CUDA_SUCCESS;
-}
-
-CUresult sim_cuCtxDestroy(CUcontext context)
-{
-        return destroy(context);
-}
-
-CUresult sim_cuCtxDestroy_v2(CUcontext context)
-{
-        return destroy(context);
 }
 
 CUresult sim_cuCtxAttach(CUcontext *ret, unsigned int flags)
@@ -291,12 +268,12 @@ CUresult sim_cuCtxDetach(CUcontext context)
         if (context != context_current())
                 return CUDA_ERROR_INVALID_CONTEXT;
         if (add_acq_rel(&context->users, -1u) == 1)
-                return destroy(context);
+                return sim_cuCtxDestroy_v2(context);
         return CUDA_SUCCESS;
 }
 
 /* A primary context that has ended may be made current: it may come back. */
-static CUresult push(CUcontext context)
+CUresult sim_cuCtxPushCurrent_v2(CUcontext context)
 {
         CUresult result = context_check(context);
 
@@ -309,7 +286,7 @@ static CUresult push(CUcontext context)
         return CUDA_SUCCESS;
 }
 
-static CUresult pop(CUcontext *ret)
+CUresult sim_cuCtxPopCurrent_v2(CUcontext *ret)
 {
         if (depth == 0)
                 return CUDA_ERROR_INVALID_CONTEXT;
@@ -317,26 +294,6 @@ static CUresult pop(CUcontext *ret)
         if (ret)
                 *ret = stack[depth];
         return CUDA_SUCCESS;
-}
-
-CUresult sim_cuCtxPushCurrent(CUcontext context)
-{
-        return push(context);
-}
-
-CUresult sim_cuCtxPushCurrent_v2(CUcontext context)
-{
-        return push(context);
-}
-
-CUresult sim_cuCtxPopCurrent(CUcontext *ret)
-{
-        return pop(ret);
-}
-
-CUresult sim_cuCtxPopCurrent_v2(CUcontext *ret)
-{
-        return pop(ret);
 }
 
 CUresult sim_cuCtxSetCurrent(CUcontext context)
@@ -349,7 +306,7 @@ CUresult sim_cuCtxSetCurrent(CUcontext context)
         unsigned before = depth;
         if (depth > 0)
                 depth--;
-        CUresult result = push(context);
+        CUresult result = sim_cuCtxPushCurrent_v2(context);
         if (result != CUDA_SUCCESS)
                 depth = before;
         return result;

@@ -72,24 +72,10 @@ CUresult sim_cuDeviceGetName(char *ret, int bytes, CUdevice device)
         return CUDA_SUCCESS;
 }
 
-static CUresult uuid_get(CUuuid *ret, CUdevice device)
-{
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
-        memcpy(ret->bytes, device_node(device)->uuid, sizeof(ret->bytes));
-        return CUDA_SUCCESS;
-}
-
-CUresult sim_cuDeviceGetUuid(CUuuid *ret, CUdevice device)
-{
-        return uuid_get(ret, device);
-}
-
 CUresult sim_cuDeviceGetUuid_v2(CUuuid *ret, CUdevice device)
 {
-        return uuid_get(ret, device);
+        memcpy(ret->bytes, device_node(device)->uuid, sizeof(ret->bytes));
+        return CUDA_SUCCESS;
 }
 
 CUresult sim_cuDeviceTotalMem_v2(size_t *ret, CUdevice device)

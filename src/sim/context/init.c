@@ -258,8 +258,3 @@ CUresult sim_cuProfilerStart(void)
 {
         return context_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
-
-CUresult sim_cuProfilerStop(void)
-{
-        return context_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
-}

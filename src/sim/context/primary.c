@@ -77,12 +77,10 @@ CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
         return result;
 }
 
-static CUresult release(CUdevice device)
+CUresult sim_cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
         CUresult result = CUDA_SUCCESS;
 
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         pthread_mutex_lock(&primary_lock);
         if (primaries[device].retains == 0)
                 result = CUDA_ERROR_INVALID_CONTEXT;
@@ -92,34 +90,12 @@ static CUresult release(CUdevice device)
         return result;
 }
 
-CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device)
+CUresult sim_cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
-        return release(device);
-}
-
-CUresult sim_cuDevicePrimaryCtxRelease_v2(CUdevice device)
-{
-        return release(device);
-}
-
-static CUresult reset(CUdevice device)
-{
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         pthread_mutex_lock(&primary_lock);
         primary_end(device);
         pthread_mutex_unlock(&primary_lock);
         return CUDA_SUCCESS;
-}
-
-CUresult sim_cuDevicePrimaryCtxReset(CUdevice device)
-{
-        return reset(device);
-}
-
-CUresult sim_cuDevicePrimaryCtxReset_v2(CUdevice device)
-{
-        return reset(device);
 }
 
 static CUresult flags_set(CUdevice device, unsigned flags, bool is_refused_when_active)

@@ -96,24 +96,12 @@ static CUDA_MEMCPY3D widen_3d(const CUDA_MEMCPY3D_v1 *from)
         };
 }
 
-static CUresult flat_v1(const CUDA_MEMCPY2D_v1 *copy)
+CUresult sim_cuMemcpy2D(const CUDA_MEMCPY2D_v1 *copy)
 {
         CUDA_MEMCPY2D wide;
 
-        if (!copy)
-                return CUDA_ERROR_INVALID_VALUE;
         wide = widen_2d(copy);
         return sim_cuMemcpy2D_v2(false, &wide);
-}
-
-CUresult sim_cuMemcpy2D(const CUDA_MEMCPY2D_v1 *copy)
-{
-        return flat_v1(copy);
-}
-
-CUresult sim_cuMemcpy2DUnaligned(const CUDA_MEMCPY2D_v1 *copy)
-{
-        return flat_v1(copy);
 }
 
 CUresult sim_cuMemcpy2DAsync(const CUDA_MEMCPY2D_v1 *copy, CUstream stream)
@@ -155,8 +143,6 @@ CUresult sim_cuMemcpy3DPeerAsync(bool is_per_thread, const CUDA_MEMCPY3D_PEER *c
         struct copy_request request = { .is_async = true };
         CUresult rc = CUDA_SUCCESS;
 
-        if (!copy)
-                return CUDA_ERROR_INVALID_VALUE;
         request.box = box_of_peer(copy);
         /* What is said of an array's context is ignored. */
         if (copy->srcMemoryType != CU_MEMORYTYPE_ARRAY)
@@ -168,11 +154,6 @@ CUresult sim_cuMemcpy3DPeerAsync(bool is_per_thread, const CUDA_MEMCPY3D_PEER *c
         if (rc == CUDA_SUCCESS && request.to_context)
                 rc = context_check(request.to_context);
         return rc == CUDA_SUCCESS ? copy_issue(is_per_thread, stream, &request) : rc;
-}
-
-CUresult sim_cuMemcpy3DPeer(bool is_per_thread, const CUDA_MEMCPY3D_PEER *copy)
-{
-        return sim_cuMemcpy3DPeerAsync(is_per_thread, copy, NULL);
 }
 
 /* What a batch names as its stream; the legacy default stream takes none. */
@@ -239,14 +220,6 @@ CUresult sim_cuMemcpyBatchAsync(bool is_per_thread, CUdeviceptr *to, CUdeviceptr
         size_t ignored;
 
         return batch_issue(is_per_thread, stream, &batch, ret_failed ? ret_failed : &ignored);
-}
-
-CUresult sim_cuMemcpyBatchAsync_v2(bool is_per_thread, CUdeviceptr *to, CUdeviceptr *from,
-                                   size_t *sizes, size_t count, CUmemcpyAttributes *attributes,
-                                   size_t *index, size_t attribute_count, CUstream stream)
-{
-        return sim_cuMemcpyBatchAsync(is_per_thread, to, from, sizes, count, attributes, index,
-                                      attribute_count, NULL, stream);
 }
 
 /* A copy alone may go into any stream. */
@@ -317,12 +290,6 @@ CUresult sim_cuMemcpy3DBatchAsync(bool is_per_thread, size_t count, CUDA_MEMCPY3
                 }
         }
         return CUDA_SUCCESS;
-}
-
-CUresult sim_cuMemcpy3DBatchAsync_v2(bool is_per_thread, size_t count, CUDA_MEMCPY3D_BATCH_OP *list,
-                                     unsigned long long flags, CUstream stream)
-{
-        return sim_cuMemcpy3DBatchAsync(is_per_thread, count, list, NULL, flags, stream);
 }
 
 CUresult sim_cuMemcpy3DWithAttributesAsync(bool is_per_thread, CUDA_MEMCPY3D_BATCH_OP *op,

@@ -52,21 +52,6 @@ CUresult sim_cuMemcpyDtoD_v2(bool is_per_thread, CUdeviceptr to, CUdeviceptr fro
                      (struct linear){ to, DEVICE, from, DEVICE, bytes });
 }
 
-CUresult sim_cuMemcpyHtoD(CUdeviceptr_v1 to, const void *from, unsigned int bytes)
-{
-        return sim_cuMemcpyHtoD_v2(false, to, from, bytes);
-}
-
-CUresult sim_cuMemcpyDtoH(void *to, CUdeviceptr_v1 from, unsigned int bytes)
-{
-        return sim_cuMemcpyDtoH_v2(false, to, from, bytes);
-}
-
-CUresult sim_cuMemcpyDtoD(CUdeviceptr_v1 to, CUdeviceptr_v1 from, unsigned int bytes)
-{
-        return sim_cuMemcpyDtoD_v2(false, to, from, bytes);
-}
-
 CUresult sim_cuMemcpyAsync(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_t bytes,
                            CUstream stream)
 {
@@ -94,23 +79,6 @@ CUresult sim_cuMemcpyDtoDAsync_v2(bool is_per_thread, CUdeviceptr to, CUdevicept
                      (struct linear){ to, DEVICE, from, DEVICE, bytes });
 }
 
-CUresult sim_cuMemcpyHtoDAsync(CUdeviceptr_v1 to, const void *from, unsigned int bytes,
-                               CUstream stream)
-{
-        return sim_cuMemcpyHtoDAsync_v2(false, to, from, bytes, stream);
-}
-
-CUresult sim_cuMemcpyDtoHAsync(void *to, CUdeviceptr_v1 from, unsigned int bytes, CUstream stream)
-{
-        return sim_cuMemcpyDtoHAsync_v2(false, to, from, bytes, stream);
-}
-
-CUresult sim_cuMemcpyDtoDAsync(CUdeviceptr_v1 to, CUdeviceptr_v1 from, unsigned int bytes,
-                               CUstream stream)
-{
-        return sim_cuMemcpyDtoDAsync_v2(false, to, from, bytes, stream);
-}
-
 /* Between two contexts; neither need have enabled the other as a peer. */
 CUresult sim_cuMemcpyPeerAsync(bool is_per_thread, CUdeviceptr to, CUcontext to_context,
                                CUdeviceptr from, CUcontext from_context, size_t bytes,
@@ -127,11 +95,4 @@ CUresult sim_cuMemcpyPeerAsync(bool is_per_thread, CUdeviceptr to, CUcontext to_
                 return rc;
         request.box = copy_box_linear(to, DEVICE, from, DEVICE, bytes);
         return copy_issue(is_per_thread, stream, &request);
-}
-
-CUresult sim_cuMemcpyPeer(bool is_per_thread, CUdeviceptr to, CUcontext to_context,
-                          CUdeviceptr from, CUcontext from_context, size_t bytes)
-{
-        return sim_cuMemcpyPeerAsync(is_per_thread, to, to_context, from, from_context, bytes,
-                                     NULL);
 }

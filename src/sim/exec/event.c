@@ -254,7 +254,7 @@ CUresult sim_cuEventCreate(CUevent *ret_event, unsigned int flags)
         return CUDA_SUCCESS;
 }
 
-static CUresult destroy(CUevent event)
+CUresult sim_cuEventDestroy_v2(CUevent event)
 {
         CUresult rc = event_check(event);
 
@@ -264,16 +264,6 @@ static CUresult destroy(CUevent event)
         event->magic = 0;
         event_release(event);
         return rc;
-}
-
-CUresult sim_cuEventDestroy(CUevent event)
-{
-        return destroy(event);
-}
-
-CUresult sim_cuEventDestroy_v2(CUevent event)
-{
-        return destroy(event);
 }
 
 /* A record in a stream that has nothing to do is complete at once, unless it takes its time: nobody
@@ -321,11 +311,6 @@ CUresult sim_cuEventRecordWithFlags(bool is_per_thread, CUevent event, CUstream 
         capture_forget_event(event);
         sim_spend(config_get()->event_record_ns);
         return record_now(stream, event);
-}
-
-CUresult sim_cuEventRecord(bool is_per_thread, CUevent event, CUstream handle)
-{
-        return sim_cuEventRecordWithFlags(is_per_thread, event, handle, 0);
 }
 
 static CUresult wait_now(CUstream stream, CUevent event)
@@ -414,7 +399,7 @@ static uint64_t stamp_ns(CUevent event)
         return config->event_step_ns ? ns - ns % config->event_step_ns : ns;
 }
 
-static CUresult elapsed(float *ret_ms, CUevent start, CUevent end)
+CUresult sim_cuEventElapsedTime_v2(float *ret_ms, CUevent start, CUevent end)
 {
         CUresult rc = op_is_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : usable(start);
         int64_t ns;
@@ -436,14 +421,4 @@ static CUresult elapsed(float *ret_ms, CUevent start, CUevent end)
         ns = (int64_t)(stamp_ns(end) - stamp_ns(start));
         *ret_ms = (float)((double)ns / 1e6);
         return CUDA_SUCCESS;
-}
-
-CUresult sim_cuEventElapsedTime(float *ret_ms, CUevent start, CUevent end)
-{
-        return elapsed(ret_ms, start, end);
-}
-
-CUresult sim_cuEventElapsedTime_v2(float *ret_ms, CUevent start, CUevent end)
-{
-        return elapsed(ret_ms, start, end);
 }

@@ -94,7 +94,7 @@ CUresult sim_cuParamSetv(CUfunction function, int offset, void *value, unsigned 
         return set_bytes(function, offset, value, bytes);
 }
 
-static CUresult launch(CUfunction handle, int width, int height, CUstream stream)
+CUresult sim_cuLaunchGridAsync(CUfunction handle, int width, int height, CUstream stream)
 {
         struct legacy_launch *legacy;
         CUfunction function;
@@ -112,19 +112,4 @@ static CUresult launch(CUfunction handle, int width, int height, CUstream stream
         return cuLaunchKernel(function, (unsigned)width, (unsigned)height, 1, legacy->block[0],
                               legacy->block[1], legacy->block[2], legacy->shared_bytes, stream,
                               NULL, extra);
-}
-
-CUresult sim_cuLaunch(CUfunction function)
-{
-        return launch(function, 1, 1, NULL);
-}
-
-CUresult sim_cuLaunchGrid(CUfunction function, int width, int height)
-{
-        return launch(function, width, height, NULL);
-}
-
-CUresult sim_cuLaunchGridAsync(CUfunction function, int width, int height, CUstream stream)
-{
-        return launch(function, width, height, stream);
 }

@@ -36,8 +36,10 @@ static int blocks_for(int threads, size_t shared_bytes)
         return blocks;
 }
 
-static CUresult active_blocks(int *ret_blocks, CUfunction handle, int threads, size_t shared_bytes,
-                              unsigned flags)
+CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *ret_blocks,
+                                                                  CUfunction handle, int threads,
+                                                                  size_t shared_bytes,
+                                                                  unsigned flags)
 {
         CUfunction function;
         CUresult rc = function_of(handle, NULL, &function);
@@ -51,20 +53,6 @@ static CUresult active_blocks(int *ret_blocks, CUfunction handle, int threads, s
                               ? 0
                               : blocks_for(threads, shared_bytes);
         return CUDA_SUCCESS;
-}
-
-CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_blocks, CUfunction function,
-                                                         int threads, size_t shared_bytes)
-{
-        return active_blocks(ret_blocks, function, threads, shared_bytes, 0);
-}
-
-CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *ret_blocks,
-                                                                  CUfunction function, int threads,
-                                                                  size_t shared_bytes,
-                                                                  unsigned int flags)
-{
-        return active_blocks(ret_blocks, function, threads, shared_bytes, flags);
 }
 
 struct block_question {
@@ -101,14 +89,6 @@ static CUresult best_block(int *ret_grid, int *ret_block, CUfunction handle,
         *ret_block = best;
         *ret_grid = best_blocks * model_multiprocessors(model());
         return CUDA_SUCCESS;
-}
-
-CUresult sim_cuOccupancyMaxPotentialBlockSize(int *ret_grid, int *ret_block, CUfunction function,
-                                              CUoccupancyB2DSize shared_of, size_t shared_bytes,
-                                              int limit)
-{
-        return best_block(ret_grid, ret_block, function,
-                          &(struct block_question){ shared_of, shared_bytes, limit });
 }
 
 CUresult sim_cuOccupancyMaxPotentialBlockSizeWithFlags(int *ret_grid, int *ret_block,

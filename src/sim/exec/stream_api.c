@@ -29,7 +29,7 @@ CUresult stream_resolve_work(CUstream handle, bool is_per_thread, CUstream *ret_
         return rc;
 }
 
-static CUresult create(CUstream *ret_stream, unsigned flags, int priority)
+CUresult sim_cuStreamCreateWithPriority(CUstream *ret_stream, unsigned flags, int priority)
 {
         CUcontext context;
         CUresult rc = context_require(&context);
@@ -51,17 +51,7 @@ static CUresult create(CUstream *ret_stream, unsigned flags, int priority)
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuStreamCreate(CUstream *ret_stream, unsigned int flags)
-{
-        return create(ret_stream, flags, PRIORITY_LEAST);
-}
-
-CUresult sim_cuStreamCreateWithPriority(CUstream *ret_stream, unsigned int flags, int priority)
-{
-        return create(ret_stream, flags, priority);
-}
-
-static CUresult destroy(CUstream stream)
+CUresult sim_cuStreamDestroy_v2(CUstream stream)
 {
         CUresult rc;
 
@@ -75,16 +65,6 @@ static CUresult destroy(CUstream stream)
         capture_stream_gone(stream);
         stream_retire(stream);
         return CUDA_SUCCESS;
-}
-
-CUresult sim_cuStreamDestroy(CUstream stream)
-{
-        return destroy(stream);
-}
-
-CUresult sim_cuStreamDestroy_v2(CUstream stream)
-{
-        return destroy(stream);
 }
 
 CUresult sim_cuStreamQuery(bool is_per_thread, CUstream handle)

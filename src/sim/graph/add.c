@@ -76,21 +76,9 @@ static CUresult add(const struct insertion *into, CUgraphNodeParams *params)
         return rc;
 }
 
-CUresult sim_cuGraphAddNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
-                            size_t count, CUgraphNodeParams *params)
-{
-        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, params);
-}
-
+/* Also cuGraphAddNode_v3: the contexts that nodes may name since then are taken as those of the
+ * nodes before, the current one. */
 CUresult sim_cuGraphAddNode_v2(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
-                               const CUgraphEdgeData *data, size_t count, CUgraphNodeParams *params)
-{
-        return add(&(struct insertion){ ret_node, graph, before, data, count }, params);
-}
-
-/* The contexts that nodes may name since then are taken as those of the nodes before: the current
- * one. */
-CUresult sim_cuGraphAddNode_v3(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
                                const CUgraphEdgeData *data, size_t count, CUgraphNodeParams *params)
 {
         return add(&(struct insertion){ ret_node, graph, before, data, count }, params);

@@ -145,21 +145,16 @@ static CUresult instantiate(CUgraphExec *ret_exec, CUgraph graph,
         return CUDA_SUCCESS;
 }
 
-static CUresult instantiate_flags(CUgraphExec *ret_exec, CUgraph graph, unsigned long long flags)
+CUresult sim_cuGraphInstantiateWithFlags(CUgraphExec *ret_exec, CUgraph graph,
+                                         unsigned long long flags)
 {
         CUDA_GRAPH_INSTANTIATE_PARAMS params = { .flags = flags };
 
         return instantiate(ret_exec, graph, &params);
 }
 
-CUresult sim_cuGraphInstantiateWithFlags(CUgraphExec *ret_exec, CUgraph graph,
-                                         unsigned long long flags)
-{
-        return instantiate_flags(ret_exec, graph, flags);
-}
-
-static CUresult instantiate_log(CUgraphExec *ret_exec, CUgraph graph, CUgraphNode *ret_node,
-                                char *log, size_t log_bytes)
+CUresult sim_cuGraphInstantiate_v2(CUgraphExec *ret_exec, CUgraph graph, CUgraphNode *ret_node,
+                                   char *log, size_t log_bytes)
 {
         CUDA_GRAPH_INSTANTIATE_PARAMS params = { 0 };
         CUresult rc = instantiate(ret_exec, graph, &params);
@@ -169,18 +164,6 @@ static CUresult instantiate_log(CUgraphExec *ret_exec, CUgraph graph, CUgraphNod
         if (log && log_bytes)
                 log[0] = '\0';
         return rc;
-}
-
-CUresult sim_cuGraphInstantiate(CUgraphExec *ret_exec, CUgraph graph, CUgraphNode *ret_node,
-                                char *log, size_t log_bytes)
-{
-        return instantiate_log(ret_exec, graph, ret_node, log, log_bytes);
-}
-
-CUresult sim_cuGraphInstantiate_v2(CUgraphExec *ret_exec, CUgraph graph, CUgraphNode *ret_node,
-                                   char *log, size_t log_bytes)
-{
-        return instantiate_log(ret_exec, graph, ret_node, log, log_bytes);
 }
 
 static bool has_allocation(CUgraphExec exec)

@@ -48,24 +48,12 @@ static CUresult set(CUgraphNode node, CUgraphNodeParams *params)
         return rc;
 }
 
-static CUresult set_copy(CUgraphNode node, const CUgraphNodeParams *params)
+CUresult sim_cuGraphNodeSetParams_v2(CUgraphNode node, CUgraphNodeParams *params)
 {
         CUgraphNodeParams copy;
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         copy = *params;
         return set(node, &copy);
-}
-
-CUresult sim_cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *params)
-{
-        return set_copy(node, params);
-}
-
-CUresult sim_cuGraphNodeSetParams_v2(CUgraphNode node, CUgraphNodeParams *params)
-{
-        return set_copy(node, params);
 }
 
 CUresult sim_cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *ret)

@@ -25,11 +25,6 @@ CUresult sim_cuStreamBeginCapture_v2(bool is_per_thread, CUstream handle, CUstre
         return capture_begin(stream, NULL, NULL, 0, mode);
 }
 
-CUresult sim_cuStreamBeginCapture(bool is_per_thread, CUstream handle)
-{
-        return sim_cuStreamBeginCapture_v2(is_per_thread, handle, CU_STREAM_CAPTURE_MODE_GLOBAL);
-}
-
 /* Edges from what the program gives as two arrays; each node must be of `graph`. */
 static struct graph_edge *edges_of(CUgraph graph, const CUgraphNode *nodes,
                                    const CUgraphEdgeData *data, size_t count)
@@ -187,21 +182,6 @@ CUresult sim_cuStreamGetCaptureInfo_v3(bool is_per_thread, CUstream handle,
         return rc;
 }
 
-CUresult sim_cuStreamGetCaptureInfo(bool is_per_thread, CUstream stream,
-                                    CUstreamCaptureStatus *status, cuuint64_t *id)
-{
-        return sim_cuStreamGetCaptureInfo_v3(is_per_thread, stream, status, id, NULL, NULL, NULL,
-                                             NULL);
-}
-
-CUresult sim_cuStreamGetCaptureInfo_v2(bool is_per_thread, CUstream stream,
-                                       CUstreamCaptureStatus *status, cuuint64_t *id,
-                                       CUgraph *graph, const CUgraphNode **nodes, size_t *count)
-{
-        return sim_cuStreamGetCaptureInfo_v3(is_per_thread, stream, status, id, graph, nodes, NULL,
-                                             count);
-}
-
 CUresult sim_cuStreamUpdateCaptureDependencies_v2(bool is_per_thread, CUstream handle,
                                                   CUgraphNode *nodes, const CUgraphEdgeData *data,
                                                   size_t count, unsigned flags)
@@ -231,13 +211,6 @@ CUresult sim_cuStreamUpdateCaptureDependencies_v2(bool is_per_thread, CUstream h
         pthread_mutex_unlock(&graph_lock);
         free(edges);
         return rc;
-}
-
-CUresult sim_cuStreamUpdateCaptureDependencies(bool is_per_thread, CUstream stream,
-                                               CUgraphNode *nodes, size_t count, unsigned flags)
-{
-        return sim_cuStreamUpdateCaptureDependencies_v2(is_per_thread, stream, nodes, NULL, count,
-                                                        flags);
 }
 
 CUresult exec_capture_alloc(CUstream handle, bool is_per_thread, CUdevice device, uint64_t bytes,

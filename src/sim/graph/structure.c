@@ -166,8 +166,8 @@ CUresult sim_cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *coun
         return list_nodes(graph, true, nodes, count);
 }
 
-static CUresult list_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data,
-                           size_t *count)
+CUresult sim_cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
+                                CUgraphEdgeData *data, size_t *count)
 {
         struct edge_list list = { .from = from, .to = to, .data = data };
         CUresult rc;
@@ -187,19 +187,8 @@ static CUresult list_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CU
         return rc;
 }
 
-CUresult sim_cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count)
-{
-        return list_edges(graph, from, to, NULL, count);
-}
-
-CUresult sim_cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
-                                CUgraphEdgeData *data, size_t *count)
-{
-        return list_edges(graph, from, to, data, count);
-}
-
-static CUresult list_before(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data,
-                            size_t *count)
+CUresult sim_cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes,
+                                           CUgraphEdgeData *data, size_t *count)
 {
         struct edge_list list = { .from = nodes, .data = data };
         CUresult rc;
@@ -218,19 +207,8 @@ static CUresult list_before(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeDat
         return rc;
 }
 
-CUresult sim_cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, size_t *count)
-{
-        return list_before(node, nodes, NULL, count);
-}
-
-CUresult sim_cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes,
-                                           CUgraphEdgeData *data, size_t *count)
-{
-        return list_before(node, nodes, data, count);
-}
-
-static CUresult list_after(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data,
-                           size_t *count)
+CUresult sim_cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *nodes,
+                                             CUgraphEdgeData *data, size_t *count)
 {
         struct edge_list list = { .from = nodes, .data = data };
         CUresult rc;
@@ -249,17 +227,6 @@ static CUresult list_after(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData
         }
         pthread_mutex_unlock(&graph_lock);
         return rc;
-}
-
-CUresult sim_cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *nodes, size_t *count)
-{
-        return list_after(node, nodes, NULL, count);
-}
-
-CUresult sim_cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *nodes,
-                                             CUgraphEdgeData *data, size_t *count)
-{
-        return list_after(node, nodes, data, count);
 }
 
 /* The i-th edge of a request, checked. */
@@ -311,12 +278,6 @@ static CUresult add_edges(CUgraph graph, const struct edge_request *request)
         return rc;
 }
 
-CUresult sim_cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-                                    size_t count)
-{
-        return add_edges(graph, &(struct edge_request){ from, to, NULL, count });
-}
-
 CUresult sim_cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from,
                                        const CUgraphNode *to, const CUgraphEdgeData *data,
                                        size_t count)
@@ -340,12 +301,6 @@ static CUresult remove_edges(CUgraph graph, const struct edge_request *request)
         }
         pthread_mutex_unlock(&graph_lock);
         return rc;
-}
-
-CUresult sim_cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from,
-                                       const CUgraphNode *to, size_t count)
-{
-        return remove_edges(graph, &(struct edge_request){ from, to, NULL, count });
 }
 
 CUresult sim_cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from,

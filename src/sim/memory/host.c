@@ -25,7 +25,7 @@
         (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | \
          CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY)
 
-static CUresult host_alloc(void **ret, size_t bytes, unsigned flags)
+CUresult sim_cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
 {
         if (!ret || bytes == 0 || (flags & ~(unsigned)ALLOC_FLAGS))
                 return CUDA_ERROR_INVALID_VALUE;
@@ -61,16 +61,6 @@ static CUresult host_alloc(void **ret, size_t bytes, unsigned flags)
         pthread_mutex_unlock(&ranges_lock);
         *ret = address;
         return CUDA_SUCCESS;
-}
-
-CUresult sim_cuMemHostAlloc(void **ret, size_t bytes, unsigned int flags)
-{
-        return host_alloc(ret, bytes, flags);
-}
-
-CUresult sim_cuMemAllocHost_v2(void **ret, size_t bytes)
-{
-        return host_alloc(ret, bytes, 0);
 }
 
 /* Takes the range of that kind which begins there out of the set. */
@@ -111,7 +101,7 @@ CUresult sim_cuMemFreeHost(void *address)
         return CUDA_SUCCESS;
 }
 
-static CUresult host_register(void *address, size_t bytes, unsigned flags)
+CUresult sim_cuMemHostRegister_v2(void *address, size_t bytes, unsigned flags)
 {
         unsigned char resident;
 
@@ -142,16 +132,6 @@ static CUresult host_register(void *address, size_t bytes, unsigned flags)
                 return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
         }
         return CUDA_SUCCESS;
-}
-
-CUresult sim_cuMemHostRegister_v2(void *address, size_t bytes, unsigned int flags)
-{
-        return host_register(address, bytes, flags);
-}
-
-CUresult sim_cuMemHostRegister(void *address, size_t bytes, unsigned int flags)
-{
-        return host_register(address, bytes, flags);
 }
 
 CUresult sim_cuMemHostUnregister(CUcontext context, void *address)

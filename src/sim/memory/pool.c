@@ -300,7 +300,7 @@ static CUresult device_pool(CUmemoryPool *ret, CUdevice device, bool is_default)
         return CUDA_SUCCESS;
 }
 
-static CUresult device_pool_set(CUdevice device, CUmemoryPool pool)
+CUresult sim_cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 {
         CUresult result = pool_check(pool);
 
@@ -324,11 +324,6 @@ CUresult sim_cuDeviceGetDefaultMemPool(CUmemoryPool *ret, CUdevice device)
 CUresult sim_cuDeviceGetMemPool(CUmemoryPool *ret, CUdevice device)
 {
         return device_pool(ret, device, false);
-}
-
-CUresult sim_cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
-{
-        return device_pool_set(device, pool);
 }
 
 static CUresult location_device(const CUmemLocation *asked, CUmemAllocationType type, CUdevice *ret)
@@ -366,7 +361,7 @@ CUresult sim_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, 
         CUdevice device;
         CUresult result = location_device(location, type, &device);
 
-        return result == CUDA_SUCCESS ? device_pool_set(device, pool) : result;
+        return result == CUDA_SUCCESS ? sim_cuDeviceSetMemPool(device, pool) : result;
 }
 
 CUresult sim_cuMemPoolExportToShareableHandle(void *ret, CUmemoryPool pool,

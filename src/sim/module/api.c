@@ -142,11 +142,6 @@ CUresult sim_cuModuleLoadDataEx(CUmodule *ret_module, const void *bytes, unsigne
         return rc;
 }
 
-CUresult sim_cuModuleLoadFatBinary(CUmodule *ret_module, const void *bytes)
-{
-        return load(ret_module, bytes, 0);
-}
-
 CUresult sim_cuModuleUnload(CUmodule module)
 {
         CUresult rc = module_check(module);
@@ -207,8 +202,8 @@ CUresult sim_cuModuleEnumerateFunctions(CUfunction *ret_functions, unsigned int 
         return CUDA_SUCCESS;
 }
 
-static CUresult get_global(CUdeviceptr *ret_address, size_t *ret_bytes, CUmodule module,
-                           const char *name)
+CUresult sim_cuModuleGetGlobal_v2(CUdeviceptr *ret_address, size_t *ret_bytes, CUmodule module,
+                                  const char *name)
 {
         CUresult rc;
 
@@ -218,19 +213,13 @@ static CUresult get_global(CUdeviceptr *ret_address, size_t *ret_bytes, CUmodule
         return rc == CUDA_SUCCESS ? module_global(module, name, ret_address, ret_bytes) : rc;
 }
 
-CUresult sim_cuModuleGetGlobal_v2(CUdeviceptr *ret_address, size_t *ret_bytes, CUmodule module,
-                                  const char *name)
-{
-        return get_global(ret_address, ret_bytes, module, name);
-}
-
 /* The 32-bit form: an address that does not fit is not an answer. */
 CUresult sim_cuModuleGetGlobal(CUdeviceptr_v1 *ret_address, unsigned int *ret_bytes,
                                CUmodule module, const char *name)
 {
         CUdeviceptr address = 0;
         size_t bytes = 0;
-        CUresult rc = get_global(&address, &bytes, module, name);
+        CUresult rc = sim_cuModuleGetGlobal_v2(&address, &bytes, module, name);
 
         if (rc != CUDA_SUCCESS)
                 return rc;

@@ -28,7 +28,8 @@ static CUresult link_check(CUlinkState link)
         return link && link->magic == LINK_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static CUresult create(unsigned count, CUjit_option *options, void **values, CUlinkState *ret_link)
+CUresult sim_cuLinkCreate_v2(unsigned count, CUjit_option *options, void **values,
+                             CUlinkState *ret_link)
 {
         CUcontext context;
         CUlinkState link;
@@ -44,18 +45,6 @@ static CUresult create(unsigned count, CUjit_option *options, void **values, CUl
         link->magic = LINK_MAGIC;
         *ret_link = link;
         return CUDA_SUCCESS;
-}
-
-CUresult sim_cuLinkCreate(unsigned int count, CUjit_option *options, void **values,
-                          CUlinkState *ret_link)
-{
-        return create(count, options, values, ret_link);
-}
-
-CUresult sim_cuLinkCreate_v2(unsigned int count, CUjit_option *options, void **values,
-                             CUlinkState *ret_link)
-{
-        return create(count, options, values, ret_link);
 }
 
 static CUresult add(CUlinkState link, const void *bytes, size_t size)
@@ -75,13 +64,6 @@ static CUresult add(CUlinkState link, const void *bytes, size_t size)
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuLinkAddData(CUlinkState link, CUjitInputType type, void *bytes, size_t size,
-                           const char *name, unsigned int count, CUjit_option *options,
-                           void **values)
-{
-        return add(link, bytes, size);
-}
-
 CUresult sim_cuLinkAddData_v2(CUlinkState link, CUjitInputType type, void *bytes, size_t size,
                               const char *name, unsigned int count, CUjit_option *options,
                               void **values)
@@ -89,25 +71,14 @@ CUresult sim_cuLinkAddData_v2(CUlinkState link, CUjitInputType type, void *bytes
         return add(link, bytes, size);
 }
 
-static CUresult add_file(CUlinkState link, const char *path)
+CUresult sim_cuLinkAddFile_v2(CUlinkState link, CUjitInputType type, const char *path,
+                              unsigned int count, CUjit_option *options, void **values)
 {
         scoped_free void *bytes = NULL;
         size_t size;
         CUresult rc = path ? file_read(path, &bytes, &size) : CUDA_ERROR_INVALID_VALUE;
 
         return rc == CUDA_SUCCESS ? add(link, bytes, size) : rc;
-}
-
-CUresult sim_cuLinkAddFile(CUlinkState link, CUjitInputType type, const char *path,
-                           unsigned int count, CUjit_option *options, void **values)
-{
-        return add_file(link, path);
-}
-
-CUresult sim_cuLinkAddFile_v2(CUlinkState link, CUjitInputType type, const char *path,
-                              unsigned int count, CUjit_option *options, void **values)
-{
-        return add_file(link, path);
 }
 
 CUresult sim_cuLinkComplete(CUlinkState link, void **ret_image, size_t *ret_size)
