@@ -231,15 +231,11 @@ void event_await(CUevent event, uint64_t version)
                 sim_sleep_until(sim_now_ns() + POLL_NS);
 }
 
-CUresult sim_cuEventCreate(CUevent *ret_event, unsigned int flags)
+CUresult sim_cuEventCreate(CUcontext context, CUevent *ret_event, unsigned int flags)
 {
         unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
-        CUcontext context;
         CUevent event;
-        CUresult rc = context_require(&context);
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
         if (!ret_event || flags & ~known ||
             ((flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING)))
                 return CUDA_ERROR_INVALID_VALUE;

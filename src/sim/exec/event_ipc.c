@@ -72,16 +72,12 @@ CUresult sim_cuIpcGetEventHandle(CUipcEventHandle *ret_handle, CUevent event)
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuIpcOpenEventHandle(CUevent *ret_event, CUipcEventHandle handle)
+CUresult sim_cuIpcOpenEventHandle(CUcontext context, CUevent *ret_event, CUipcEventHandle handle)
 {
         struct event_state *state;
-        CUcontext context;
         uint64_t mark, id;
         CUevent event;
-        CUresult rc = context_require(&context);
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
         memcpy(&mark, handle.reserved, sizeof(mark));
         memcpy(&id, handle.reserved + sizeof(mark), sizeof(id));
         if (!ret_event || mark != HANDLE_MARK)

@@ -29,18 +29,14 @@ CUresult stream_resolve_work(CUstream handle, bool is_per_thread, CUstream *ret_
         return rc;
 }
 
-CUresult sim_cuStreamCreateWithPriority(CUstream *ret_stream, unsigned flags, int priority)
+CUresult sim_cuStreamCreateWithPriority(CUcontext context, CUstream *ret_stream, unsigned flags,
+                                        int priority)
 {
-        CUcontext context;
-        CUresult rc = context_require(&context);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
         if (!ret_stream || flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
                 return CUDA_ERROR_INVALID_VALUE;
         if (!context->exec)
                 return CUDA_ERROR_INVALID_CONTEXT;
-        rc = stream_create(context->exec, STREAM_CREATED, flags, ret_stream);
+        CUresult rc = stream_create(context->exec, STREAM_CREATED, flags, ret_stream);
         if (rc != CUDA_SUCCESS)
                 return rc;
         if (priority > PRIORITY_LEAST)
@@ -103,92 +99,46 @@ CUresult sim_cuStreamSynchronize(bool is_per_thread, CUstream handle)
         return rc;
 }
 
-CUresult sim_cuStreamGetPriority(bool is_per_thread, CUstream handle, int *ret_priority)
+CUresult sim_cuStreamGetPriority(CUstream stream, int *ret_priority)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (!ret_priority)
-                return CUDA_ERROR_INVALID_VALUE;
         *ret_priority = stream->priority;
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuStreamGetFlags(bool is_per_thread, CUstream handle, unsigned *ret_flags)
+CUresult sim_cuStreamGetFlags(CUstream stream, unsigned *ret_flags)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (!ret_flags)
-                return CUDA_ERROR_INVALID_VALUE;
         *ret_flags = stream->flags;
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuStreamGetId(bool is_per_thread, CUstream handle, unsigned long long *ret_id)
+CUresult sim_cuStreamGetId(CUstream stream, unsigned long long *ret_id)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (!ret_id)
-                return CUDA_ERROR_INVALID_VALUE;
         *ret_id = stream->id;
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuStreamGetDevice(bool is_per_thread, CUstream handle, CUdevice *ret_device)
+CUresult sim_cuStreamGetDevice(CUstream stream, CUdevice *ret_device)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (!ret_device)
-                return CUDA_ERROR_INVALID_VALUE;
         *ret_device = stream->context->device;
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuStreamGetCtx(bool is_per_thread, CUstream handle, CUcontext *ret_context)
+CUresult sim_cuStreamGetCtx(CUstream stream, CUcontext *ret_context)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (!ret_context)
-                return CUDA_ERROR_INVALID_VALUE;
         sim_spend(config_get()->stream_context_ns);
         *ret_context = stream->context;
         return CUDA_SUCCESS;
 }
 
 /* No stream belongs to a green context here. */
-CUresult sim_cuStreamGetCtx_v2(bool is_per_thread, CUstream handle, CUcontext *ret_context,
-                               CUgreenCtx *ret_green)
+CUresult sim_cuStreamGetCtx_v2(CUstream stream, CUcontext *ret_context, CUgreenCtx *ret_green)
 {
-        CUresult rc = sim_cuStreamGetCtx(is_per_thread, handle, ret_context);
-
-        if (rc == CUDA_SUCCESS)
-                *ret_green = NULL;
-        return rc;
+        *ret_green = NULL;
+        return sim_cuStreamGetCtx(stream, ret_context);
 }
 
-CUresult sim_cuStreamGetGreenCtx(CUstream handle, CUgreenCtx *ret_green)
+CUresult sim_cuStreamGetGreenCtx(CUstream stream, CUgreenCtx *ret_green)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, false, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (!ret_green)
-                return CUDA_ERROR_INVALID_VALUE;
         *ret_green = NULL;
         return CUDA_SUCCESS;
 }
@@ -210,16 +160,8 @@ static CUstreamAttrValue *attribute(CUstream stream, CUstreamAttrID id)
         }
 }
 
-CUresult sim_cuStreamGetAttribute(bool is_per_thread, CUstream handle, CUstreamAttrID id,
-                                  CUstreamAttrValue *ret_value)
+CUresult sim_cuStreamGetAttribute(CUstream stream, CUstreamAttrID id, CUstreamAttrValue *ret_value)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (!ret_value)
-                return CUDA_ERROR_INVALID_VALUE;
         if (id == CU_STREAM_ATTRIBUTE_PRIORITY) {
                 ret_value->priority = stream->priority;
                 return CUDA_SUCCESS;
@@ -230,14 +172,9 @@ CUresult sim_cuStreamGetAttribute(bool is_per_thread, CUstream handle, CUstreamA
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuStreamSetAttribute(bool is_per_thread, CUstream handle, CUstreamAttrID id,
+CUresult sim_cuStreamSetAttribute(CUstream stream, CUstreamAttrID id,
                                   const CUstreamAttrValue *value)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
         if (!value || !attribute(stream, id))
                 return CUDA_ERROR_INVALID_VALUE;
         *attribute(stream, id) = *value;

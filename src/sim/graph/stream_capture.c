@@ -13,13 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-CUresult sim_cuStreamBeginCapture_v2(bool is_per_thread, CUstream handle, CUstreamCaptureMode mode)
+CUresult sim_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
         if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
                 return CUDA_ERROR_INVALID_VALUE;
         return capture_begin(stream, NULL, NULL, 0, mode);
@@ -43,16 +38,12 @@ static struct graph_edge *edges_of(CUgraph graph, const CUgraphNode *nodes,
         return edges;
 }
 
-CUresult sim_cuStreamBeginCaptureToGraph(bool is_per_thread, CUstream handle, CUgraph graph,
-                                         const CUgraphNode *nodes, const CUgraphEdgeData *data,
-                                         size_t count, CUstreamCaptureMode mode)
+CUresult sim_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *nodes,
+                                         const CUgraphEdgeData *data, size_t count,
+                                         CUstreamCaptureMode mode)
 {
         struct graph_edge *edges = NULL;
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
         if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED || (count && !nodes))
                 return CUDA_ERROR_INVALID_VALUE;
         pthread_mutex_lock(&graph_lock);
@@ -61,21 +52,15 @@ CUresult sim_cuStreamBeginCaptureToGraph(bool is_per_thread, CUstream handle, CU
         pthread_mutex_unlock(&graph_lock);
         if (!edges)
                 return CUDA_ERROR_INVALID_VALUE;
-        rc = capture_begin(stream, graph, edges, count, mode);
+        CUresult rc = capture_begin(stream, graph, edges, count, mode);
         free(edges);
         return rc;
 }
 
 /* Nobody is told of parameters that differ: they are taken. */
-CUresult sim_cuStreamBeginRecaptureToGraph(bool is_per_thread, CUstream handle,
-                                           CUstreamCaptureMode mode, CUgraph graph,
+CUresult sim_cuStreamBeginRecaptureToGraph(CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
                                            CUgraphRecaptureCallback differs, void *data)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
         if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
                 return CUDA_ERROR_INVALID_VALUE;
         return differs ? CUDA_ERROR_NOT_SUPPORTED : capture_begin_again(stream, graph, mode);
@@ -89,14 +74,9 @@ CUresult sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuStreamEndCapture(bool is_per_thread, CUstream handle, CUgraph *ret_graph)
+CUresult sim_cuStreamEndCapture(CUstream stream, CUgraph *ret_graph)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        return ret_graph ? capture_end(stream, ret_graph) : CUDA_ERROR_INVALID_VALUE;
+        return capture_end(stream, ret_graph);
 }
 
 /* Asking about the legacy stream while a blocking one captures is ambiguous; it harms nothing. A
@@ -182,17 +162,14 @@ CUresult sim_cuStreamGetCaptureInfo_v3(bool is_per_thread, CUstream handle,
         return rc;
 }
 
-CUresult sim_cuStreamUpdateCaptureDependencies_v2(bool is_per_thread, CUstream handle,
-                                                  CUgraphNode *nodes, const CUgraphEdgeData *data,
-                                                  size_t count, unsigned flags)
+CUresult sim_cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *nodes,
+                                                  const CUgraphEdgeData *data, size_t count,
+                                                  unsigned flags)
 {
         struct graph_edge *edges = NULL;
         struct capture *capture;
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
+        CUresult rc = CUDA_SUCCESS;
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
         if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES || (count && !nodes))
                 return CUDA_ERROR_INVALID_VALUE;
         pthread_mutex_lock(&graph_lock);

@@ -28,15 +28,11 @@ static CUresult link_check(CUlinkState link)
         return link && link->magic == LINK_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult sim_cuLinkCreate_v2(unsigned count, CUjit_option *options, void **values,
-                             CUlinkState *ret_link)
+CUresult sim_cuLinkCreate_v2(CUcontext context, unsigned count, CUjit_option *options,
+                             void **values, CUlinkState *ret_link)
 {
-        CUcontext context;
         CUlinkState link;
-        CUresult rc = context_require(&context);
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
         if (!ret_link || (count && (!options || !values)))
                 return CUDA_ERROR_INVALID_VALUE;
         link = calloc(1, sizeof(*link));
