@@ -2,8 +2,7 @@
 /*
  * What the memory and context side asks of the execution side (streams, graphs, launches).
  *
- * The files of this folder and of graph/ define these; context/missing.c holds weak ones that do
- * the simplest right thing (nothing is ever in flight), so that each side builds without the other.
+ * The files of this folder and of graph/ define these.
  */
 #ifndef ALIQUOT_SIM_EXEC_EXEC_H
 #define ALIQUOT_SIM_EXEC_EXEC_H
