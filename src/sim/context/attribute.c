@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 
 #define A(name) CU_DEVICE_ATTRIBUTE_##name
 
@@ -160,9 +160,8 @@ static int model_value(int attribute, const struct model_spec *spec, const struc
         }
 }
 
-CUresult cuDeviceGetAttribute(int *ret, CUdevice_attribute attribute, CUdevice device)
+CUresult sim_cuDeviceGetAttribute(int *ret, CUdevice_attribute attribute, CUdevice device)
 {
-        API_ENTER(cuDeviceGetAttribute);
         if (!ret || (int)attribute <= 0 || attribute >= A(MAX))
                 return CUDA_ERROR_INVALID_VALUE;
         if (!device_is_valid(device))
@@ -177,14 +176,10 @@ CUresult cuDeviceGetAttribute(int *ret, CUdevice_attribute attribute, CUdevice d
         return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetProperties(CUdevprop *ret, CUdevice device)
+CUresult sim_cuDeviceGetProperties(CUdevprop *ret, CUdevice device)
 {
-        API_ENTER(cuDeviceGetProperties);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         const struct model_spec *spec = model_spec(node_get()->model);
+
         *ret = (CUdevprop){
                 .maxThreadsPerBlock = 1024,
                 .maxThreadsDim = { 1024, 1024, 64 },
@@ -200,10 +195,9 @@ CUresult cuDeviceGetProperties(CUdevprop *ret, CUdevice device)
         return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t *ret, CUarray_format format,
-                                            unsigned int channels, CUdevice device)
+CUresult sim_cuDeviceGetTexture1DLinearMaxWidth(size_t *ret, CUarray_format format,
+                                                unsigned int channels, CUdevice device)
 {
-        API_ENTER(cuDeviceGetTexture1DLinearMaxWidth);
         if (!ret || channels == 0 || channels > 4)
                 return CUDA_ERROR_INVALID_VALUE;
         if (!device_is_valid(device))
@@ -212,9 +206,8 @@ CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t *ret, CUarray_format format,
         return CUDA_SUCCESS;
 }
 
-CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
-                                    CUflushGPUDirectRDMAWritesScope scope)
+CUresult sim_cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
+                                        CUflushGPUDirectRDMAWritesScope scope)
 {
-        API_ENTER(cuFlushGPUDirectRDMAWrites);
         return CUDA_ERROR_NOT_SUPPORTED;
 }

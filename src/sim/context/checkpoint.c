@@ -14,6 +14,7 @@
 
 #include "sim/context/context.h"
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/node/fault.h"
 #include "sim/node/node.h"
@@ -38,7 +39,7 @@ static CUresult row_find(int pid, struct node_row **ret)
         return CUDA_SUCCESS;
 }
 
-CUresult cuCheckpointProcessGetState(int pid, CUprocessState *ret)
+CUresult sim_cuCheckpointProcessGetState(int pid, CUprocessState *ret)
 {
         struct node_row *row;
         CUresult result = row_find(pid, &row);
@@ -49,7 +50,7 @@ CUresult cuCheckpointProcessGetState(int pid, CUprocessState *ret)
         return CUDA_SUCCESS;
 }
 
-CUresult cuCheckpointProcessGetRestoreThreadId(int pid, int *ret)
+CUresult sim_cuCheckpointProcessGetRestoreThreadId(int pid, int *ret)
 {
         struct node_row *row;
         CUresult result = row_find(pid, &row);
@@ -74,14 +75,10 @@ static CUresult step(int pid, CUprocessState from, CUprocessState to)
         return CUDA_SUCCESS;
 }
 
-CUresult cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
+CUresult sim_cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
 {
-        CUresult result = api_fault("cuCheckpointProcessLock");
-
-        if (result != CUDA_SUCCESS)
-                return result;
         pthread_mutex_lock(&checkpoint_lock);
-        result = step(pid, CU_PROCESS_STATE_RUNNING, CU_PROCESS_STATE_LOCKED);
+        CUresult result = step(pid, CU_PROCESS_STATE_RUNNING, CU_PROCESS_STATE_LOCKED);
         if (result == CUDA_SUCCESS) {
                 api_block(true);
                 for (CUdevice device = 0; device < device_count(); device++)
@@ -121,30 +118,22 @@ static bool devices_return(void)
         return true;
 }
 
-CUresult cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs *args)
+CUresult sim_cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs *args)
 {
-        CUresult result = api_fault("cuCheckpointProcessCheckpoint");
-
-        if (result != CUDA_SUCCESS)
-                return result;
         pthread_mutex_lock(&checkpoint_lock);
-        result = step(pid, CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_CHECKPOINTED);
+        CUresult result = step(pid, CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_CHECKPOINTED);
         if (result == CUDA_SUCCESS)
                 devices_leave();
         pthread_mutex_unlock(&checkpoint_lock);
         return result;
 }
 
-CUresult cuCheckpointProcessRestore(int pid, CUcheckpointRestoreArgs *args)
+CUresult sim_cuCheckpointProcessRestore(int pid, CUcheckpointRestoreArgs *args)
 {
-        CUresult result = api_fault("cuCheckpointProcessRestore");
-
-        if (result != CUDA_SUCCESS)
-                return result;
         if (args && args->gpuPairsCount > 0)
                 return CUDA_ERROR_NOT_SUPPORTED;
         pthread_mutex_lock(&checkpoint_lock);
-        result = step(pid, CU_PROCESS_STATE_CHECKPOINTED, CU_PROCESS_STATE_LOCKED);
+        CUresult result = step(pid, CU_PROCESS_STATE_CHECKPOINTED, CU_PROCESS_STATE_LOCKED);
         if (result == CUDA_SUCCESS && !devices_return()) {
                 step(pid, CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_CHECKPOINTED);
                 result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -153,14 +142,10 @@ CUresult cuCheckpointProcessRestore(int pid, CUcheckpointRestoreArgs *args)
         return result;
 }
 
-CUresult cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs *args)
+CUresult sim_cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs *args)
 {
-        CUresult result = api_fault("cuCheckpointProcessUnlock");
-
-        if (result != CUDA_SUCCESS)
-                return result;
         pthread_mutex_lock(&checkpoint_lock);
-        result = step(pid, CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_RUNNING);
+        CUresult result = step(pid, CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_RUNNING);
         if (result == CUDA_SUCCESS)
                 api_block(false);
         pthread_mutex_unlock(&checkpoint_lock);

@@ -14,11 +14,11 @@
 #include "sim/context/context_internal.h"
 #include "sim/context/device.h"
 #include "sim/context/growth.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/memory.h"
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 #include "sim/node/node.h"
 
 #define STACK_DEPTH 128
@@ -202,47 +202,28 @@ static CUresult create(CUcontext *ret, unsigned flags, CUdevice device, unsigned
         return CUDA_SUCCESS;
 }
 
-CUresult cuCtxCreate(CUcontext *ret, unsigned int flags, CUdevice device)
+CUresult sim_cuCtxCreate(CUcontext *ret, unsigned int flags, CUdevice device)
 {
-        API_ENTER(cuCtxCreate);
         return create(ret, flags, device, API_VERSION_1);
 }
 
-CUresult cuCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device)
+/* Also for OpenGL and VDPAU, which are not here: a context for their sake is a context like any. */
+CUresult sim_cuCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device)
 {
-        API_ENTER(cuCtxCreate_v2);
         return create(ret, flags, device, API_VERSION_2);
 }
 
-/* There is no OpenGL here, and a context for its sake is a context like any. */
-CUresult cuGLCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device)
+CUresult sim_cuCtxCreate_v3(CUcontext *ret, CUexecAffinityParam *affinity, int affinities,
+                            unsigned int flags, CUdevice device)
 {
-        API_ENTER(cuGLCtxCreate_v2);
-        return create(ret, flags, device, API_VERSION_2);
-}
-
-CUresult cuVDPAUCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device, unsigned int vdp,
-                             void *find)
-{
-        API_ENTER(cuVDPAUCtxCreate_v2);
-        (void)vdp;
-        (void)find;
-        return create(ret, flags, device, API_VERSION_2);
-}
-
-CUresult cuCtxCreate_v3(CUcontext *ret, CUexecAffinityParam *affinity, int affinities,
-                        unsigned int flags, CUdevice device)
-{
-        API_ENTER(cuCtxCreate_v3);
         if (affinities > 0)
                 return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
         return create(ret, flags, device, API_VERSION_2);
 }
 
-CUresult cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned int flags,
-                        CUdevice device)
+CUresult sim_cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned int flags,
+                            CUdevice device)
 {
-        API_ENTER(cuCtxCreate_v4);
         if (params && params->numExecAffinityParams > 0)
                 return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
         if (params && params->cigParams)
@@ -250,7 +231,7 @@ CUresult cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned int 
         return create(ret, flags, device, API_VERSION_2);
 }
 
-static CUresult destroy(CUcontext context)
+CUresult sim_cuCtxDestroy_v2(CUcontext context)
 {
         CUresult result = context_check(context);
 
@@ -264,23 +245,10 @@ static CUresult destroy(CUcontext context)
         return CUDA_SUCCESS;
 }
 
-CUresult cuCtxDestroy(CUcontext context)
-{
-        API_ENTER(cuCtxDestroy);
-        return destroy(context);
-}
-
-CUresult cuCtxDestroy_v2(CUcontext context)
-{
-        API_ENTER(cuCtxDestroy_v2);
-        return destroy(context);
-}
-
-CUresult cuCtxAttach(CUcontext *ret, unsigned int flags)
+CUresult sim_cuCtxAttach(CUcontext *ret, unsigned int flags)
 {
         CUcontext context;
 
-        API_ENTER(cuCtxAttach);
         if (!ret || flags != 0)
                 return CUDA_ERROR_INVALID_VALUE;
         CUresult result = context_require(&context);
@@ -291,9 +259,8 @@ CUresult cuCtxAttach(CUcontext *ret, unsigned int flags)
         return CUDA_SUCCESS;
 }
 
-CUresult cuCtxDetach(CUcontext context)
+CUresult sim_cuCtxDetach(CUcontext context)
 {
-        API_ENTER(cuCtxDetach);
         CUresult result = context_check(context);
 
         if (result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_CONTEXT_IS_DESTROYED)
@@ -301,12 +268,12 @@ CUresult cuCtxDetach(CUcontext context)
         if (context != context_current())
                 return CUDA_ERROR_INVALID_CONTEXT;
         if (add_acq_rel(&context->users, -1u) == 1)
-                return destroy(context);
+                return sim_cuCtxDestroy_v2(context);
         return CUDA_SUCCESS;
 }
 
 /* A primary context that has ended may be made current: it may come back. */
-static CUresult push(CUcontext context)
+CUresult sim_cuCtxPushCurrent_v2(CUcontext context)
 {
         CUresult result = context_check(context);
 
@@ -319,7 +286,7 @@ static CUresult push(CUcontext context)
         return CUDA_SUCCESS;
 }
 
-static CUresult pop(CUcontext *ret)
+CUresult sim_cuCtxPopCurrent_v2(CUcontext *ret)
 {
         if (depth == 0)
                 return CUDA_ERROR_INVALID_CONTEXT;
@@ -329,33 +296,8 @@ static CUresult pop(CUcontext *ret)
         return CUDA_SUCCESS;
 }
 
-CUresult cuCtxPushCurrent(CUcontext context)
+CUresult sim_cuCtxSetCurrent(CUcontext context)
 {
-        API_ENTER(cuCtxPushCurrent);
-        return push(context);
-}
-
-CUresult cuCtxPushCurrent_v2(CUcontext context)
-{
-        API_ENTER(cuCtxPushCurrent_v2);
-        return push(context);
-}
-
-CUresult cuCtxPopCurrent(CUcontext *ret)
-{
-        API_ENTER(cuCtxPopCurrent);
-        return pop(ret);
-}
-
-CUresult cuCtxPopCurrent_v2(CUcontext *ret)
-{
-        API_ENTER(cuCtxPopCurrent_v2);
-        return pop(ret);
-}
-
-CUresult cuCtxSetCurrent(CUcontext context)
-{
-        API_ENTER(cuCtxSetCurrent);
         if (!context) {
                 if (depth > 0)
                         depth--;
@@ -364,17 +306,14 @@ CUresult cuCtxSetCurrent(CUcontext context)
         unsigned before = depth;
         if (depth > 0)
                 depth--;
-        CUresult result = push(context);
+        CUresult result = sim_cuCtxPushCurrent_v2(context);
         if (result != CUDA_SUCCESS)
                 depth = before;
         return result;
 }
 
-CUresult cuCtxGetCurrent(CUcontext *ret)
+CUresult sim_cuCtxGetCurrent(CUcontext *ret)
 {
-        API_ENTER(cuCtxGetCurrent);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         *ret = context_current();
         return CUDA_SUCCESS;
 }

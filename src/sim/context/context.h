@@ -4,9 +4,8 @@
  *
  * A CUcontext points to a struct CUctx_st that is never freed, only marked destroyed, so that a
  * stale handle is answered and not followed into nothing. A primary context comes back under its
- * handle, as another life of it: what does not end with its context remembers the `id`. Each entry
- * point begins with API_ENTER(name) (node/fault.h); those that need a context go on with
- * context_require().
+ * handle, as another life of it: what does not end with its context remembers the `id`. Entry
+ * points that need a context ask context_require().
  *
  * A sticky error (illegal address, launch failure, device lost) is set once by context_poison()
  * and answered by every later call on the context until it is destroyed, as the driver does.
@@ -18,7 +17,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "sim/face.h"
+#include "abi/cuda.h"
 
 #define CONTEXT_MAGIC 0x43747874u
 

@@ -8,26 +8,19 @@
 #include "sim/context/context.h"
 #include "sim/context/device.h"
 #include "sim/context/growth.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/families.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 
-CUresult cuCtxGetDevice(CUdevice *ret)
+CUresult sim_cuCtxGetDevice(CUcontext context, CUdevice *ret)
 {
-        API_ENTER(cuCtxGetDevice);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
         *ret = context->device;
         return CUDA_SUCCESS;
 }
 
-CUresult cuCtxGetDevice_v2(CUdevice *ret, CUcontext context)
+CUresult sim_cuCtxGetDevice_v2(CUdevice *ret, CUcontext context)
 {
-        API_ENTER(cuCtxGetDevice_v2);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         if (!context)
                 context = context_current();
         CUresult result = context_check(context);
@@ -37,31 +30,26 @@ CUresult cuCtxGetDevice_v2(CUdevice *ret, CUcontext context)
         return CUDA_SUCCESS;
 }
 
-CUresult cuCtxGetFlags(unsigned int *ret)
+CUresult sim_cuCtxGetFlags(CUcontext context, unsigned int *ret)
 {
-        API_ENTER(cuCtxGetFlags);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
         *ret = load_relaxed(&context->flags);
         return CUDA_SUCCESS;
 }
 
-CUresult cuCtxSetFlags(unsigned int flags)
+CUresult sim_cuCtxSetFlags(unsigned int flags)
 {
-        API_ENTER(cuCtxSetFlags);
         if ((flags & ~(unsigned)CU_CTX_FLAGS_MASK) || (flags & CU_CTX_SCHED_MASK) == 3)
                 return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
+        CUcontext context;
+        CUresult result = context_require(&context);
+        if (result != CUDA_SUCCESS)
+                return result;
         store_relaxed(&context->flags, flags);
         return CUDA_SUCCESS;
 }
 
-CUresult cuCtxGetId(CUcontext context, unsigned long long *ret)
+CUresult sim_cuCtxGetId(CUcontext context, unsigned long long *ret)
 {
-        API_ENTER(cuCtxGetId);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         if (!context)
                 context = context_current();
         CUresult result = context_check(context);
@@ -71,11 +59,8 @@ CUresult cuCtxGetId(CUcontext context, unsigned long long *ret)
         return CUDA_SUCCESS;
 }
 
-CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *ret)
+CUresult sim_cuCtxGetApiVersion(CUcontext context, unsigned int *ret)
 {
-        API_ENTER(cuCtxGetApiVersion);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         if (!context)
                 context = context_current();
         CUresult result = context_check(context);
@@ -95,19 +80,17 @@ static CUresult synchronize(CUcontext context)
         return result;
 }
 
-CUresult cuCtxSynchronize(void)
+CUresult sim_cuCtxSynchronize(CUcontext context)
 {
-        API_ENTER(cuCtxSynchronize);
-        NEED_CONTEXT(context);
         CUresult result = exec_capture_check_context(context);
+
         if (result != CUDA_SUCCESS)
                 return result;
         return synchronize(context);
 }
 
-CUresult cuCtxSynchronize_v2(CUcontext context)
+CUresult sim_cuCtxSynchronize_v2(CUcontext context)
 {
-        API_ENTER(cuCtxSynchronize_v2);
         if (!context)
                 context = context_current();
         CUresult result = context_check(context);
@@ -142,17 +125,18 @@ static CUresult limit_apply(CUcontext context, CUlimit limit, size_t value)
         }
 }
 
-CUresult cuCtxSetLimit(CUlimit limit, size_t value)
+CUresult sim_cuCtxSetLimit(CUlimit limit, size_t value)
 {
-        API_ENTER(cuCtxSetLimit);
         if ((unsigned)limit >= CU_LIMIT_MAX)
                 return CUDA_ERROR_INVALID_VALUE;
         if (limit > CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
                 return CUDA_ERROR_UNSUPPORTED_LIMIT;
         if (limit == CU_LIMIT_STACK_SIZE && value > 512 << 10)
                 return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
-        CUresult result = limit_apply(context, limit, value);
+        CUcontext context;
+        CUresult result = context_require(&context);
+        if (result == CUDA_SUCCESS)
+                result = limit_apply(context, limit, value);
         if (result != CUDA_SUCCESS)
                 return result;
         pthread_mutex_lock(&process_lock);
@@ -161,60 +145,48 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
         return CUDA_SUCCESS;
 }
 
-CUresult cuCtxGetLimit(size_t *ret, CUlimit limit)
+CUresult sim_cuCtxGetLimit(size_t *ret, CUlimit limit)
 {
-        API_ENTER(cuCtxGetLimit);
         if (!ret || (unsigned)limit >= CU_LIMIT_MAX)
                 return CUDA_ERROR_INVALID_VALUE;
         if (limit > CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
                 return CUDA_ERROR_UNSUPPORTED_LIMIT;
-        NEED_CONTEXT(context);
+        CUcontext context;
+        CUresult result = context_require(&context);
+        if (result != CUDA_SUCCESS)
+                return result;
         pthread_mutex_lock(&process_lock);
         *ret = context->limits[limit];
         pthread_mutex_unlock(&process_lock);
         return CUDA_SUCCESS;
 }
 
-CUresult cuCtxGetCacheConfig(CUfunc_cache *ret)
+CUresult sim_cuCtxGetCacheConfig(CUcontext context, CUfunc_cache *ret)
 {
-        API_ENTER(cuCtxGetCacheConfig);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
         *ret = context->cache_config;
         return CUDA_SUCCESS;
 }
 
-CUresult cuCtxSetCacheConfig(CUfunc_cache config)
+CUresult sim_cuCtxSetCacheConfig(CUcontext context, CUfunc_cache config)
 {
-        API_ENTER(cuCtxSetCacheConfig);
-        NEED_CONTEXT(context);
         context->cache_config = config;
         return CUDA_SUCCESS;
 }
 
-CUresult cuCtxGetSharedMemConfig(CUsharedconfig *ret)
+CUresult sim_cuCtxGetSharedMemConfig(CUcontext context, CUsharedconfig *ret)
 {
-        API_ENTER(cuCtxGetSharedMemConfig);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
         *ret = context->shared_config;
         return CUDA_SUCCESS;
 }
 
-CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
+CUresult sim_cuCtxSetSharedMemConfig(CUcontext context, CUsharedconfig config)
 {
-        API_ENTER(cuCtxSetSharedMemConfig);
-        NEED_CONTEXT(context);
         context->shared_config = config;
         return CUDA_SUCCESS;
 }
 
-CUresult cuCtxGetStreamPriorityRange(int *ret_least, int *ret_greatest)
+CUresult sim_cuCtxGetStreamPriorityRange(CUcontext context, int *ret_least, int *ret_greatest)
 {
-        API_ENTER(cuCtxGetStreamPriorityRange);
-        NEED_CONTEXT(context);
         if (ret_least)
                 *ret_least = 0;
         if (ret_greatest)
@@ -222,27 +194,19 @@ CUresult cuCtxGetStreamPriorityRange(int *ret_least, int *ret_greatest)
         return CUDA_SUCCESS;
 }
 
-CUresult cuCtxResetPersistingL2Cache(void)
+CUresult sim_cuCtxResetPersistingL2Cache(CUcontext context)
 {
-        API_ENTER(cuCtxResetPersistingL2Cache);
-        NEED_CONTEXT(context);
         return CUDA_SUCCESS;
 }
 
-CUresult cuCtxGetExecAffinity(CUexecAffinityParam *ret, CUexecAffinityType type)
+CUresult sim_cuCtxGetExecAffinity(CUcontext context, CUexecAffinityParam *ret,
+                                  CUexecAffinityType type)
 {
-        API_ENTER(cuCtxGetExecAffinity);
-        NEED_CONTEXT(context);
         return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY; /* only MPS clients have one */
 }
 
-CUresult cuDeviceGetExecAffinitySupport(int *ret, CUexecAffinityType type, CUdevice device)
+CUresult sim_cuDeviceGetExecAffinitySupport(int *ret, CUexecAffinityType type, CUdevice device)
 {
-        API_ENTER(cuDeviceGetExecAffinitySupport);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         *ret = 0;
         return CUDA_SUCCESS;
 }

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "common/environment.h"
+#include "sim/entries.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 
 static struct device_list visible;
 
@@ -50,29 +50,20 @@ const struct node_device *device_node(CUdevice device)
         return &node_get()->device[device_unit(device)];
 }
 
-CUresult cuDeviceGet(CUdevice *ret, int ordinal)
+CUresult sim_cuDeviceGet(CUdevice *ret, int ordinal)
 {
-        API_ENTER(cuDeviceGet);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(ordinal))
-                return CUDA_ERROR_INVALID_DEVICE;
         *ret = ordinal;
         return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetCount(int *ret)
+CUresult sim_cuDeviceGetCount(int *ret)
 {
-        API_ENTER(cuDeviceGetCount);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         *ret = device_count();
         return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetName(char *ret, int bytes, CUdevice device)
+CUresult sim_cuDeviceGetName(char *ret, int bytes, CUdevice device)
 {
-        API_ENTER(cuDeviceGetName);
         if (!ret || bytes <= 0)
                 return CUDA_ERROR_INVALID_VALUE;
         if (!device_is_valid(device))
@@ -81,89 +72,52 @@ CUresult cuDeviceGetName(char *ret, int bytes, CUdevice device)
         return CUDA_SUCCESS;
 }
 
-static CUresult uuid_get(CUuuid *ret, CUdevice device)
+CUresult sim_cuDeviceGetUuid_v2(CUuuid *ret, CUdevice device)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         memcpy(ret->bytes, device_node(device)->uuid, sizeof(ret->bytes));
         return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetUuid(CUuuid *ret, CUdevice device)
+CUresult sim_cuDeviceTotalMem_v2(size_t *ret, CUdevice device)
 {
-        API_ENTER(cuDeviceGetUuid);
-        return uuid_get(ret, device);
-}
-
-CUresult cuDeviceGetUuid_v2(CUuuid *ret, CUdevice device)
-{
-        API_ENTER(cuDeviceGetUuid_v2);
-        return uuid_get(ret, device);
-}
-
-CUresult cuDeviceTotalMem_v2(size_t *ret, CUdevice device)
-{
-        API_ENTER(cuDeviceTotalMem_v2);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         *ret = device_node(device)->memory_bytes;
         return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceTotalMem(unsigned int *ret, CUdevice device)
+CUresult sim_cuDeviceTotalMem(unsigned int *ret, CUdevice device)
 {
-        API_ENTER(cuDeviceTotalMem);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         uint64_t bytes = device_node(device)->memory_bytes;
+
         *ret = bytes > UINT32_MAX ? UINT32_MAX : (unsigned int)bytes;
         return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceComputeCapability(int *ret_major, int *ret_minor, CUdevice device)
+CUresult sim_cuDeviceComputeCapability(int *ret_major, int *ret_minor, CUdevice device)
 {
-        API_ENTER(cuDeviceComputeCapability);
-        if (!ret_major || !ret_minor)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         const struct model_spec *spec = model_spec(node_get()->model);
+
         *ret_major = spec->capability_major;
         *ret_minor = spec->capability_minor;
         return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetPCIBusId(char *ret, int bytes, CUdevice device)
+CUresult sim_cuDeviceGetPCIBusId(char *ret, int bytes, CUdevice device)
 {
         char text[32];
-
-        API_ENTER(cuDeviceGetPCIBusId);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         const struct node_device *node = device_node(device);
         int length = snprintf(text, sizeof(text), "%04X:%02X:%02X.0", node->pci_domain,
                               node->pci_bus, node->pci_device);
+
         if (bytes <= length)
                 return CUDA_ERROR_INVALID_VALUE;
         memcpy(ret, text, (size_t)length + 1);
         return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetByPCIBusId(CUdevice *ret, const char *text)
+CUresult sim_cuDeviceGetByPCIBusId(CUdevice *ret, const char *text)
 {
         unsigned domain = 0, bus = 0, device = 0, function = 0;
 
-        API_ENTER(cuDeviceGetByPCIBusId);
-        if (!ret || !text)
-                return CUDA_ERROR_INVALID_VALUE;
         if (sscanf(text, "%x:%x:%x.%x", &domain, &bus, &device, &function) < 3) {
                 domain = 0;
                 if (sscanf(text, "%x:%x.%x", &bus, &device, &function) < 2)
@@ -181,8 +135,7 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *ret, const char *text)
         return CUDA_ERROR_INVALID_DEVICE;
 }
 
-CUresult cuDeviceGetLuid(char *ret_luid, unsigned int *ret_mask, CUdevice device)
+CUresult sim_cuDeviceGetLuid(char *ret_luid, unsigned int *ret_mask, CUdevice device)
 {
-        API_ENTER(cuDeviceGetLuid);
         return CUDA_ERROR_NOT_SUPPORTED; /* Windows only */
 }

@@ -18,6 +18,7 @@
 #include "sim/context/context.h"
 #include "sim/context/current.h"
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
@@ -202,13 +203,11 @@ static CUresult attach(void)
         return CUDA_SUCCESS;
 }
 
-CUresult cuInit(unsigned int flags)
+CUresult sim_cuInit(unsigned int flags)
 {
         static CUresult attached = CUDA_ERROR_NOT_INITIALIZED;
-        CUresult result = api_fault("cuInit");
+        CUresult result;
 
-        if (result != CUDA_SUCCESS)
-                return result;
         if (flags != 0)
                 return CUDA_ERROR_INVALID_VALUE;
         if (load_acquire(&api_is_plain) == STATE_FORKED)
@@ -240,7 +239,7 @@ CUresult cuInit(unsigned int flags)
         return result;
 }
 
-CUresult cuDriverGetVersion(int *ret)
+CUresult sim_cuDriverGetVersion(int *ret)
 {
         const struct sim_config *config = config_get();
 
@@ -250,20 +249,12 @@ CUresult cuDriverGetVersion(int *ret)
         return CUDA_SUCCESS;
 }
 
-CUresult cuProfilerInitialize(const char *config, const char *output, CUoutput_mode mode)
+CUresult sim_cuProfilerInitialize(const char *config, const char *output, CUoutput_mode mode)
 {
-        API_ENTER(cuProfilerInitialize);
         return CUDA_ERROR_NOT_SUPPORTED; /* as drivers since CUDA 11 */
 }
 
-CUresult cuProfilerStart(void)
+CUresult sim_cuProfilerStart(void)
 {
-        API_ENTER(cuProfilerStart);
-        return context_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
-}
-
-CUresult cuProfilerStop(void)
-{
-        API_ENTER(cuProfilerStop);
         return context_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }

@@ -7,31 +7,25 @@
 
 #include "sim/context/context.h"
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/memory/families.h"
-#include "sim/node/fault.h"
 
 static bool can_access(CUdevice device, CUdevice peer)
 {
         return device != peer && !device_node(device)->is_mig && !device_node(peer)->is_mig;
 }
 
-CUresult cuDeviceCanAccessPeer(int *ret, CUdevice device, CUdevice peer)
+CUresult sim_cuDeviceCanAccessPeer(int *ret, CUdevice device, CUdevice peer)
 {
-        API_ENTER(cuDeviceCanAccessPeer);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         if (!device_is_valid(device) || !device_is_valid(peer))
                 return CUDA_ERROR_INVALID_DEVICE;
         *ret = can_access(device, peer);
         return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetP2PAttribute(int *ret, CUdevice_P2PAttribute attribute, CUdevice device,
-                                 CUdevice peer)
+CUresult sim_cuDeviceGetP2PAttribute(int *ret, CUdevice_P2PAttribute attribute, CUdevice device,
+                                     CUdevice peer)
 {
-        API_ENTER(cuDeviceGetP2PAttribute);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         if (!device_is_valid(device) || !device_is_valid(peer) || device == peer)
                 return CUDA_ERROR_INVALID_DEVICE;
         switch (attribute) {
@@ -65,29 +59,29 @@ static CUresult capabilities(unsigned int *ret, const CUatomicOperation *operati
         return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int *ret, const CUatomicOperation *operations,
-                                          unsigned int count, CUdevice device, CUdevice peer)
+CUresult sim_cuDeviceGetP2PAtomicCapabilities(unsigned int *ret,
+                                              const CUatomicOperation *operations,
+                                              unsigned int count, CUdevice device, CUdevice peer)
 {
-        API_ENTER(cuDeviceGetP2PAtomicCapabilities);
         if (!device_is_valid(device) || !device_is_valid(peer) || device == peer)
                 return CUDA_ERROR_INVALID_DEVICE;
         return capabilities(ret, operations, count);
 }
 
-CUresult cuDeviceGetHostAtomicCapabilities(unsigned int *ret, const CUatomicOperation *operations,
-                                           unsigned int count, CUdevice device)
+CUresult sim_cuDeviceGetHostAtomicCapabilities(unsigned int *ret,
+                                               const CUatomicOperation *operations,
+                                               unsigned int count, CUdevice device)
 {
-        API_ENTER(cuDeviceGetHostAtomicCapabilities);
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         return capabilities(ret, operations, count);
 }
 
 static CUresult peer_set(CUcontext peer, bool is_enabled)
 {
-        NEED_CONTEXT(context);
-        CUresult result = context_check(peer);
+        CUcontext context;
+        CUresult result = context_require(&context);
 
+        if (result == CUDA_SUCCESS)
+                result = context_check(peer);
         if (result != CUDA_SUCCESS)
                 return result;
         if (peer->device == context->device)
@@ -105,16 +99,14 @@ static CUresult peer_set(CUcontext peer, bool is_enabled)
         return result;
 }
 
-CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
+CUresult sim_cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
 {
-        API_ENTER(cuCtxEnablePeerAccess);
         if (flags != 0)
                 return CUDA_ERROR_INVALID_VALUE;
         return peer_set(peer, true);
 }
 
-CUresult cuCtxDisablePeerAccess(CUcontext peer)
+CUresult sim_cuCtxDisablePeerAccess(CUcontext peer)
 {
-        API_ENTER(cuCtxDisablePeerAccess);
         return peer_set(peer, false);
 }

@@ -10,7 +10,7 @@
 #include "common/atomic.h"
 #include "sim/context/context_internal.h"
 #include "sim/context/device.h"
-#include "sim/node/fault.h"
+#include "sim/entries.h"
 
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t has_ended = PTHREAD_COND_INITIALIZER;
@@ -65,13 +65,8 @@ CUcontext context_primary(CUdevice device)
         return result == CUDA_SUCCESS ? context : NULL;
 }
 
-CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
+CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
 {
-        API_ENTER(cuDevicePrimaryCtxRetain);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         pthread_mutex_lock(&primary_lock);
         CUresult result = primary_make(device);
         if (result == CUDA_SUCCESS) {
@@ -82,12 +77,10 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
         return result;
 }
 
-static CUresult release(CUdevice device)
+CUresult sim_cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
         CUresult result = CUDA_SUCCESS;
 
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         pthread_mutex_lock(&primary_lock);
         if (primaries[device].retains == 0)
                 result = CUDA_ERROR_INVALID_CONTEXT;
@@ -97,38 +90,12 @@ static CUresult release(CUdevice device)
         return result;
 }
 
-CUresult cuDevicePrimaryCtxRelease(CUdevice device)
+CUresult sim_cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
-        API_ENTER(cuDevicePrimaryCtxRelease);
-        return release(device);
-}
-
-CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
-{
-        API_ENTER(cuDevicePrimaryCtxRelease_v2);
-        return release(device);
-}
-
-static CUresult reset(CUdevice device)
-{
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         pthread_mutex_lock(&primary_lock);
         primary_end(device);
         pthread_mutex_unlock(&primary_lock);
         return CUDA_SUCCESS;
-}
-
-CUresult cuDevicePrimaryCtxReset(CUdevice device)
-{
-        API_ENTER(cuDevicePrimaryCtxReset);
-        return reset(device);
-}
-
-CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
-{
-        API_ENTER(cuDevicePrimaryCtxReset_v2);
-        return reset(device);
 }
 
 static CUresult flags_set(CUdevice device, unsigned flags, bool is_refused_when_active)
@@ -151,25 +118,19 @@ static CUresult flags_set(CUdevice device, unsigned flags, bool is_refused_when_
         return result;
 }
 
-CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags)
+CUresult sim_cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags)
 {
-        API_ENTER(cuDevicePrimaryCtxSetFlags);
         return flags_set(device, flags, true);
 }
 
-CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags)
+CUresult sim_cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags)
 {
-        API_ENTER(cuDevicePrimaryCtxSetFlags_v2);
         return flags_set(device, flags, false);
 }
 
-CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *ret_flags, int *ret_is_active)
+CUresult sim_cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *ret_flags,
+                                        int *ret_is_active)
 {
-        API_ENTER(cuDevicePrimaryCtxGetState);
-        if (!ret_flags || !ret_is_active)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         pthread_mutex_lock(&primary_lock);
         *ret_flags = primaries[device].flags;
         *ret_is_active = primaries[device].is_active;

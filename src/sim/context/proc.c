@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "sim/entries.h"
 #include "sim/node/config.h"
 #include "sim/node/fault.h"
 
@@ -75,7 +76,7 @@ static CUresult lookup(const char *name, void **ret, int version, cuuint64_t fla
         return CUDA_SUCCESS;
 }
 
-CUresult cuGetProcAddress(const char *name, void **ret, int version, cuuint64_t flags)
+CUresult sim_cuGetProcAddress(const char *name, void **ret, int version, cuuint64_t flags)
 {
         CUdriverProcAddressQueryResult status;
         CUresult rc = lookup(name, ret, version, flags, &status);
@@ -85,8 +86,8 @@ CUresult cuGetProcAddress(const char *name, void **ret, int version, cuuint64_t 
         return status == CU_GET_PROC_ADDRESS_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-CUresult cuGetProcAddress_v2(const char *name, void **ret, int version, cuuint64_t flags,
-                             CUdriverProcAddressQueryResult *ret_status)
+CUresult sim_cuGetProcAddress_v2(const char *name, void **ret, int version, cuuint64_t flags,
+                                 CUdriverProcAddressQueryResult *ret_status)
 {
         CUdriverProcAddressQueryResult status;
         CUresult rc = lookup(name, ret, version, flags, &status);
@@ -100,7 +101,7 @@ CUresult cuGetProcAddress_v2(const char *name, void **ret, int version, cuuint64
         return CUDA_SUCCESS;
 }
 
-CUresult cuGetExportTable(const void **ret, const CUuuid *id)
+CUresult sim_cuGetExportTable(const void **ret, const CUuuid *id)
 {
         if (!ret || !id)
                 return CUDA_ERROR_INVALID_VALUE;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/face.h"
+#include "sim/entries.h"
 
 #define ROW(code)           \
         {                   \
@@ -150,7 +150,7 @@ static size_t result_find(CUresult code)
         return i;
 }
 
-CUresult cuGetErrorName(CUresult code, const char **ret)
+CUresult sim_cuGetErrorName(CUresult code, const char **ret)
 {
         size_t i = result_find(code);
 
@@ -160,7 +160,7 @@ CUresult cuGetErrorName(CUresult code, const char **ret)
         return i < RESULTS ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuGetErrorString(CUresult code, const char **ret)
+CUresult sim_cuGetErrorString(CUresult code, const char **ret)
 {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
         size_t i = result_find(code);

@@ -5,11 +5,11 @@
  * They run on the stream's own thread and hold up what follows in it. A host function may not
  * call the driver (NOT_PERMITTED); it is skipped when the context has failed, a callback is told.
  */
-#include "sim/entry.h"
+#include "sim/entries.h"
 #include "sim/exec/stream.h"
 #include "sim/graph/capture.h"
 
-static CUresult host_function(bool is_per_thread, CUstream handle, CUhostFn function,
+CUresult sim_cuLaunchHostFunc(bool is_per_thread, CUstream handle, CUhostFn function,
                               void *argument)
 {
         struct op_host host = { function, argument };
@@ -31,22 +31,16 @@ static CUresult host_function(bool is_per_thread, CUstream handle, CUhostFn func
 }
 
 /* Whether the stream sleeps or spins while it waits for the function shows nowhere. */
-static CUresult host_function_v2(bool is_per_thread, CUstream handle, CUhostFn function,
+CUresult sim_cuLaunchHostFunc_v2(bool is_per_thread, CUstream handle, CUhostFn function,
                                  void *argument, unsigned how)
 {
         return how > CU_HOST_TASK_SPINWAIT
                        ? CUDA_ERROR_INVALID_VALUE
-                       : host_function(is_per_thread, handle, function, argument);
+                       : sim_cuLaunchHostFunc(is_per_thread, handle, function, argument);
 }
 
-ENTRY_PAIR(cuLaunchHostFunc, _ptsz, host_function,
-           (CUstream stream, CUhostFn function, void *argument), stream, function, argument)
-ENTRY_PAIR(cuLaunchHostFunc_v2, _ptsz, host_function_v2,
-           (CUstream stream, CUhostFn function, void *argument, unsigned int how), stream, function,
-           argument, how)
-
-static CUresult add_callback(bool is_per_thread, CUstream handle, CUstreamCallback function,
-                             void *argument, unsigned flags)
+CUresult sim_cuStreamAddCallback(bool is_per_thread, CUstream handle, CUstreamCallback function,
+                                 void *argument, unsigned flags)
 {
         struct command_callback callback = { function, argument };
         CUstream stream;
@@ -60,7 +54,3 @@ static CUresult add_callback(bool is_per_thread, CUstream handle, CUstreamCallba
                 return capture_refuse_stream(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
         return stream_push(stream, COMMAND_CALLBACK, &callback, sizeof(callback));
 }
-
-ENTRY_PAIR(cuStreamAddCallback, _ptsz, add_callback,
-           (CUstream stream, CUstreamCallback function, void *argument, unsigned int flags), stream,
-           function, argument, flags)

@@ -10,8 +10,8 @@
 #ifndef ALIQUOT_SIM_EXEC_COPY_H
 #define ALIQUOT_SIM_EXEC_COPY_H
 
+#include "abi/cuda.h"
 #include "sim/exec/op.h"
-#include "sim/face.h"
 
 struct copy_request {
         CUDA_MEMCPY3D box;

@@ -2,7 +2,7 @@
 /*
  * Copies of a run of bytes into or out of a one-dimensional array.
  */
-#include "sim/entry.h"
+#include "sim/entries.h"
 #include "sim/exec/copy.h"
 
 #define HOST CU_MEMORYTYPE_HOST
@@ -42,120 +42,58 @@ static struct copy_side at_array(CUarray array, size_t offset)
         return (struct copy_side){ array, offset, 0, CU_MEMORYTYPE_ARRAY };
 }
 
-static CUresult d_to_a(bool is_per_thread, CUarray to, size_t offset, CUdeviceptr from,
-                       size_t bytes)
+CUresult sim_cuMemcpyDtoA_v2(bool is_per_thread, CUarray to, size_t offset, CUdeviceptr from,
+                             size_t bytes)
 {
         struct copy_side side[2] = { at_array(to, offset), { NULL, 0, from, DEVICE } };
 
         return issue(is_per_thread, NULL, false, side, bytes);
 }
 
-static CUresult a_to_d(bool is_per_thread, CUdeviceptr to, CUarray from, size_t offset,
-                       size_t bytes)
+CUresult sim_cuMemcpyAtoD_v2(bool is_per_thread, CUdeviceptr to, CUarray from, size_t offset,
+                             size_t bytes)
 {
         struct copy_side side[2] = { { NULL, 0, to, DEVICE }, at_array(from, offset) };
 
         return issue(is_per_thread, NULL, false, side, bytes);
 }
 
-static CUresult h_to_a_async(bool is_per_thread, CUarray to, size_t offset, const void *from,
-                             size_t bytes, CUstream stream)
+CUresult sim_cuMemcpyHtoAAsync_v2(bool is_per_thread, CUarray to, size_t offset, const void *from,
+                                  size_t bytes, CUstream stream)
 {
         struct copy_side side[2] = { at_array(to, offset), { NULL, 0, (CUdeviceptr)from, HOST } };
 
         return issue(is_per_thread, stream, true, side, bytes);
 }
 
-static CUresult a_to_h_async(bool is_per_thread, void *to, CUarray from, size_t offset,
-                             size_t bytes, CUstream stream)
+CUresult sim_cuMemcpyAtoHAsync_v2(bool is_per_thread, void *to, CUarray from, size_t offset,
+                                  size_t bytes, CUstream stream)
 {
         struct copy_side side[2] = { { NULL, 0, (CUdeviceptr)to, HOST }, at_array(from, offset) };
 
         return issue(is_per_thread, stream, true, side, bytes);
 }
 
-static CUresult h_to_a(bool is_per_thread, CUarray to, size_t offset, const void *from,
-                       size_t bytes)
+CUresult sim_cuMemcpyHtoA_v2(bool is_per_thread, CUarray to, size_t offset, const void *from,
+                             size_t bytes)
 {
         struct copy_side side[2] = { at_array(to, offset), { NULL, 0, (CUdeviceptr)from, HOST } };
 
         return issue(is_per_thread, NULL, false, side, bytes);
 }
 
-static CUresult a_to_h(bool is_per_thread, void *to, CUarray from, size_t offset, size_t bytes)
+CUresult sim_cuMemcpyAtoH_v2(bool is_per_thread, void *to, CUarray from, size_t offset,
+                             size_t bytes)
 {
         struct copy_side side[2] = { { NULL, 0, (CUdeviceptr)to, HOST }, at_array(from, offset) };
 
         return issue(is_per_thread, NULL, false, side, bytes);
 }
 
-static CUresult a_to_a(bool is_per_thread, CUarray to, size_t to_offset, CUarray from,
-                       size_t from_offset, size_t bytes)
+CUresult sim_cuMemcpyAtoA_v2(bool is_per_thread, CUarray to, size_t to_offset, CUarray from,
+                             size_t from_offset, size_t bytes)
 {
         struct copy_side side[2] = { at_array(to, to_offset), at_array(from, from_offset) };
 
         return issue(is_per_thread, NULL, false, side, bytes);
-}
-
-ENTRY_PAIR(cuMemcpyDtoA_v2, _ptds, d_to_a,
-           (CUarray to, size_t offset, CUdeviceptr from, size_t bytes), to, offset, from, bytes)
-ENTRY_PAIR(cuMemcpyAtoD_v2, _ptds, a_to_d,
-           (CUdeviceptr to, CUarray from, size_t offset, size_t bytes), to, from, offset, bytes)
-ENTRY_PAIR(cuMemcpyHtoA_v2, _ptds, h_to_a,
-           (CUarray to, size_t offset, const void *from, size_t bytes), to, offset, from, bytes)
-ENTRY_PAIR(cuMemcpyAtoH_v2, _ptds, a_to_h, (void *to, CUarray from, size_t offset, size_t bytes),
-           to, from, offset, bytes)
-ENTRY_PAIR(cuMemcpyAtoA_v2, _ptds, a_to_a,
-           (CUarray to, size_t to_offset, CUarray from, size_t from_offset, size_t bytes), to,
-           to_offset, from, from_offset, bytes)
-ENTRY_PAIR(cuMemcpyHtoAAsync_v2, _ptsz, h_to_a_async,
-           (CUarray to, size_t offset, const void *from, size_t bytes, CUstream stream), to, offset,
-           from, bytes, stream)
-ENTRY_PAIR(cuMemcpyAtoHAsync_v2, _ptsz, a_to_h_async,
-           (void *to, CUarray from, size_t offset, size_t bytes, CUstream stream), to, from, offset,
-           bytes, stream)
-
-CUresult cuMemcpyDtoA(CUarray to, unsigned int offset, CUdeviceptr_v1 from, unsigned int bytes)
-{
-        API_ENTER(cuMemcpyDtoA);
-        return d_to_a(false, to, offset, from, bytes);
-}
-
-CUresult cuMemcpyAtoD(CUdeviceptr_v1 to, CUarray from, unsigned int offset, unsigned int bytes)
-{
-        API_ENTER(cuMemcpyAtoD);
-        return a_to_d(false, to, from, offset, bytes);
-}
-
-CUresult cuMemcpyHtoA(CUarray to, unsigned int offset, const void *from, unsigned int bytes)
-{
-        API_ENTER(cuMemcpyHtoA);
-        return h_to_a(false, to, offset, from, bytes);
-}
-
-CUresult cuMemcpyAtoH(void *to, CUarray from, unsigned int offset, unsigned int bytes)
-{
-        API_ENTER(cuMemcpyAtoH);
-        return a_to_h(false, to, from, offset, bytes);
-}
-
-CUresult cuMemcpyAtoA(CUarray to, unsigned int to_offset, CUarray from, unsigned int from_offset,
-                      unsigned int bytes)
-{
-        API_ENTER(cuMemcpyAtoA);
-        return a_to_a(false, to, to_offset, from, from_offset, bytes);
-}
-
-CUresult cuMemcpyHtoAAsync(CUarray to, unsigned int offset, const void *from, unsigned int bytes,
-                           CUstream stream)
-{
-        API_ENTER(cuMemcpyHtoAAsync);
-        return h_to_a_async(false, to, offset, from, bytes, stream);
-}
-
-CUresult cuMemcpyAtoHAsync(void *to, CUarray from, unsigned int offset, unsigned int bytes,
-                           CUstream stream)
-{
-        API_ENTER(cuMemcpyAtoHAsync);
-        return a_to_h_async(false, to, from, offset, bytes, stream);
 }

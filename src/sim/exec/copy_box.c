@@ -3,7 +3,7 @@
  * Copies of boxes: 2D, 3D, between contexts, and in batches.
  */
 #include "sim/context/context.h"
-#include "sim/entry.h"
+#include "sim/entries.h"
 #include "sim/exec/copy.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static CUresult box(bool is_per_thread, CUstream stream, bool is_async, const CU
         return copy_issue(is_per_thread, stream, &request);
 }
 
-static CUresult flat_async(bool is_per_thread, const CUDA_MEMCPY2D *copy, CUstream stream)
+CUresult sim_cuMemcpy2DAsync_v2(bool is_per_thread, const CUDA_MEMCPY2D *copy, CUstream stream)
 {
         CUDA_MEMCPY3D made;
 
@@ -25,7 +25,7 @@ static CUresult flat_async(bool is_per_thread, const CUDA_MEMCPY2D *copy, CUstre
         return box(is_per_thread, stream, true, &made);
 }
 
-static CUresult flat(bool is_per_thread, const CUDA_MEMCPY2D *copy)
+CUresult sim_cuMemcpy2D_v2(bool is_per_thread, const CUDA_MEMCPY2D *copy)
 {
         CUDA_MEMCPY3D made;
 
@@ -35,23 +35,15 @@ static CUresult flat(bool is_per_thread, const CUDA_MEMCPY2D *copy)
         return box(is_per_thread, NULL, false, &made);
 }
 
-static CUresult solid_async(bool is_per_thread, const CUDA_MEMCPY3D *copy, CUstream stream)
+CUresult sim_cuMemcpy3DAsync_v2(bool is_per_thread, const CUDA_MEMCPY3D *copy, CUstream stream)
 {
         return copy ? box(is_per_thread, stream, true, copy) : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult solid(bool is_per_thread, const CUDA_MEMCPY3D *copy)
+CUresult sim_cuMemcpy3D_v2(bool is_per_thread, const CUDA_MEMCPY3D *copy)
 {
         return copy ? box(is_per_thread, NULL, false, copy) : CUDA_ERROR_INVALID_VALUE;
 }
-
-ENTRY_PAIR(cuMemcpy2D_v2, _ptds, flat, (const CUDA_MEMCPY2D *copy), copy)
-ENTRY_PAIR(cuMemcpy2DUnaligned_v2, _ptds, flat, (const CUDA_MEMCPY2D *copy), copy)
-ENTRY_PAIR(cuMemcpy3D_v2, _ptds, solid, (const CUDA_MEMCPY3D *copy), copy)
-ENTRY_PAIR(cuMemcpy2DAsync_v2, _ptsz, flat_async, (const CUDA_MEMCPY2D *copy, CUstream stream),
-           copy, stream)
-ENTRY_PAIR(cuMemcpy3DAsync_v2, _ptsz, solid_async, (const CUDA_MEMCPY3D *copy, CUstream stream),
-           copy, stream)
 
 static CUDA_MEMCPY2D widen_2d(const CUDA_MEMCPY2D_v1 *from)
 {
@@ -104,59 +96,33 @@ static CUDA_MEMCPY3D widen_3d(const CUDA_MEMCPY3D_v1 *from)
         };
 }
 
-static CUresult flat_v1(const CUDA_MEMCPY2D_v1 *copy)
+CUresult sim_cuMemcpy2D(const CUDA_MEMCPY2D_v1 *copy)
 {
         CUDA_MEMCPY2D wide;
 
-        if (!copy)
-                return CUDA_ERROR_INVALID_VALUE;
         wide = widen_2d(copy);
-        return flat(false, &wide);
+        return sim_cuMemcpy2D_v2(false, &wide);
 }
 
-CUresult cuMemcpy2D(const CUDA_MEMCPY2D_v1 *copy)
+CUresult sim_cuMemcpy2DAsync(const CUDA_MEMCPY2D_v1 *copy, CUstream stream)
 {
-        API_ENTER(cuMemcpy2D);
-        return flat_v1(copy);
+        CUDA_MEMCPY2D wide = widen_2d(copy);
+
+        return sim_cuMemcpy2DAsync_v2(false, &wide, stream);
 }
 
-CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D_v1 *copy)
+CUresult sim_cuMemcpy3D(const CUDA_MEMCPY3D_v1 *copy)
 {
-        API_ENTER(cuMemcpy2DUnaligned);
-        return flat_v1(copy);
+        CUDA_MEMCPY3D wide = widen_3d(copy);
+
+        return sim_cuMemcpy3D_v2(false, &wide);
 }
 
-CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D_v1 *copy, CUstream stream)
+CUresult sim_cuMemcpy3DAsync(const CUDA_MEMCPY3D_v1 *copy, CUstream stream)
 {
-        API_ENTER(cuMemcpy2DAsync);
-        CUDA_MEMCPY2D wide;
+        CUDA_MEMCPY3D wide = widen_3d(copy);
 
-        if (!copy)
-                return CUDA_ERROR_INVALID_VALUE;
-        wide = widen_2d(copy);
-        return flat_async(false, &wide, stream);
-}
-
-CUresult cuMemcpy3D(const CUDA_MEMCPY3D_v1 *copy)
-{
-        API_ENTER(cuMemcpy3D);
-        CUDA_MEMCPY3D wide;
-
-        if (!copy)
-                return CUDA_ERROR_INVALID_VALUE;
-        wide = widen_3d(copy);
-        return solid(false, &wide);
-}
-
-CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D_v1 *copy, CUstream stream)
-{
-        API_ENTER(cuMemcpy3DAsync);
-        CUDA_MEMCPY3D wide;
-
-        if (!copy)
-                return CUDA_ERROR_INVALID_VALUE;
-        wide = widen_3d(copy);
-        return solid_async(false, &wide, stream);
+        return sim_cuMemcpy3DAsync_v2(false, &wide, stream);
 }
 
 /* The two forms of a box differ only where one has reserved words and the other contexts. */
@@ -171,13 +137,12 @@ static CUDA_MEMCPY3D box_of_peer(const CUDA_MEMCPY3D_PEER *from)
         return made;
 }
 
-static CUresult peer_async(bool is_per_thread, const CUDA_MEMCPY3D_PEER *copy, CUstream stream)
+CUresult sim_cuMemcpy3DPeerAsync(bool is_per_thread, const CUDA_MEMCPY3D_PEER *copy,
+                                 CUstream stream)
 {
         struct copy_request request = { .is_async = true };
         CUresult rc = CUDA_SUCCESS;
 
-        if (!copy)
-                return CUDA_ERROR_INVALID_VALUE;
         request.box = box_of_peer(copy);
         /* What is said of an array's context is ignored. */
         if (copy->srcMemoryType != CU_MEMORYTYPE_ARRAY)
@@ -190,15 +155,6 @@ static CUresult peer_async(bool is_per_thread, const CUDA_MEMCPY3D_PEER *copy, C
                 rc = context_check(request.to_context);
         return rc == CUDA_SUCCESS ? copy_issue(is_per_thread, stream, &request) : rc;
 }
-
-static CUresult peer(bool is_per_thread, const CUDA_MEMCPY3D_PEER *copy)
-{
-        return peer_async(is_per_thread, copy, NULL);
-}
-
-ENTRY_PAIR(cuMemcpy3DPeer, _ptds, peer, (const CUDA_MEMCPY3D_PEER *copy), copy)
-ENTRY_PAIR(cuMemcpy3DPeerAsync, _ptsz, peer_async,
-           (const CUDA_MEMCPY3D_PEER *copy, CUstream stream), copy, stream)
 
 /* What a batch names as its stream; the legacy default stream takes none. */
 static bool may_batch(bool is_per_thread, CUstream stream)
@@ -255,9 +211,10 @@ static CUresult batch_issue(bool is_per_thread, CUstream stream, const struct co
         return CUDA_SUCCESS;
 }
 
-static CUresult batch_v1(bool is_per_thread, CUdeviceptr *to, CUdeviceptr *from, size_t *sizes,
-                         size_t count, CUmemcpyAttributes *attributes, size_t *index,
-                         size_t attribute_count, size_t *ret_failed, CUstream stream)
+CUresult sim_cuMemcpyBatchAsync(bool is_per_thread, CUdeviceptr *to, CUdeviceptr *from,
+                                size_t *sizes, size_t count, CUmemcpyAttributes *attributes,
+                                size_t *index, size_t attribute_count, size_t *ret_failed,
+                                CUstream stream)
 {
         struct copy_batch batch = { to, from, sizes, count, attributes, index, attribute_count };
         size_t ignored;
@@ -265,27 +222,9 @@ static CUresult batch_v1(bool is_per_thread, CUdeviceptr *to, CUdeviceptr *from,
         return batch_issue(is_per_thread, stream, &batch, ret_failed ? ret_failed : &ignored);
 }
 
-static CUresult batch_v2(bool is_per_thread, CUdeviceptr *to, CUdeviceptr *from, size_t *sizes,
-                         size_t count, CUmemcpyAttributes *attributes, size_t *index,
-                         size_t attribute_count, CUstream stream)
-{
-        return batch_v1(is_per_thread, to, from, sizes, count, attributes, index, attribute_count,
-                        NULL, stream);
-}
-
-ENTRY_PAIR(cuMemcpyBatchAsync, _ptsz, batch_v1,
-           (CUdeviceptr * to, CUdeviceptr *from, size_t *sizes, size_t count,
-            CUmemcpyAttributes *attributes, size_t *index, size_t attribute_count, size_t *failed,
-            CUstream stream),
-           to, from, sizes, count, attributes, index, attribute_count, failed, stream)
-ENTRY_PAIR(cuMemcpyBatchAsync_v2, _ptsz, batch_v2,
-           (CUdeviceptr * to, CUdeviceptr *from, size_t *sizes, size_t count,
-            CUmemcpyAttributes *attributes, size_t *index, size_t attribute_count, CUstream stream),
-           to, from, sizes, count, attributes, index, attribute_count, stream)
-
 /* A copy alone may go into any stream. */
-static CUresult told(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_t bytes,
-                     CUmemcpyAttributes *how, CUstream stream)
+CUresult sim_cuMemcpyWithAttributesAsync(bool is_per_thread, CUdeviceptr to, CUdeviceptr from,
+                                         size_t bytes, CUmemcpyAttributes *how, CUstream stream)
 {
         struct copy_request request = { .is_async = true };
 
@@ -296,11 +235,6 @@ static CUresult told(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_
                 copy_box_linear(to, CU_MEMORYTYPE_UNIFIED, from, CU_MEMORYTYPE_UNIFIED, bytes);
         return copy_issue(is_per_thread, stream, &request);
 }
-
-ENTRY_PAIR(cuMemcpyWithAttributesAsync, _ptsz, told,
-           (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUmemcpyAttributes *how,
-            CUstream stream),
-           to, from, bytes, how, stream)
 
 /* Array offsets count elements; a pointer's rows and layers count elements of one byte here, as
  * the operand carries no format. */
@@ -337,8 +271,8 @@ static CUDA_MEMCPY3D box_of_batch(const CUDA_MEMCPY3D_BATCH_OP *op)
         return made;
 }
 
-static CUresult solid_batch(bool is_per_thread, size_t count, CUDA_MEMCPY3D_BATCH_OP *list,
-                            size_t *ret_failed, unsigned long long flags, CUstream stream)
+CUresult sim_cuMemcpy3DBatchAsync(bool is_per_thread, size_t count, CUDA_MEMCPY3D_BATCH_OP *list,
+                                  size_t *ret_failed, unsigned long long flags, CUstream stream)
 {
         if (!count || !list || flags || !may_batch(is_per_thread, stream)) {
                 if (ret_failed)
@@ -358,22 +292,8 @@ static CUresult solid_batch(bool is_per_thread, size_t count, CUDA_MEMCPY3D_BATC
         return CUDA_SUCCESS;
 }
 
-static CUresult solid_batch_v2(bool is_per_thread, size_t count, CUDA_MEMCPY3D_BATCH_OP *list,
-                               unsigned long long flags, CUstream stream)
-{
-        return solid_batch(is_per_thread, count, list, NULL, flags, stream);
-}
-
-ENTRY_PAIR(cuMemcpy3DBatchAsync, _ptsz, solid_batch,
-           (size_t count, CUDA_MEMCPY3D_BATCH_OP *list, size_t *failed, unsigned long long flags,
-            CUstream stream),
-           count, list, failed, flags, stream)
-ENTRY_PAIR(cuMemcpy3DBatchAsync_v2, _ptsz, solid_batch_v2,
-           (size_t count, CUDA_MEMCPY3D_BATCH_OP *list, unsigned long long flags, CUstream stream),
-           count, list, flags, stream)
-
-static CUresult solid_told(bool is_per_thread, CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags,
-                           CUstream stream)
+CUresult sim_cuMemcpy3DWithAttributesAsync(bool is_per_thread, CUDA_MEMCPY3D_BATCH_OP *op,
+                                           unsigned long long flags, CUstream stream)
 {
         struct copy_request request = { .is_async = true };
 
@@ -382,7 +302,3 @@ static CUresult solid_told(bool is_per_thread, CUDA_MEMCPY3D_BATCH_OP *op, unsig
         request.box = box_of_batch(op);
         return copy_issue(is_per_thread, stream, &request);
 }
-
-ENTRY_PAIR(cuMemcpy3DWithAttributesAsync, _ptsz, solid_told,
-           (CUDA_MEMCPY3D_BATCH_OP * op, unsigned long long flags, CUstream stream), op, flags,
-           stream)

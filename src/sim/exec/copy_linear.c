@@ -5,7 +5,7 @@
  * The forms without _v2 are from when an address had 32 bits: the same, by values that were short.
  */
 #include "sim/context/context.h"
-#include "sim/entry.h"
+#include "sim/entries.h"
 #include "sim/exec/copy.h"
 
 #define HOST CU_MEMORYTYPE_HOST
@@ -29,116 +29,60 @@ static CUresult issue(bool is_per_thread, CUstream stream, bool is_async, struct
         return copy_issue(is_per_thread, stream, &request);
 }
 
-static CUresult any(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_t bytes)
+CUresult sim_cuMemcpy(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
         return issue(is_per_thread, NULL, false, (struct linear){ to, ANY, from, ANY, bytes });
 }
 
-static CUresult to_device(bool is_per_thread, CUdeviceptr to, const void *from, size_t bytes)
+CUresult sim_cuMemcpyHtoD_v2(bool is_per_thread, CUdeviceptr to, const void *from, size_t bytes)
 {
         return issue(is_per_thread, NULL, false,
                      (struct linear){ to, DEVICE, (CUdeviceptr)from, HOST, bytes });
 }
 
-static CUresult to_host(bool is_per_thread, void *to, CUdeviceptr from, size_t bytes)
+CUresult sim_cuMemcpyDtoH_v2(bool is_per_thread, void *to, CUdeviceptr from, size_t bytes)
 {
         return issue(is_per_thread, NULL, false,
                      (struct linear){ (CUdeviceptr)to, HOST, from, DEVICE, bytes });
 }
 
-static CUresult within(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_t bytes)
+CUresult sim_cuMemcpyDtoD_v2(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
         return issue(is_per_thread, NULL, false,
                      (struct linear){ to, DEVICE, from, DEVICE, bytes });
 }
 
-ENTRY_PAIR(cuMemcpy, _ptds, any, (CUdeviceptr to, CUdeviceptr from, size_t bytes), to, from, bytes)
-ENTRY_PAIR(cuMemcpyHtoD_v2, _ptds, to_device, (CUdeviceptr to, const void *from, size_t bytes), to,
-           from, bytes)
-ENTRY_PAIR(cuMemcpyDtoH_v2, _ptds, to_host, (void *to, CUdeviceptr from, size_t bytes), to, from,
-           bytes)
-ENTRY_PAIR(cuMemcpyDtoD_v2, _ptds, within, (CUdeviceptr to, CUdeviceptr from, size_t bytes), to,
-           from, bytes)
-
-CUresult cuMemcpyHtoD(CUdeviceptr_v1 to, const void *from, unsigned int bytes)
-{
-        API_ENTER(cuMemcpyHtoD);
-        return to_device(false, to, from, bytes);
-}
-
-CUresult cuMemcpyDtoH(void *to, CUdeviceptr_v1 from, unsigned int bytes)
-{
-        API_ENTER(cuMemcpyDtoH);
-        return to_host(false, to, from, bytes);
-}
-
-CUresult cuMemcpyDtoD(CUdeviceptr_v1 to, CUdeviceptr_v1 from, unsigned int bytes)
-{
-        API_ENTER(cuMemcpyDtoD);
-        return within(false, to, from, bytes);
-}
-
-static CUresult any_async(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_t bytes,
-                          CUstream stream)
+CUresult sim_cuMemcpyAsync(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_t bytes,
+                           CUstream stream)
 {
         return issue(is_per_thread, stream, true, (struct linear){ to, ANY, from, ANY, bytes });
 }
 
-static CUresult to_device_async(bool is_per_thread, CUdeviceptr to, const void *from, size_t bytes,
-                                CUstream stream)
+CUresult sim_cuMemcpyHtoDAsync_v2(bool is_per_thread, CUdeviceptr to, const void *from,
+                                  size_t bytes, CUstream stream)
 {
         return issue(is_per_thread, stream, true,
                      (struct linear){ to, DEVICE, (CUdeviceptr)from, HOST, bytes });
 }
 
-static CUresult to_host_async(bool is_per_thread, void *to, CUdeviceptr from, size_t bytes,
-                              CUstream stream)
+CUresult sim_cuMemcpyDtoHAsync_v2(bool is_per_thread, void *to, CUdeviceptr from, size_t bytes,
+                                  CUstream stream)
 {
         return issue(is_per_thread, stream, true,
                      (struct linear){ (CUdeviceptr)to, HOST, from, DEVICE, bytes });
 }
 
-static CUresult within_async(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_t bytes,
-                             CUstream stream)
+CUresult sim_cuMemcpyDtoDAsync_v2(bool is_per_thread, CUdeviceptr to, CUdeviceptr from,
+                                  size_t bytes, CUstream stream)
 {
         return issue(is_per_thread, stream, true,
                      (struct linear){ to, DEVICE, from, DEVICE, bytes });
 }
 
-ENTRY_PAIR(cuMemcpyAsync, _ptsz, any_async,
-           (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream), to, from, bytes,
-           stream)
-ENTRY_PAIR(cuMemcpyHtoDAsync_v2, _ptsz, to_device_async,
-           (CUdeviceptr to, const void *from, size_t bytes, CUstream stream), to, from, bytes,
-           stream)
-ENTRY_PAIR(cuMemcpyDtoHAsync_v2, _ptsz, to_host_async,
-           (void *to, CUdeviceptr from, size_t bytes, CUstream stream), to, from, bytes, stream)
-ENTRY_PAIR(cuMemcpyDtoDAsync_v2, _ptsz, within_async,
-           (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream), to, from, bytes,
-           stream)
-
-CUresult cuMemcpyHtoDAsync(CUdeviceptr_v1 to, const void *from, unsigned int bytes, CUstream stream)
-{
-        API_ENTER(cuMemcpyHtoDAsync);
-        return to_device_async(false, to, from, bytes, stream);
-}
-
-CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr_v1 from, unsigned int bytes, CUstream stream)
-{
-        API_ENTER(cuMemcpyDtoHAsync);
-        return to_host_async(false, to, from, bytes, stream);
-}
-
-CUresult cuMemcpyDtoDAsync(CUdeviceptr_v1 to, CUdeviceptr_v1 from, unsigned int bytes,
-                           CUstream stream)
-{
-        API_ENTER(cuMemcpyDtoDAsync);
-        return within_async(false, to, from, bytes, stream);
-}
-
 /* Between two contexts; neither need have enabled the other as a peer. */
-static CUresult peer_async(bool is_per_thread, CUdeviceptr to, CUcontext to_context,
-                           CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream stream)
+CUresult sim_cuMemcpyPeerAsync(bool is_per_thread, CUdeviceptr to, CUcontext to_context,
+                               CUdeviceptr from, CUcontext from_context, size_t bytes,
+                               CUstream stream)
 {
         struct copy_request request = { .from_context = from_context,
                                         .to_context = to_context,
@@ -152,18 +96,3 @@ static CUresult peer_async(bool is_per_thread, CUdeviceptr to, CUcontext to_cont
         request.box = copy_box_linear(to, DEVICE, from, DEVICE, bytes);
         return copy_issue(is_per_thread, stream, &request);
 }
-
-static CUresult peer(bool is_per_thread, CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
-                     CUcontext from_context, size_t bytes)
-{
-        return peer_async(is_per_thread, to, to_context, from, from_context, bytes, NULL);
-}
-
-ENTRY_PAIR(cuMemcpyPeerAsync, _ptsz, peer_async,
-           (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
-            size_t bytes, CUstream stream),
-           to, to_context, from, from_context, bytes, stream)
-ENTRY_PAIR(cuMemcpyPeer, _ptds, peer,
-           (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
-            size_t bytes),
-           to, to_context, from, from_context, bytes)

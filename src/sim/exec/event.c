@@ -7,13 +7,14 @@
  */
 #include "sim/exec/event.h"
 
-#include "sim/entry.h"
+#include "sim/entries.h"
 #include "sim/exec/event_ipc.h"
 #include "sim/exec/exec.h"
 #include "sim/exec/stream.h"
 #include "sim/graph/capture.h"
 #include "sim/memory/memory.h"
 #include "sim/node/clock.h"
+#include "sim/node/fault.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -230,16 +231,11 @@ void event_await(CUevent event, uint64_t version)
                 sim_sleep_until(sim_now_ns() + POLL_NS);
 }
 
-CUresult cuEventCreate(CUevent *ret_event, unsigned int flags)
+CUresult sim_cuEventCreate(CUcontext context, CUevent *ret_event, unsigned int flags)
 {
-        API_ENTER(cuEventCreate);
         unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
-        CUcontext context;
         CUevent event;
-        CUresult rc = context_require(&context);
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
         if (!ret_event || flags & ~known ||
             ((flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING)))
                 return CUDA_ERROR_INVALID_VALUE;
@@ -254,7 +250,7 @@ CUresult cuEventCreate(CUevent *ret_event, unsigned int flags)
         return CUDA_SUCCESS;
 }
 
-static CUresult destroy(CUevent event)
+CUresult sim_cuEventDestroy_v2(CUevent event)
 {
         CUresult rc = event_check(event);
 
@@ -264,18 +260,6 @@ static CUresult destroy(CUevent event)
         event->magic = 0;
         event_release(event);
         return rc;
-}
-
-CUresult cuEventDestroy(CUevent event)
-{
-        API_ENTER(cuEventDestroy);
-        return destroy(event);
-}
-
-CUresult cuEventDestroy_v2(CUevent event)
-{
-        API_ENTER(cuEventDestroy_v2);
-        return destroy(event);
 }
 
 /* A record in a stream that has nothing to do is complete at once, unless it takes its time: nobody
@@ -296,7 +280,8 @@ static CUresult record_now(CUstream stream, CUevent event)
         return rc;
 }
 
-static CUresult record(bool is_per_thread, CUevent event, CUstream handle, unsigned flags)
+CUresult sim_cuEventRecordWithFlags(bool is_per_thread, CUevent event, CUstream handle,
+                                    unsigned flags)
 {
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
@@ -324,15 +309,6 @@ static CUresult record(bool is_per_thread, CUevent event, CUstream handle, unsig
         return record_now(stream, event);
 }
 
-static CUresult record_plain(bool is_per_thread, CUevent event, CUstream handle)
-{
-        return record(is_per_thread, event, handle, 0);
-}
-
-ENTRY_PAIR(cuEventRecord, _ptsz, record_plain, (CUevent event, CUstream stream), event, stream)
-ENTRY_PAIR(cuEventRecordWithFlags, _ptsz, record,
-           (CUevent event, CUstream stream, unsigned int flags), event, stream, flags)
-
 static CUresult wait_now(CUstream stream, CUevent event)
 {
         struct command_event wait = { event, load_acquire(&event->state->recorded) };
@@ -347,7 +323,7 @@ static CUresult wait_now(CUstream stream, CUevent event)
         return rc;
 }
 
-static CUresult wait_event(bool is_per_thread, CUstream handle, CUevent event, unsigned flags)
+CUresult sim_cuStreamWaitEvent(bool is_per_thread, CUstream handle, CUevent event, unsigned flags)
 {
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
@@ -371,9 +347,6 @@ static CUresult wait_event(bool is_per_thread, CUstream handle, CUevent event, u
         return wait_now(stream, event);
 }
 
-ENTRY_PAIR(cuStreamWaitEvent, _ptsz, wait_event,
-           (CUstream stream, CUevent event, unsigned int flags), stream, event, flags)
-
 static CUresult usable(CUevent event)
 {
         CUresult rc = event_check(event);
@@ -385,9 +358,8 @@ static CUresult usable(CUevent event)
         return rc;
 }
 
-CUresult cuEventQuery(CUevent event)
+CUresult sim_cuEventQuery(CUevent event)
 {
-        API_ENTER(cuEventQuery);
         CUresult rc = usable(event);
 
         if (rc == CUDA_SUCCESS)
@@ -400,9 +372,8 @@ CUresult cuEventQuery(CUevent event)
         return context_check(event->context);
 }
 
-CUresult cuEventSynchronize(CUevent event)
+CUresult sim_cuEventSynchronize(CUevent event)
 {
-        API_ENTER(cuEventSynchronize);
         CUresult rc = op_is_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : usable(event);
 
         if (rc == CUDA_SUCCESS)
@@ -424,7 +395,7 @@ static uint64_t stamp_ns(CUevent event)
         return config->event_step_ns ? ns - ns % config->event_step_ns : ns;
 }
 
-static CUresult elapsed(float *ret_ms, CUevent start, CUevent end)
+CUresult sim_cuEventElapsedTime_v2(float *ret_ms, CUevent start, CUevent end)
 {
         CUresult rc = op_is_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : usable(start);
         int64_t ns;
@@ -446,16 +417,4 @@ static CUresult elapsed(float *ret_ms, CUevent start, CUevent end)
         ns = (int64_t)(stamp_ns(end) - stamp_ns(start));
         *ret_ms = (float)((double)ns / 1e6);
         return CUDA_SUCCESS;
-}
-
-CUresult cuEventElapsedTime(float *ret_ms, CUevent start, CUevent end)
-{
-        API_ENTER(cuEventElapsedTime);
-        return elapsed(ret_ms, start, end);
-}
-
-CUresult cuEventElapsedTime_v2(float *ret_ms, CUevent start, CUevent end)
-{
-        API_ENTER(cuEventElapsedTime_v2);
-        return elapsed(ret_ms, start, end);
 }

@@ -10,9 +10,9 @@
 #ifndef ALIQUOT_SIM_EXEC_EVENT_H
 #define ALIQUOT_SIM_EXEC_EVENT_H
 
+#include "abi/cuda.h"
 #include "common/atomic.h"
 #include "sim/context/context.h"
-#include "sim/face.h"
 
 #define EVENT_MAGIC 0x45766e74u
 

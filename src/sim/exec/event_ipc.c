@@ -9,8 +9,8 @@
 
 #include "common/reserve.h"
 #include "common/scoped.h"
+#include "sim/entries.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 #include "sim/node/node.h"
 
 #include <errno.h>
@@ -55,9 +55,8 @@ void event_ipc_unmap(struct event_state *state)
         munmap(state, sizeof(*state));
 }
 
-CUresult cuIpcGetEventHandle(CUipcEventHandle *ret_handle, CUevent event)
+CUresult sim_cuIpcGetEventHandle(CUipcEventHandle *ret_handle, CUevent event)
 {
-        API_ENTER(cuIpcGetEventHandle);
         uint64_t mark = HANDLE_MARK;
         CUresult rc = event_check(event);
 
@@ -73,17 +72,12 @@ CUresult cuIpcGetEventHandle(CUipcEventHandle *ret_handle, CUevent event)
         return CUDA_SUCCESS;
 }
 
-CUresult cuIpcOpenEventHandle(CUevent *ret_event, CUipcEventHandle handle)
+CUresult sim_cuIpcOpenEventHandle(CUcontext context, CUevent *ret_event, CUipcEventHandle handle)
 {
-        API_ENTER(cuIpcOpenEventHandle);
         struct event_state *state;
-        CUcontext context;
         uint64_t mark, id;
         CUevent event;
-        CUresult rc = context_require(&context);
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
         memcpy(&mark, handle.reserved, sizeof(mark));
         memcpy(&id, handle.reserved + sizeof(mark), sizeof(id));
         if (!ret_event || mark != HANDLE_MARK)

@@ -2,8 +2,7 @@
 /*
  * What the memory and context side asks of the execution side (streams, graphs, launches).
  *
- * The files of this folder and of graph/ define these; context/missing.c holds weak ones that do
- * the simplest right thing (nothing is ever in flight), so that each side builds without the other.
+ * The files of this folder and of graph/ define these.
  */
 #ifndef ALIQUOT_SIM_EXEC_EXEC_H
 #define ALIQUOT_SIM_EXEC_EXEC_H
@@ -11,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/face.h"
+#include "abi/cuda.h"
 
 /* A context begins and ends. Close waits for nothing; it drops what is queued and joins threads. */
 CUresult exec_context_open(CUcontext context);

@@ -9,9 +9,9 @@
  */
 #include "sim/context/context.h"
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/exec/stream.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -63,30 +63,25 @@ static CUresult resource_get(CUdevResource *ret, CUdevResourceType type, const C
         return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetDevResource(CUdevice device, CUdevResource *ret, CUdevResourceType type)
+CUresult sim_cuDeviceGetDevResource(CUdevice device, CUdevResource *ret, CUdevResourceType type)
 {
-        API_ENTER(cuDeviceGetDevResource);
         CUdevResource whole;
 
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         whole_device(&whole);
         return resource_get(ret, type, &whole);
 }
 
-CUresult cuGreenCtxGetDevResource(CUgreenCtx green, CUdevResource *ret, CUdevResourceType type)
+CUresult sim_cuGreenCtxGetDevResource(CUgreenCtx green, CUdevResource *ret, CUdevResourceType type)
 {
-        API_ENTER(cuGreenCtxGetDevResource);
         CUresult rc = green_check(green);
 
         return rc == CUDA_SUCCESS ? resource_get(ret, type, &green->sm) : rc;
 }
 
-CUresult cuDevSmResourceSplitByCount(CUdevResource *ret_groups, unsigned int *count,
-                                     const CUdevResource *input, CUdevResource *ret_rest,
-                                     unsigned int flags, unsigned int least)
+CUresult sim_cuDevSmResourceSplitByCount(CUdevResource *ret_groups, unsigned int *count,
+                                         const CUdevResource *input, CUdevResource *ret_rest,
+                                         unsigned int flags, unsigned int least)
 {
-        API_ENTER(cuDevSmResourceSplitByCount);
         if (!count || !input || input->type != CU_DEV_RESOURCE_TYPE_SM || (flags & ~3u))
                 return CUDA_ERROR_INVALID_VALUE;
         unsigned step = input->sm.smCoscheduledAlignment;
@@ -107,10 +102,9 @@ CUresult cuDevSmResourceSplitByCount(CUdevResource *ret_groups, unsigned int *co
         return CUDA_SUCCESS;
 }
 
-CUresult cuDevResourceGenerateDesc(CUdevResourceDesc *ret, CUdevResource *resources,
-                                   unsigned int count)
+CUresult sim_cuDevResourceGenerateDesc(CUdevResourceDesc *ret, CUdevResource *resources,
+                                       unsigned int count)
 {
-        API_ENTER(cuDevResourceGenerateDesc);
         if (!ret || !resources || count == 0)
                 return CUDA_ERROR_INVALID_VALUE;
         for (unsigned i = 0; i < count; i++) {
@@ -155,10 +149,9 @@ static CUresult green_make(CUgreenCtx *ret, CUdevice device, const CUdevResource
         return CUDA_SUCCESS;
 }
 
-CUresult cuGreenCtxCreate(CUgreenCtx *ret, CUdevResourceDesc resources, CUdevice device,
-                          unsigned int flags)
+CUresult sim_cuGreenCtxCreate(CUgreenCtx *ret, CUdevResourceDesc resources, CUdevice device,
+                              unsigned int flags)
 {
-        API_ENTER(cuGreenCtxCreate);
         if (!ret || !resources || flags != CU_GREEN_CTX_DEFAULT_STREAM)
                 return CUDA_ERROR_INVALID_VALUE;
         if (!device_is_valid(device))
@@ -166,9 +159,8 @@ CUresult cuGreenCtxCreate(CUgreenCtx *ret, CUdevResourceDesc resources, CUdevice
         return green_make(ret, device, &resources->sm);
 }
 
-CUresult cuGreenCtxDestroy(CUgreenCtx green)
+CUresult sim_cuGreenCtxDestroy(CUgreenCtx green)
 {
-        API_ENTER(cuGreenCtxDestroy);
         CUresult rc = green_check(green);
 
         if (rc != CUDA_SUCCESS)
@@ -178,9 +170,8 @@ CUresult cuGreenCtxDestroy(CUgreenCtx green)
         return cuDevicePrimaryCtxRelease_v2(green->device);
 }
 
-CUresult cuCtxFromGreenCtx(CUcontext *ret, CUgreenCtx green)
+CUresult sim_cuCtxFromGreenCtx(CUcontext *ret, CUgreenCtx green)
 {
-        API_ENTER(cuCtxFromGreenCtx);
         CUresult rc = green_check(green);
 
         if (rc != CUDA_SUCCESS)
@@ -191,9 +182,9 @@ CUresult cuCtxFromGreenCtx(CUcontext *ret, CUgreenCtx green)
         return CUDA_SUCCESS;
 }
 
-CUresult cuGreenCtxStreamCreate(CUstream *ret, CUgreenCtx green, unsigned int flags, int priority)
+CUresult sim_cuGreenCtxStreamCreate(CUstream *ret, CUgreenCtx green, unsigned int flags,
+                                    int priority)
 {
-        API_ENTER(cuGreenCtxStreamCreate);
         CUresult rc = green_check(green);
 
         if (rc == CUDA_SUCCESS)

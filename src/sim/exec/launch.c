@@ -8,7 +8,7 @@
 
 #include "sim/context/device.h"
 #include "sim/context/growth.h"
-#include "sim/entry.h"
+#include "sim/entries.h"
 #include "sim/exec/stream.h"
 #include "sim/graph/capture.h"
 #include "sim/node/clock.h"
@@ -166,21 +166,15 @@ static CUresult launch(bool is_per_thread, CUstream handle, struct op_launch *sh
                 .shared_bytes = shared, .is_cooperative = (is_cooperative_)            \
         }
 
-static CUresult kernel(bool is_per_thread, CUfunction function, unsigned gx, unsigned gy,
-                       unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                       CUstream stream, void **params, void **extra)
+CUresult sim_cuLaunchKernel(bool is_per_thread, CUfunction function, unsigned gx, unsigned gy,
+                            unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                            CUstream stream, void **params, void **extra)
 {
         struct op_launch shape = SHAPE(false);
         struct launch_params given = { params, extra };
 
         return launch(is_per_thread, stream, &shape, &given);
 }
-
-ENTRY_PAIR(cuLaunchKernel, _ptsz, kernel,
-           (CUfunction function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-            unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
-            void **extra),
-           function, gx, gy, gz, bx, by, bz, shared, stream, params, extra)
 
 /* All blocks must be resident at once: as many as occupancy allows, on every multiprocessor. */
 static CUresult cooperative_check(const struct op_launch *shape)
@@ -200,9 +194,9 @@ static CUresult cooperative_check(const struct op_launch *shape)
                        : CUDA_SUCCESS;
 }
 
-static CUresult cooperative(bool is_per_thread, CUfunction function, unsigned gx, unsigned gy,
-                            unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                            CUstream stream, void **params)
+CUresult sim_cuLaunchCooperativeKernel(bool is_per_thread, CUfunction function, unsigned gx,
+                                       unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                       unsigned bz, unsigned shared, CUstream stream, void **params)
 {
         struct op_launch shape = SHAPE(true);
         struct launch_params given = { params, NULL };
@@ -210,11 +204,6 @@ static CUresult cooperative(bool is_per_thread, CUfunction function, unsigned gx
 
         return rc == CUDA_SUCCESS ? launch(is_per_thread, stream, &shape, &given) : rc;
 }
-
-ENTRY_PAIR(cuLaunchCooperativeKernel, _ptsz, cooperative,
-           (CUfunction function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-            unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params),
-           function, gx, gy, gz, bx, by, bz, shared, stream, params)
 
 /* Takes what an attribute changes here; the others tune hardware that is not modelled. */
 static CUresult attribute_take(const CUlaunchAttribute *attribute, struct op_launch *shape,
@@ -236,8 +225,8 @@ static CUresult attribute_take(const CUlaunchAttribute *attribute, struct op_lau
         }
 }
 
-static CUresult kernel_ex(bool is_per_thread, const CUlaunchConfig *config, CUfunction function,
-                          void **params, void **extra)
+CUresult sim_cuLaunchKernelEx(bool is_per_thread, const CUlaunchConfig *config, CUfunction function,
+                              void **params, void **extra)
 {
         struct launch_params given = { params, extra };
         struct op_launch shape;
@@ -267,14 +256,9 @@ static CUresult kernel_ex(bool is_per_thread, const CUlaunchConfig *config, CUfu
         return rc;
 }
 
-ENTRY_PAIR(cuLaunchKernelEx, _ptsz, kernel_ex,
-           (const CUlaunchConfig *config, CUfunction function, void **params, void **extra), config,
-           function, params, extra)
-
-CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *list, unsigned int count,
-                                              unsigned int flags)
+CUresult sim_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *list, unsigned int count,
+                                                  unsigned int flags)
 {
-        API_ENTER(cuLaunchCooperativeKernelMultiDevice);
         CUresult rc = CUDA_SUCCESS;
 
         if (!list || !count || flags & ~3u)
@@ -285,9 +269,9 @@ CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *list, unsigned
                         return CUDA_ERROR_INVALID_HANDLE;
         }
         for (unsigned i = 0; i < count && rc == CUDA_SUCCESS; i++)
-                rc = cooperative(false, list[i].function, list[i].gridDimX, list[i].gridDimY,
-                                 list[i].gridDimZ, list[i].blockDimX, list[i].blockDimY,
-                                 list[i].blockDimZ, list[i].sharedMemBytes, list[i].hStream,
-                                 list[i].kernelParams);
+                rc = sim_cuLaunchCooperativeKernel(
+                        false, list[i].function, list[i].gridDimX, list[i].gridDimY,
+                        list[i].gridDimZ, list[i].blockDimX, list[i].blockDimY, list[i].blockDimZ,
+                        list[i].sharedMemBytes, list[i].hStream, list[i].kernelParams);
         return rc;
 }

@@ -2,8 +2,8 @@
 /*
  * Launching as before CUDA 4: the function holds block shape, shared bytes and parameters.
  */
+#include "sim/entries.h"
 #include "sim/exec/launch.h"
-#include "sim/node/fault.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +27,8 @@ static CUresult legacy_of(CUfunction handle, CUfunction *ret_function)
         return CUDA_SUCCESS;
 }
 
-CUresult cuFuncSetBlockShape(CUfunction handle, int x, int y, int z)
+CUresult sim_cuFuncSetBlockShape(CUfunction handle, int x, int y, int z)
 {
-        API_ENTER(cuFuncSetBlockShape);
         CUfunction function;
         CUresult rc = legacy_of(handle, &function);
 
@@ -43,9 +42,8 @@ CUresult cuFuncSetBlockShape(CUfunction handle, int x, int y, int z)
         return CUDA_SUCCESS;
 }
 
-CUresult cuFuncSetSharedSize(CUfunction handle, unsigned int bytes)
+CUresult sim_cuFuncSetSharedSize(CUfunction handle, unsigned int bytes)
 {
-        API_ENTER(cuFuncSetSharedSize);
         CUfunction function;
         CUresult rc = legacy_of(handle, &function);
 
@@ -54,9 +52,8 @@ CUresult cuFuncSetSharedSize(CUfunction handle, unsigned int bytes)
         return rc;
 }
 
-CUresult cuParamSetSize(CUfunction handle, unsigned int bytes)
+CUresult sim_cuParamSetSize(CUfunction handle, unsigned int bytes)
 {
-        API_ENTER(cuParamSetSize);
         CUfunction function;
         CUresult rc = legacy_of(handle, &function);
 
@@ -82,25 +79,22 @@ static CUresult set_bytes(CUfunction handle, int offset, const void *value, size
         return CUDA_SUCCESS;
 }
 
-CUresult cuParamSeti(CUfunction function, int offset, unsigned int value)
+CUresult sim_cuParamSeti(CUfunction function, int offset, unsigned int value)
 {
-        API_ENTER(cuParamSeti);
         return set_bytes(function, offset, &value, sizeof(value));
 }
 
-CUresult cuParamSetf(CUfunction function, int offset, float value)
+CUresult sim_cuParamSetf(CUfunction function, int offset, float value)
 {
-        API_ENTER(cuParamSetf);
         return set_bytes(function, offset, &value, sizeof(value));
 }
 
-CUresult cuParamSetv(CUfunction function, int offset, void *value, unsigned int bytes)
+CUresult sim_cuParamSetv(CUfunction function, int offset, void *value, unsigned int bytes)
 {
-        API_ENTER(cuParamSetv);
         return set_bytes(function, offset, value, bytes);
 }
 
-static CUresult launch(CUfunction handle, int width, int height, CUstream stream)
+CUresult sim_cuLaunchGridAsync(CUfunction handle, int width, int height, CUstream stream)
 {
         struct legacy_launch *legacy;
         CUfunction function;
@@ -118,22 +112,4 @@ static CUresult launch(CUfunction handle, int width, int height, CUstream stream
         return cuLaunchKernel(function, (unsigned)width, (unsigned)height, 1, legacy->block[0],
                               legacy->block[1], legacy->block[2], legacy->shared_bytes, stream,
                               NULL, extra);
-}
-
-CUresult cuLaunch(CUfunction function)
-{
-        API_ENTER(cuLaunch);
-        return launch(function, 1, 1, NULL);
-}
-
-CUresult cuLaunchGrid(CUfunction function, int width, int height)
-{
-        API_ENTER(cuLaunchGrid);
-        return launch(function, width, height, NULL);
-}
-
-CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream stream)
-{
-        API_ENTER(cuLaunchGridAsync);
-        return launch(function, width, height, stream);
 }

@@ -6,8 +6,8 @@
  * kernels here have none.
  */
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/module/module.h"
-#include "sim/node/fault.h"
 
 #define WARP 32
 #define BLOCK_THREADS_MAX 1024
@@ -36,8 +36,10 @@ static int blocks_for(int threads, size_t shared_bytes)
         return blocks;
 }
 
-static CUresult active_blocks(int *ret_blocks, CUfunction handle, int threads, size_t shared_bytes,
-                              unsigned flags)
+CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *ret_blocks,
+                                                                  CUfunction handle, int threads,
+                                                                  size_t shared_bytes,
+                                                                  unsigned flags)
 {
         CUfunction function;
         CUresult rc = function_of(handle, NULL, &function);
@@ -51,21 +53,6 @@ static CUresult active_blocks(int *ret_blocks, CUfunction handle, int threads, s
                               ? 0
                               : blocks_for(threads, shared_bytes);
         return CUDA_SUCCESS;
-}
-
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_blocks, CUfunction function,
-                                                     int threads, size_t shared_bytes)
-{
-        API_ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessor);
-        return active_blocks(ret_blocks, function, threads, shared_bytes, 0);
-}
-
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *ret_blocks, CUfunction function,
-                                                              int threads, size_t shared_bytes,
-                                                              unsigned int flags)
-{
-        API_ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags);
-        return active_blocks(ret_blocks, function, threads, shared_bytes, flags);
 }
 
 struct block_question {
@@ -104,32 +91,21 @@ static CUresult best_block(int *ret_grid, int *ret_block, CUfunction handle,
         return CUDA_SUCCESS;
 }
 
-CUresult cuOccupancyMaxPotentialBlockSize(int *ret_grid, int *ret_block, CUfunction function,
-                                          CUoccupancyB2DSize shared_of, size_t shared_bytes,
-                                          int limit)
+CUresult sim_cuOccupancyMaxPotentialBlockSizeWithFlags(int *ret_grid, int *ret_block,
+                                                       CUfunction function,
+                                                       CUoccupancyB2DSize shared_of,
+                                                       size_t shared_bytes, int limit,
+                                                       unsigned int flags)
 {
-        API_ENTER(cuOccupancyMaxPotentialBlockSize);
-        return best_block(ret_grid, ret_block, function,
-                          &(struct block_question){ shared_of, shared_bytes, limit });
-}
-
-CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *ret_grid, int *ret_block,
-                                                   CUfunction function,
-                                                   CUoccupancyB2DSize shared_of,
-                                                   size_t shared_bytes, int limit,
-                                                   unsigned int flags)
-{
-        API_ENTER(cuOccupancyMaxPotentialBlockSizeWithFlags);
         if (flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
                 return CUDA_ERROR_INVALID_VALUE;
         return best_block(ret_grid, ret_block, function,
                           &(struct block_question){ shared_of, shared_bytes, limit });
 }
 
-CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *ret_bytes, CUfunction handle, int blocks,
-                                                 int threads)
+CUresult sim_cuOccupancyAvailableDynamicSMemPerBlock(size_t *ret_bytes, CUfunction handle,
+                                                     int blocks, int threads)
 {
-        API_ENTER(cuOccupancyAvailableDynamicSMemPerBlock);
         CUfunction function;
         CUresult rc = function_of(handle, NULL, &function);
         size_t bytes;

@@ -10,8 +10,8 @@
 #ifndef ALIQUOT_SIM_EXEC_OP_H
 #define ALIQUOT_SIM_EXEC_OP_H
 
+#include "abi/cuda.h"
 #include "sim/exec/engine.h"
-#include "sim/face.h"
 
 #define OP_PARAM_BYTES 4096
 #define OP_PARAMS_MAX 64

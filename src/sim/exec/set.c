@@ -4,7 +4,7 @@
  * those return before the memory is filled, as on hardware.
  */
 #include "sim/context/context.h"
-#include "sim/entry.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/exec/stream.h"
 #include "sim/graph/capture.h"
@@ -63,60 +63,95 @@ static CUresult issue(bool is_per_thread, CUstream handle, const struct set_requ
         return stream_push(stream, COMMAND_SET, &set, sizeof(set));
 }
 
-/* For each element type: the linear and the 2D form, each with and without stream, and the old
- * 32-bit forms. */
-#define FORMS(bits, type)                                                                         \
-        static CUresult line##bits(bool is_per_thread, CUdeviceptr at, type value, size_t count)  \
-        {                                                                                         \
-                struct set_request request = { at, 0, value, sizeof(type), count, 1, false };     \
-                return issue(is_per_thread, NULL, &request);                                      \
-        }                                                                                         \
-        static CUresult line_async##bits(bool is_per_thread, CUdeviceptr at, type value,          \
-                                         size_t count, CUstream stream)                           \
-        {                                                                                         \
-                struct set_request request = { at, 0, value, sizeof(type), count, 1, true };      \
-                return issue(is_per_thread, stream, &request);                                    \
-        }                                                                                         \
-        static CUresult box##bits(bool is_per_thread, CUdeviceptr at, size_t pitch, type value,   \
-                                  size_t width, size_t rows)                                      \
-        {                                                                                         \
-                struct set_request request = {                                                    \
-                        at, pitch, value, sizeof(type), width, rows, false                        \
-                };                                                                                \
-                return issue(is_per_thread, NULL, &request);                                      \
-        }                                                                                         \
-        static CUresult box_async##bits(bool is_per_thread, CUdeviceptr at, size_t pitch,         \
-                                        type value, size_t width, size_t rows, CUstream stream)   \
-        {                                                                                         \
-                struct set_request request = {                                                    \
-                        at, pitch, value, sizeof(type), width, rows, true                         \
-                };                                                                                \
-                return issue(is_per_thread, stream, &request);                                    \
-        }                                                                                         \
-        ENTRY_PAIR(cuMemsetD##bits##_v2, _ptds, line##bits,                                       \
-                   (CUdeviceptr at, type value, size_t count), at, value, count)                  \
-        ENTRY_PAIR(cuMemsetD##bits##Async, _ptsz, line_async##bits,                               \
-                   (CUdeviceptr at, type value, size_t count, CUstream stream), at, value, count, \
-                   stream)                                                                        \
-        ENTRY_PAIR(cuMemsetD2D##bits##_v2, _ptds, box##bits,                                      \
-                   (CUdeviceptr at, size_t pitch, type value, size_t width, size_t rows), at,     \
-                   pitch, value, width, rows)                                                     \
-        ENTRY_PAIR(cuMemsetD2D##bits##Async, _ptsz, box_async##bits,                              \
-                   (CUdeviceptr at, size_t pitch, type value, size_t width, size_t rows,          \
-                    CUstream stream),                                                             \
-                   at, pitch, value, width, rows, stream)                                         \
-        CUresult cuMemsetD##bits(CUdeviceptr_v1 at, type value, unsigned int count)               \
-        {                                                                                         \
-                API_ENTER(cuMemsetD##bits);                                                       \
-                return line##bits(false, at, value, count);                                       \
-        }                                                                                         \
-        CUresult cuMemsetD2D##bits(CUdeviceptr_v1 at, unsigned int pitch, type value,             \
-                                   unsigned int width, unsigned int rows)                         \
-        {                                                                                         \
-                API_ENTER(cuMemsetD2D##bits);                                                     \
-                return box##bits(false, at, pitch, value, width, rows);                           \
-        }
+CUresult sim_cuMemsetD8_v2(bool is_per_thread, CUdeviceptr at, unsigned char value, size_t count)
+{
+        struct set_request request = { at, 0, value, sizeof(value), count, 1, false };
 
-FORMS(8, unsigned char)
-FORMS(16, unsigned short)
-FORMS(32, unsigned int)
+        return issue(is_per_thread, NULL, &request);
+}
+
+CUresult sim_cuMemsetD8Async(bool is_per_thread, CUdeviceptr at, unsigned char value, size_t count,
+                             CUstream stream)
+{
+        struct set_request request = { at, 0, value, sizeof(value), count, 1, true };
+
+        return issue(is_per_thread, stream, &request);
+}
+
+CUresult sim_cuMemsetD2D8_v2(bool is_per_thread, CUdeviceptr at, size_t pitch, unsigned char value,
+                             size_t width, size_t rows)
+{
+        struct set_request request = { at, pitch, value, sizeof(value), width, rows, false };
+
+        return issue(is_per_thread, NULL, &request);
+}
+
+CUresult sim_cuMemsetD2D8Async(bool is_per_thread, CUdeviceptr at, size_t pitch,
+                               unsigned char value, size_t width, size_t rows, CUstream stream)
+{
+        struct set_request request = { at, pitch, value, sizeof(value), width, rows, true };
+
+        return issue(is_per_thread, stream, &request);
+}
+
+CUresult sim_cuMemsetD16_v2(bool is_per_thread, CUdeviceptr at, unsigned short value, size_t count)
+{
+        struct set_request request = { at, 0, value, sizeof(value), count, 1, false };
+
+        return issue(is_per_thread, NULL, &request);
+}
+
+CUresult sim_cuMemsetD16Async(bool is_per_thread, CUdeviceptr at, unsigned short value,
+                              size_t count, CUstream stream)
+{
+        struct set_request request = { at, 0, value, sizeof(value), count, 1, true };
+
+        return issue(is_per_thread, stream, &request);
+}
+
+CUresult sim_cuMemsetD2D16_v2(bool is_per_thread, CUdeviceptr at, size_t pitch,
+                              unsigned short value, size_t width, size_t rows)
+{
+        struct set_request request = { at, pitch, value, sizeof(value), width, rows, false };
+
+        return issue(is_per_thread, NULL, &request);
+}
+
+CUresult sim_cuMemsetD2D16Async(bool is_per_thread, CUdeviceptr at, size_t pitch,
+                                unsigned short value, size_t width, size_t rows, CUstream stream)
+{
+        struct set_request request = { at, pitch, value, sizeof(value), width, rows, true };
+
+        return issue(is_per_thread, stream, &request);
+}
+
+CUresult sim_cuMemsetD32_v2(bool is_per_thread, CUdeviceptr at, unsigned int value, size_t count)
+{
+        struct set_request request = { at, 0, value, sizeof(value), count, 1, false };
+
+        return issue(is_per_thread, NULL, &request);
+}
+
+CUresult sim_cuMemsetD32Async(bool is_per_thread, CUdeviceptr at, unsigned int value, size_t count,
+                              CUstream stream)
+{
+        struct set_request request = { at, 0, value, sizeof(value), count, 1, true };
+
+        return issue(is_per_thread, stream, &request);
+}
+
+CUresult sim_cuMemsetD2D32_v2(bool is_per_thread, CUdeviceptr at, size_t pitch, unsigned int value,
+                              size_t width, size_t rows)
+{
+        struct set_request request = { at, pitch, value, sizeof(value), width, rows, false };
+
+        return issue(is_per_thread, NULL, &request);
+}
+
+CUresult sim_cuMemsetD2D32Async(bool is_per_thread, CUdeviceptr at, size_t pitch,
+                                unsigned int value, size_t width, size_t rows, CUstream stream)
+{
+        struct set_request request = { at, pitch, value, sizeof(value), width, rows, true };
+
+        return issue(is_per_thread, stream, &request);
+}

@@ -17,11 +17,11 @@
 #ifndef ALIQUOT_SIM_EXEC_STREAM_H
 #define ALIQUOT_SIM_EXEC_STREAM_H
 
+#include "abi/cuda.h"
 #include "common/atomic.h"
 #include "sim/context/context.h"
 #include "sim/exec/channel.h"
 #include "sim/exec/op.h"
-#include "sim/face.h"
 
 #include <pthread.h>
 

@@ -2,7 +2,7 @@
 /*
  * The driver's calls on streams: making, waiting, asking, ending.
  */
-#include "sim/entry.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/exec/stream.h"
 #include "sim/graph/capture.h"
@@ -29,18 +29,14 @@ CUresult stream_resolve_work(CUstream handle, bool is_per_thread, CUstream *ret_
         return rc;
 }
 
-static CUresult create(CUstream *ret_stream, unsigned flags, int priority)
+CUresult sim_cuStreamCreateWithPriority(CUcontext context, CUstream *ret_stream, unsigned flags,
+                                        int priority)
 {
-        CUcontext context;
-        CUresult rc = context_require(&context);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
         if (!ret_stream || flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
                 return CUDA_ERROR_INVALID_VALUE;
         if (!context->exec)
                 return CUDA_ERROR_INVALID_CONTEXT;
-        rc = stream_create(context->exec, STREAM_CREATED, flags, ret_stream);
+        CUresult rc = stream_create(context->exec, STREAM_CREATED, flags, ret_stream);
         if (rc != CUDA_SUCCESS)
                 return rc;
         if (priority > PRIORITY_LEAST)
@@ -51,19 +47,7 @@ static CUresult create(CUstream *ret_stream, unsigned flags, int priority)
         return CUDA_SUCCESS;
 }
 
-CUresult cuStreamCreate(CUstream *ret_stream, unsigned int flags)
-{
-        API_ENTER(cuStreamCreate);
-        return create(ret_stream, flags, PRIORITY_LEAST);
-}
-
-CUresult cuStreamCreateWithPriority(CUstream *ret_stream, unsigned int flags, int priority)
-{
-        API_ENTER(cuStreamCreateWithPriority);
-        return create(ret_stream, flags, priority);
-}
-
-static CUresult destroy(CUstream stream)
+CUresult sim_cuStreamDestroy_v2(CUstream stream)
 {
         CUresult rc;
 
@@ -79,19 +63,7 @@ static CUresult destroy(CUstream stream)
         return CUDA_SUCCESS;
 }
 
-CUresult cuStreamDestroy(CUstream stream)
-{
-        API_ENTER(cuStreamDestroy);
-        return destroy(stream);
-}
-
-CUresult cuStreamDestroy_v2(CUstream stream)
-{
-        API_ENTER(cuStreamDestroy_v2);
-        return destroy(stream);
-}
-
-static CUresult query(bool is_per_thread, CUstream handle)
+CUresult sim_cuStreamQuery(bool is_per_thread, CUstream handle)
 {
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
@@ -110,9 +82,7 @@ static CUresult query(bool is_per_thread, CUstream handle)
         return (CUresult)load_acquire(&stream->context->error);
 }
 
-ENTRY_PAIR(cuStreamQuery, _ptsz, query, (CUstream stream), stream)
-
-static CUresult synchronize(bool is_per_thread, CUstream handle)
+CUresult sim_cuStreamSynchronize(bool is_per_thread, CUstream handle)
 {
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
@@ -129,112 +99,46 @@ static CUresult synchronize(bool is_per_thread, CUstream handle)
         return rc;
 }
 
-ENTRY_PAIR(cuStreamSynchronize, _ptsz, synchronize, (CUstream stream), stream)
-
-static CUresult get_priority(bool is_per_thread, CUstream handle, int *ret_priority)
+CUresult sim_cuStreamGetPriority(CUstream stream, int *ret_priority)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (!ret_priority)
-                return CUDA_ERROR_INVALID_VALUE;
         *ret_priority = stream->priority;
         return CUDA_SUCCESS;
 }
 
-ENTRY_PAIR(cuStreamGetPriority, _ptsz, get_priority, (CUstream stream, int *ret), stream, ret)
-
-static CUresult get_flags(bool is_per_thread, CUstream handle, unsigned *ret_flags)
+CUresult sim_cuStreamGetFlags(CUstream stream, unsigned *ret_flags)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (!ret_flags)
-                return CUDA_ERROR_INVALID_VALUE;
         *ret_flags = stream->flags;
         return CUDA_SUCCESS;
 }
 
-ENTRY_PAIR(cuStreamGetFlags, _ptsz, get_flags, (CUstream stream, unsigned int *ret), stream, ret)
-
-static CUresult get_id(bool is_per_thread, CUstream handle, unsigned long long *ret_id)
+CUresult sim_cuStreamGetId(CUstream stream, unsigned long long *ret_id)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (!ret_id)
-                return CUDA_ERROR_INVALID_VALUE;
         *ret_id = stream->id;
         return CUDA_SUCCESS;
 }
 
-ENTRY_PAIR(cuStreamGetId, _ptsz, get_id, (CUstream stream, unsigned long long *ret), stream, ret)
-
-static CUresult get_device(bool is_per_thread, CUstream handle, CUdevice *ret_device)
+CUresult sim_cuStreamGetDevice(CUstream stream, CUdevice *ret_device)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (!ret_device)
-                return CUDA_ERROR_INVALID_VALUE;
         *ret_device = stream->context->device;
         return CUDA_SUCCESS;
 }
 
-ENTRY_PAIR(cuStreamGetDevice, _ptsz, get_device, (CUstream stream, CUdevice *ret), stream, ret)
-
-static CUresult get_ctx(bool is_per_thread, CUstream handle, CUcontext *ret_context)
+CUresult sim_cuStreamGetCtx(CUstream stream, CUcontext *ret_context)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (!ret_context)
-                return CUDA_ERROR_INVALID_VALUE;
         sim_spend(config_get()->stream_context_ns);
         *ret_context = stream->context;
         return CUDA_SUCCESS;
 }
 
-ENTRY_PAIR(cuStreamGetCtx, _ptsz, get_ctx, (CUstream stream, CUcontext *ret), stream, ret)
-
 /* No stream belongs to a green context here. */
-static CUresult get_ctx_v2(bool is_per_thread, CUstream handle, CUcontext *ret_context,
-                           CUgreenCtx *ret_green)
+CUresult sim_cuStreamGetCtx_v2(CUstream stream, CUcontext *ret_context, CUgreenCtx *ret_green)
 {
-        CUresult rc;
-
-        if (!ret_green)
-                return CUDA_ERROR_INVALID_VALUE;
-        rc = get_ctx(is_per_thread, handle, ret_context);
-        if (rc == CUDA_SUCCESS)
-                *ret_green = NULL;
-        return rc;
+        *ret_green = NULL;
+        return sim_cuStreamGetCtx(stream, ret_context);
 }
 
-ENTRY_PAIR(cuStreamGetCtx_v2, _ptsz, get_ctx_v2,
-           (CUstream stream, CUcontext *ret_context, CUgreenCtx *ret_green), stream, ret_context,
-           ret_green)
-
-CUresult cuStreamGetGreenCtx(CUstream handle, CUgreenCtx *ret_green)
+CUresult sim_cuStreamGetGreenCtx(CUstream stream, CUgreenCtx *ret_green)
 {
-        API_ENTER(cuStreamGetGreenCtx);
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, false, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (!ret_green)
-                return CUDA_ERROR_INVALID_VALUE;
         *ret_green = NULL;
         return CUDA_SUCCESS;
 }
@@ -256,16 +160,8 @@ static CUstreamAttrValue *attribute(CUstream stream, CUstreamAttrID id)
         }
 }
 
-static CUresult get_attribute(bool is_per_thread, CUstream handle, CUstreamAttrID id,
-                              CUstreamAttrValue *ret_value)
+CUresult sim_cuStreamGetAttribute(CUstream stream, CUstreamAttrID id, CUstreamAttrValue *ret_value)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        if (!ret_value)
-                return CUDA_ERROR_INVALID_VALUE;
         if (id == CU_STREAM_ATTRIBUTE_PRIORITY) {
                 ret_value->priority = stream->priority;
                 return CUDA_SUCCESS;
@@ -276,27 +172,16 @@ static CUresult get_attribute(bool is_per_thread, CUstream handle, CUstreamAttrI
         return CUDA_SUCCESS;
 }
 
-ENTRY_PAIR(cuStreamGetAttribute, _ptsz, get_attribute,
-           (CUstream stream, CUstreamAttrID id, CUstreamAttrValue *ret), stream, id, ret)
-
-static CUresult set_attribute(bool is_per_thread, CUstream handle, CUstreamAttrID id,
-                              const CUstreamAttrValue *value)
+CUresult sim_cuStreamSetAttribute(CUstream stream, CUstreamAttrID id,
+                                  const CUstreamAttrValue *value)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
         if (!value || !attribute(stream, id))
                 return CUDA_ERROR_INVALID_VALUE;
         *attribute(stream, id) = *value;
         return CUDA_SUCCESS;
 }
 
-ENTRY_PAIR(cuStreamSetAttribute, _ptsz, set_attribute,
-           (CUstream stream, CUstreamAttrID id, const CUstreamAttrValue *value), stream, id, value)
-
-static CUresult copy_attributes(bool is_per_thread, CUstream to_handle, CUstream from_handle)
+CUresult sim_cuStreamCopyAttributes(bool is_per_thread, CUstream to_handle, CUstream from_handle)
 {
         CUstream to, from;
         CUresult rc = stream_resolve(to_handle, is_per_thread, &to);
@@ -313,5 +198,3 @@ static CUresult copy_attributes(bool is_per_thread, CUstream to_handle, CUstream
         to->sync_domain = from->sync_domain;
         return CUDA_SUCCESS;
 }
-
-ENTRY_PAIR(cuStreamCopyAttributes, _ptsz, copy_attributes, (CUstream to, CUstream from), to, from)

@@ -5,13 +5,13 @@
  * An attachment changes who may touch the memory when; since managed memory here is open to all at
  * all times, only its arguments are checked.
  */
-#include "sim/entry.h"
+#include "sim/entries.h"
 #include "sim/exec/stream.h"
 #include "sim/graph/capture.h"
 #include "sim/memory/memory.h"
 
-static CUresult attach(bool is_per_thread, CUstream handle, CUdeviceptr address, size_t bytes,
-                       unsigned flags)
+CUresult sim_cuStreamAttachMemAsync(bool is_per_thread, CUstream handle, CUdeviceptr address,
+                                    size_t bytes, unsigned flags)
 {
         struct memory_block block;
         CUstream stream;
@@ -31,7 +31,3 @@ static CUresult attach(bool is_per_thread, CUstream handle, CUdeviceptr address,
                 return CUDA_ERROR_INVALID_VALUE;
         return CUDA_SUCCESS;
 }
-
-ENTRY_PAIR(cuStreamAttachMemAsync, _ptsz, attach,
-           (CUstream stream, CUdeviceptr address, size_t bytes, unsigned int flags), stream,
-           address, bytes, flags)

@@ -5,7 +5,7 @@
  * The old and the _v2 forms differ in what hardware had to support, not in what they do here.
  * Captured, each call is one batch node.
  */
-#include "sim/entry.h"
+#include "sim/entries.h"
 #include "sim/exec/stream.h"
 #include "sim/graph/capture.h"
 #include "sim/memory/memory.h"
@@ -14,6 +14,8 @@
 #include <string.h>
 
 #define BATCH_MAX 256
+#define WAIT_FLAGS (3u | (unsigned)CU_STREAM_WAIT_VALUE_FLUSH)
+#define WRITE_FLAGS ((unsigned)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
 
 static CUresult operation_check(CUcontext context, const CUstreamBatchMemOpParams *op)
 {
@@ -40,8 +42,8 @@ static CUresult operation_check(CUcontext context, const CUstreamBatchMemOpParam
         return CUDA_SUCCESS;
 }
 
-static CUresult batch(bool is_per_thread, CUstream handle, unsigned count,
-                      CUstreamBatchMemOpParams *operations, unsigned flags)
+CUresult sim_cuStreamBatchMemOp(bool is_per_thread, CUstream handle, unsigned count,
+                                CUstreamBatchMemOpParams *operations, unsigned flags)
 {
         struct command_memory *command;
         CUstream stream;
@@ -73,84 +75,56 @@ static CUresult batch(bool is_per_thread, CUstream handle, unsigned count,
         return CUDA_SUCCESS;
 }
 
-ENTRY_PAIR(cuStreamBatchMemOp, _ptsz, batch,
-           (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *ops, unsigned int flags),
-           stream, count, ops, flags)
-ENTRY_PAIR(cuStreamBatchMemOp_v2, _ptsz, batch,
-           (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *ops, unsigned int flags),
-           stream, count, ops, flags)
-
-static CUresult one(bool is_per_thread, CUstream stream, CUstreamBatchMemOpParams *op)
+CUresult sim_cuStreamWaitValue32(bool is_per_thread, CUstream stream, CUdeviceptr address,
+                                 cuuint32_t value, unsigned flags)
 {
-        return batch(is_per_thread, stream, 1, op, 0);
-}
+        CUstreamBatchMemOpParams op = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_32,
+                                                       .address = address,
+                                                       .value = value,
+                                                       .flags = flags } };
 
-static CUresult wait32(bool is_per_thread, CUstream stream, CUdeviceptr address, cuuint32_t value,
-                       unsigned flags)
-{
-        CUstreamBatchMemOpParams op = { 0 };
-
-        if (flags & ~(3u | (unsigned)CU_STREAM_WAIT_VALUE_FLUSH))
+        if (flags & ~WAIT_FLAGS)
                 return CUDA_ERROR_INVALID_VALUE;
-        op.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
-        op.waitValue.address = address;
-        op.waitValue.value = value;
-        op.waitValue.flags = flags;
-        return one(is_per_thread, stream, &op);
+        return sim_cuStreamBatchMemOp(is_per_thread, stream, 1, &op, 0);
 }
 
-static CUresult wait64(bool is_per_thread, CUstream stream, CUdeviceptr address, cuuint64_t value,
-                       unsigned flags)
+CUresult sim_cuStreamWaitValue64(bool is_per_thread, CUstream stream, CUdeviceptr address,
+                                 cuuint64_t value, unsigned flags)
 {
-        CUstreamBatchMemOpParams op = { 0 };
+        CUstreamBatchMemOpParams op = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_64,
+                                                       .address = address,
+                                                       .value64 = value,
+                                                       .flags = flags } };
 
-        if (flags & ~(3u | (unsigned)CU_STREAM_WAIT_VALUE_FLUSH))
+        if (flags & ~WAIT_FLAGS)
                 return CUDA_ERROR_INVALID_VALUE;
-        op.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_64;
-        op.waitValue.address = address;
-        op.waitValue.value64 = value;
-        op.waitValue.flags = flags;
-        return one(is_per_thread, stream, &op);
+        return sim_cuStreamBatchMemOp(is_per_thread, stream, 1, &op, 0);
 }
 
-static CUresult write32(bool is_per_thread, CUstream stream, CUdeviceptr address, cuuint32_t value,
-                        unsigned flags)
+CUresult sim_cuStreamWriteValue32(bool is_per_thread, CUstream stream, CUdeviceptr address,
+                                  cuuint32_t value, unsigned flags)
 {
-        CUstreamBatchMemOpParams op = { 0 };
+        CUstreamBatchMemOpParams op = { .writeValue = { .operation =
+                                                                CU_STREAM_MEM_OP_WRITE_VALUE_32,
+                                                        .address = address,
+                                                        .value = value,
+                                                        .flags = flags } };
 
-        if (flags & ~(unsigned)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
+        if (flags & ~WRITE_FLAGS)
                 return CUDA_ERROR_INVALID_VALUE;
-        op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
-        op.writeValue.address = address;
-        op.writeValue.value = value;
-        op.writeValue.flags = flags;
-        return one(is_per_thread, stream, &op);
+        return sim_cuStreamBatchMemOp(is_per_thread, stream, 1, &op, 0);
 }
 
-static CUresult write64(bool is_per_thread, CUstream stream, CUdeviceptr address, cuuint64_t value,
-                        unsigned flags)
+CUresult sim_cuStreamWriteValue64(bool is_per_thread, CUstream stream, CUdeviceptr address,
+                                  cuuint64_t value, unsigned flags)
 {
-        CUstreamBatchMemOpParams op = { 0 };
+        CUstreamBatchMemOpParams op = { .writeValue = { .operation =
+                                                                CU_STREAM_MEM_OP_WRITE_VALUE_64,
+                                                        .address = address,
+                                                        .value64 = value,
+                                                        .flags = flags } };
 
-        if (flags & ~(unsigned)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
+        if (flags & ~WRITE_FLAGS)
                 return CUDA_ERROR_INVALID_VALUE;
-        op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
-        op.writeValue.address = address;
-        op.writeValue.value64 = value;
-        op.writeValue.flags = flags;
-        return one(is_per_thread, stream, &op);
+        return sim_cuStreamBatchMemOp(is_per_thread, stream, 1, &op, 0);
 }
-
-#define WORD_PAIR(name, body, type)                                                                \
-        ENTRY_PAIR(name, _ptsz, body,                                                              \
-                   (CUstream stream, CUdeviceptr address, type value, unsigned int flags), stream, \
-                   address, value, flags)
-
-WORD_PAIR(cuStreamWaitValue32, wait32, cuuint32_t)
-WORD_PAIR(cuStreamWaitValue32_v2, wait32, cuuint32_t)
-WORD_PAIR(cuStreamWaitValue64, wait64, cuuint64_t)
-WORD_PAIR(cuStreamWaitValue64_v2, wait64, cuuint64_t)
-WORD_PAIR(cuStreamWriteValue32, write32, cuuint32_t)
-WORD_PAIR(cuStreamWriteValue32_v2, write32, cuuint32_t)
-WORD_PAIR(cuStreamWriteValue64, write64, cuuint64_t)
-WORD_PAIR(cuStreamWriteValue64_v2, write64, cuuint64_t)

@@ -2,8 +2,8 @@
 /*
  * The driver's calls that add a node to a graph.
  */
+#include "sim/entries.h"
 #include "sim/graph/body.h"
-#include "sim/node/fault.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,152 +76,114 @@ static CUresult add(const struct insertion *into, CUgraphNodeParams *params)
         return rc;
 }
 
-CUresult cuGraphAddNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
-                        size_t count, CUgraphNodeParams *params)
+/* Also cuGraphAddNode_v3: the contexts that nodes may name since then are taken as those of the
+ * nodes before, the current one. */
+CUresult sim_cuGraphAddNode_v2(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                               const CUgraphEdgeData *data, size_t count, CUgraphNodeParams *params)
 {
-        API_ENTER(cuGraphAddNode);
-        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, params);
-}
-
-CUresult cuGraphAddNode_v2(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
-                           const CUgraphEdgeData *data, size_t count, CUgraphNodeParams *params)
-{
-        API_ENTER(cuGraphAddNode_v2);
         return add(&(struct insertion){ ret_node, graph, before, data, count }, params);
 }
 
-/* The contexts that nodes may name since then are taken as those of the nodes before: the current
- * one. */
-CUresult cuGraphAddNode_v3(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
-                           const CUgraphEdgeData *data, size_t count, CUgraphNodeParams *params)
+CUresult sim_cuGraphAddKernelNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                                  size_t count, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
 {
-        API_ENTER(cuGraphAddNode_v3);
-        return add(&(struct insertion){ ret_node, graph, before, data, count }, params);
-}
-
-CUresult cuGraphAddKernelNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
-                              size_t count, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
-{
-        API_ENTER(cuGraphAddKernelNode);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.kernel, params, sizeof(*params));
         return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
-CUresult cuGraphAddKernelNode_v2(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
-                                 size_t count, const CUDA_KERNEL_NODE_PARAMS *params)
+CUresult sim_cuGraphAddKernelNode_v2(CUgraphNode *ret_node, CUgraph graph,
+                                     const CUgraphNode *before, size_t count,
+                                     const CUDA_KERNEL_NODE_PARAMS *params)
 {
-        API_ENTER(cuGraphAddKernelNode_v2);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.kernel, params, sizeof(*params));
         return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
-CUresult cuGraphAddMemcpyNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
-                              size_t count, const CUDA_MEMCPY3D *params, CUcontext context)
+CUresult sim_cuGraphAddMemcpyNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                                  size_t count, const CUDA_MEMCPY3D *params, CUcontext context)
 {
-        API_ENTER(cuGraphAddMemcpyNode);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         any.memcpy.copyParams = *params;
         any.memcpy.copyCtx = context;
         return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
-CUresult cuGraphAddMemsetNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
-                              size_t count, const CUDA_MEMSET_NODE_PARAMS *params,
-                              CUcontext context)
+CUresult sim_cuGraphAddMemsetNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                                  size_t count, const CUDA_MEMSET_NODE_PARAMS *params,
+                                  CUcontext context)
 {
-        API_ENTER(cuGraphAddMemsetNode);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMSET };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.memset, params, sizeof(*params));
         any.memset.ctx = context;
         return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
-CUresult cuGraphAddHostNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
-                            size_t count, const CUDA_HOST_NODE_PARAMS *params)
+CUresult sim_cuGraphAddHostNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                                size_t count, const CUDA_HOST_NODE_PARAMS *params)
 {
-        API_ENTER(cuGraphAddHostNode);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_HOST };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.host, params, sizeof(*params));
         return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
-CUresult cuGraphAddChildGraphNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
-                                  size_t count, CUgraph child)
+CUresult sim_cuGraphAddChildGraphNode(CUgraphNode *ret_node, CUgraph graph,
+                                      const CUgraphNode *before, size_t count, CUgraph child)
 {
-        API_ENTER(cuGraphAddChildGraphNode);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
 
         any.graph.graph = child;
         return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
-CUresult cuGraphAddEmptyNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
-                             size_t count)
+CUresult sim_cuGraphAddEmptyNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                                 size_t count)
 {
-        API_ENTER(cuGraphAddEmptyNode);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
 
         return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
-CUresult cuGraphAddEventRecordNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
-                                   size_t count, CUevent event)
+CUresult sim_cuGraphAddEventRecordNode(CUgraphNode *ret_node, CUgraph graph,
+                                       const CUgraphNode *before, size_t count, CUevent event)
 {
-        API_ENTER(cuGraphAddEventRecordNode);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD };
 
         any.eventRecord.event = event;
         return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
-CUresult cuGraphAddEventWaitNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
-                                 size_t count, CUevent event)
+CUresult sim_cuGraphAddEventWaitNode(CUgraphNode *ret_node, CUgraph graph,
+                                     const CUgraphNode *before, size_t count, CUevent event)
 {
-        API_ENTER(cuGraphAddEventWaitNode);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
 
         any.eventWait.event = event;
         return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
-CUresult cuGraphAddBatchMemOpNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
-                                  size_t count, const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+CUresult sim_cuGraphAddBatchMemOpNode(CUgraphNode *ret_node, CUgraph graph,
+                                      const CUgraphNode *before, size_t count,
+                                      const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
 {
-        API_ENTER(cuGraphAddBatchMemOpNode);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.memOp, params, sizeof(*params));
         return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
-CUresult cuGraphAddMemAllocNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
-                                size_t count, CUDA_MEM_ALLOC_NODE_PARAMS *params)
+CUresult sim_cuGraphAddMemAllocNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                                    size_t count, CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
-        API_ENTER(cuGraphAddMemAllocNode);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC };
         CUresult rc;
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.alloc, params, sizeof(*params));
         rc = add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
         if (rc == CUDA_SUCCESS)
@@ -229,10 +191,9 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode *ret_node, CUgraph graph, const CUgr
         return rc;
 }
 
-CUresult cuGraphAddMemFreeNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
-                               size_t count, CUdeviceptr address)
+CUresult sim_cuGraphAddMemFreeNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
+                                   size_t count, CUdeviceptr address)
 {
-        API_ENTER(cuGraphAddMemFreeNode);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE };
 
         any.free.dptr = address;

@@ -3,9 +3,9 @@
  * A graph as text for Graphviz. Child graphs become clusters.
  */
 #include "common/scoped.h"
+#include "sim/entries.h"
 #include "sim/graph/graph.h"
 #include "sim/module/module.h"
-#include "sim/node/fault.h"
 
 static const char *type_name(CUgraphNodeType type)
 {
@@ -52,9 +52,8 @@ static void print_graph(FILE *out, CUgraph graph, unsigned flags)
         }
 }
 
-CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned int flags)
+CUresult sim_cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned int flags)
 {
-        API_ENTER(cuGraphDebugDotPrint);
         scoped_file FILE *out = NULL;
         CUresult rc;
 

@@ -5,7 +5,7 @@
 #include "sim/graph/exec.h"
 
 #include "sim/context/growth.h"
-#include "sim/entry.h"
+#include "sim/entries.h"
 #include "sim/exec/event_ipc.h"
 #include "sim/exec/exec.h"
 #include "sim/exec/stream.h"
@@ -145,21 +145,16 @@ static CUresult instantiate(CUgraphExec *ret_exec, CUgraph graph,
         return CUDA_SUCCESS;
 }
 
-static CUresult instantiate_flags(CUgraphExec *ret_exec, CUgraph graph, unsigned long long flags)
+CUresult sim_cuGraphInstantiateWithFlags(CUgraphExec *ret_exec, CUgraph graph,
+                                         unsigned long long flags)
 {
         CUDA_GRAPH_INSTANTIATE_PARAMS params = { .flags = flags };
 
         return instantiate(ret_exec, graph, &params);
 }
 
-CUresult cuGraphInstantiateWithFlags(CUgraphExec *ret_exec, CUgraph graph, unsigned long long flags)
-{
-        API_ENTER(cuGraphInstantiateWithFlags);
-        return instantiate_flags(ret_exec, graph, flags);
-}
-
-static CUresult instantiate_log(CUgraphExec *ret_exec, CUgraph graph, CUgraphNode *ret_node,
-                                char *log, size_t log_bytes)
+CUresult sim_cuGraphInstantiate_v2(CUgraphExec *ret_exec, CUgraph graph, CUgraphNode *ret_node,
+                                   char *log, size_t log_bytes)
 {
         CUDA_GRAPH_INSTANTIATE_PARAMS params = { 0 };
         CUresult rc = instantiate(ret_exec, graph, &params);
@@ -169,20 +164,6 @@ static CUresult instantiate_log(CUgraphExec *ret_exec, CUgraph graph, CUgraphNod
         if (log && log_bytes)
                 log[0] = '\0';
         return rc;
-}
-
-CUresult cuGraphInstantiate(CUgraphExec *ret_exec, CUgraph graph, CUgraphNode *ret_node, char *log,
-                            size_t log_bytes)
-{
-        API_ENTER(cuGraphInstantiate);
-        return instantiate_log(ret_exec, graph, ret_node, log, log_bytes);
-}
-
-CUresult cuGraphInstantiate_v2(CUgraphExec *ret_exec, CUgraph graph, CUgraphNode *ret_node,
-                               char *log, size_t log_bytes)
-{
-        API_ENTER(cuGraphInstantiate_v2);
-        return instantiate_log(ret_exec, graph, ret_node, log, log_bytes);
 }
 
 static bool has_allocation(CUgraphExec exec)
@@ -255,7 +236,7 @@ static CUresult upload_memory(CUgraphExec exec, CUstream stream)
         return rc;
 }
 
-static CUresult upload(bool is_per_thread, CUgraphExec exec, CUstream handle)
+CUresult sim_cuGraphUpload(bool is_per_thread, CUgraphExec exec, CUstream handle)
 {
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
@@ -267,25 +248,18 @@ static CUresult upload(bool is_per_thread, CUgraphExec exec, CUstream handle)
         return rc == CUDA_SUCCESS && has_allocation(exec) ? upload_memory(exec, stream) : rc;
 }
 
-ENTRY_PAIR(cuGraphUpload, _ptsz, upload, (CUgraphExec exec, CUstream stream), exec, stream)
-
-static CUresult instantiate_params(bool is_per_thread, CUgraphExec *ret_exec, CUgraph graph,
-                                   CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+CUresult sim_cuGraphInstantiateWithParams(bool is_per_thread, CUgraphExec *ret_exec, CUgraph graph,
+                                          CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
         CUresult rc = instantiate(ret_exec, graph, params);
 
         if (rc == CUDA_SUCCESS && params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)
-                rc = upload(is_per_thread, *ret_exec, params->hUploadStream);
+                rc = sim_cuGraphUpload(is_per_thread, *ret_exec, params->hUploadStream);
         return rc;
 }
 
-ENTRY_PAIR(cuGraphInstantiateWithParams, _ptsz, instantiate_params,
-           (CUgraphExec * ret_exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params), ret_exec,
-           graph, params)
-
-CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *ret_flags)
+CUresult sim_cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *ret_flags)
 {
-        API_ENTER(cuGraphExecGetFlags);
         CUresult rc = graph_exec_check(exec);
 
         if (rc != CUDA_SUCCESS || !ret_flags)
@@ -384,7 +358,7 @@ static CUresult capture_launch(CUgraphExec exec, CUstream stream)
                        : capture_add(stream, &body);
 }
 
-static CUresult launch(bool is_per_thread, CUgraphExec exec, CUstream handle)
+CUresult sim_cuGraphLaunch(bool is_per_thread, CUgraphExec exec, CUstream handle)
 {
         CUstream stream;
         CUresult rc = stream_resolve_work(handle, is_per_thread, &stream);
@@ -396,11 +370,8 @@ static CUresult launch(bool is_per_thread, CUgraphExec exec, CUstream handle)
         return stream_is_capturing(stream) ? capture_launch(exec, stream) : queue(exec, stream);
 }
 
-ENTRY_PAIR(cuGraphLaunch, _ptsz, launch, (CUgraphExec exec, CUstream stream), exec, stream)
-
-CUresult cuGraphExecDestroy(CUgraphExec exec)
+CUresult sim_cuGraphExecDestroy(CUgraphExec exec)
 {
-        API_ENTER(cuGraphExecDestroy);
         CUresult rc = graph_exec_check(exec);
 
         if (rc != CUDA_SUCCESS)

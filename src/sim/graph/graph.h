@@ -9,8 +9,8 @@
 #ifndef ALIQUOT_SIM_GRAPH_GRAPH_H
 #define ALIQUOT_SIM_GRAPH_GRAPH_H
 
+#include "abi/cuda.h"
 #include "sim/exec/op.h"
-#include "sim/face.h"
 #include "sim/node/image.h"
 
 #include <pthread.h>

@@ -9,11 +9,11 @@
 #include <stddef.h>
 
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/families.h"
 #include "sim/memory/pool.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 
 #define COMMITTED 1u
 #define LEFT 2u /* by a launch that is over */
@@ -199,12 +199,10 @@ void memory_graph_unreserve(CUdeviceptr address)
                 arena_free(address);
 }
 
-CUresult cuDeviceGraphMemTrim(CUdevice device)
+CUresult sim_cuDeviceGraphMemTrim(CUdevice device)
 {
-        API_ENTER(cuDeviceGraphMemTrim);
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
         CUresult result = exec_capture_check_unsafe();
+
         if (result != CUDA_SUCCESS)
                 return result;
         pthread_mutex_lock(&graph_lock);
@@ -213,16 +211,11 @@ CUresult cuDeviceGraphMemTrim(CUdevice device)
         return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *ret)
+CUresult sim_cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute,
+                                          void *ret)
 {
-        CUresult result = CUDA_SUCCESS;
+        CUresult result = exec_capture_check_unsafe();
 
-        API_ENTER(cuDeviceGetGraphMemAttribute);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!device_is_valid(device))
-                return CUDA_ERROR_INVALID_DEVICE;
-        result = exec_capture_check_unsafe();
         if (result != CUDA_SUCCESS)
                 return result;
         pthread_mutex_lock(&graph_lock);
@@ -247,11 +240,11 @@ CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr
         return result;
 }
 
-CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value)
+CUresult sim_cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute,
+                                          void *value)
 {
         CUresult result = CUDA_SUCCESS;
 
-        API_ENTER(cuDeviceSetGraphMemAttribute);
         if (!value || *(cuuint64_t *)value != 0)
                 return CUDA_ERROR_INVALID_VALUE;
         if (!device_is_valid(device))

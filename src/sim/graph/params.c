@@ -6,8 +6,8 @@
  * replace". Nothing already instantiated changes.
  */
 #include "sim/context/context.h"
+#include "sim/entries.h"
 #include "sim/graph/body.h"
-#include "sim/node/fault.h"
 
 #include <string.h>
 
@@ -48,31 +48,16 @@ static CUresult set(CUgraphNode node, CUgraphNodeParams *params)
         return rc;
 }
 
-static CUresult set_copy(CUgraphNode node, const CUgraphNodeParams *params)
+CUresult sim_cuGraphNodeSetParams_v2(CUgraphNode node, CUgraphNodeParams *params)
 {
         CUgraphNodeParams copy;
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         copy = *params;
         return set(node, &copy);
 }
 
-CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *params)
+CUresult sim_cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *ret)
 {
-        API_ENTER(cuGraphNodeSetParams);
-        return set_copy(node, params);
-}
-
-CUresult cuGraphNodeSetParams_v2(CUgraphNode node, CUgraphNodeParams *params)
-{
-        API_ENTER(cuGraphNodeSetParams_v2);
-        return set_copy(node, params);
-}
-
-CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *ret)
-{
-        API_ENTER(cuGraphKernelNodeGetParams);
         CUDA_KERNEL_NODE_PARAMS params;
         CUresult rc = take(node, CU_GRAPH_NODE_TYPE_KERNEL, ret);
 
@@ -84,9 +69,8 @@ CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1
         return CUDA_SUCCESS;
 }
 
-CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *ret)
+CUresult sim_cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *ret)
 {
-        API_ENTER(cuGraphKernelNodeGetParams_v2);
         CUresult rc = take(node, CU_GRAPH_NODE_TYPE_KERNEL, ret);
 
         if (rc != CUDA_SUCCESS)
@@ -106,21 +90,18 @@ static CUresult set_kernel(CUgraphNode node, const void *params, size_t bytes)
         return set(node, &any);
 }
 
-CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
+CUresult sim_cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
 {
-        API_ENTER(cuGraphKernelNodeSetParams);
         return set_kernel(node, params, sizeof(*params));
 }
 
-CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params)
+CUresult sim_cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params)
 {
-        API_ENTER(cuGraphKernelNodeSetParams_v2);
         return set_kernel(node, params, sizeof(*params));
 }
 
-CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *ret)
+CUresult sim_cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *ret)
 {
-        API_ENTER(cuGraphMemcpyNodeGetParams);
         CUresult rc = take(node, CU_GRAPH_NODE_TYPE_MEMCPY, ret);
 
         if (rc != CUDA_SUCCESS)
@@ -130,20 +111,16 @@ CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *ret)
         return CUDA_SUCCESS;
 }
 
-CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *params)
+CUresult sim_cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *params)
 {
-        API_ENTER(cuGraphMemcpyNodeSetParams);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         any.memcpy.copyParams = *params;
         return set(node, &any);
 }
 
-CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *ret)
+CUresult sim_cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *ret)
 {
-        API_ENTER(cuGraphMemsetNodeGetParams);
         CUresult rc = take(node, CU_GRAPH_NODE_TYPE_MEMSET, ret);
 
         if (rc != CUDA_SUCCESS)
@@ -153,20 +130,16 @@ CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *r
         return CUDA_SUCCESS;
 }
 
-CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params)
+CUresult sim_cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params)
 {
-        API_ENTER(cuGraphMemsetNodeSetParams);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMSET };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.memset, params, sizeof(*params));
         return set(node, &any);
 }
 
-CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *ret)
+CUresult sim_cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *ret)
 {
-        API_ENTER(cuGraphHostNodeGetParams);
         CUresult rc = take(node, CU_GRAPH_NODE_TYPE_HOST, ret);
 
         if (rc != CUDA_SUCCESS)
@@ -176,20 +149,16 @@ CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *ret)
         return CUDA_SUCCESS;
 }
 
-CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *params)
+CUresult sim_cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *params)
 {
-        API_ENTER(cuGraphHostNodeSetParams);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_HOST };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.host, params, sizeof(*params));
         return set(node, &any);
 }
 
-CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *ret_graph)
+CUresult sim_cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *ret_graph)
 {
-        API_ENTER(cuGraphChildGraphNodeGetGraph);
         CUresult rc = take(node, CU_GRAPH_NODE_TYPE_GRAPH, ret_graph);
 
         if (rc != CUDA_SUCCESS)
@@ -210,39 +179,34 @@ static CUresult get_event(CUgraphNode node, CUgraphNodeType type, CUevent *ret_e
         return CUDA_SUCCESS;
 }
 
-CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *ret_event)
+CUresult sim_cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *ret_event)
 {
-        API_ENTER(cuGraphEventRecordNodeGetEvent);
         return get_event(node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, ret_event);
 }
 
-CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *ret_event)
+CUresult sim_cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *ret_event)
 {
-        API_ENTER(cuGraphEventWaitNodeGetEvent);
         return get_event(node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, ret_event);
 }
 
-CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event)
+CUresult sim_cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event)
 {
-        API_ENTER(cuGraphEventRecordNodeSetEvent);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD };
 
         any.eventRecord.event = event;
         return set(node, &any);
 }
 
-CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event)
+CUresult sim_cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event)
 {
-        API_ENTER(cuGraphEventWaitNodeSetEvent);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
 
         any.eventWait.event = event;
         return set(node, &any);
 }
 
-CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE_PARAMS *ret)
+CUresult sim_cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE_PARAMS *ret)
 {
-        API_ENTER(cuGraphBatchMemOpNodeGetParams);
         CUresult rc = take(node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, ret);
 
         if (rc != CUDA_SUCCESS)
@@ -254,21 +218,17 @@ CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE
         return CUDA_SUCCESS;
 }
 
-CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode node,
-                                        const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+CUresult sim_cuGraphBatchMemOpNodeSetParams(CUgraphNode node,
+                                            const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
 {
-        API_ENTER(cuGraphBatchMemOpNodeSetParams);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.memOp, params, sizeof(*params));
         return set(node, &any);
 }
 
-CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *ret)
+CUresult sim_cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *ret)
 {
-        API_ENTER(cuGraphMemAllocNodeGetParams);
         CUresult rc = take(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, ret);
 
         if (rc != CUDA_SUCCESS)
@@ -284,9 +244,8 @@ CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARA
         return CUDA_SUCCESS;
 }
 
-CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *ret_address)
+CUresult sim_cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *ret_address)
 {
-        API_ENTER(cuGraphMemFreeNodeGetParams);
         CUresult rc = take(node, CU_GRAPH_NODE_TYPE_MEM_FREE, ret_address);
 
         if (rc != CUDA_SUCCESS)
@@ -296,10 +255,9 @@ CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *ret_address)
         return CUDA_SUCCESS;
 }
 
-CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID id,
-                                       CUkernelNodeAttrValue *ret)
+CUresult sim_cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID id,
+                                           CUkernelNodeAttrValue *ret)
 {
-        API_ENTER(cuGraphKernelNodeGetAttribute);
         CUresult rc;
 
         if ((unsigned)id >= CU_LAUNCH_ATTRIBUTE_MAX)
@@ -314,10 +272,9 @@ CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID id,
         return CUDA_SUCCESS;
 }
 
-CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID id,
-                                       const CUkernelNodeAttrValue *value)
+CUresult sim_cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID id,
+                                           const CUkernelNodeAttrValue *value)
 {
-        API_ENTER(cuGraphKernelNodeSetAttribute);
         CUresult rc;
 
         if ((unsigned)id >= CU_LAUNCH_ATTRIBUTE_MAX)
@@ -332,9 +289,8 @@ CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID id,
         return CUDA_SUCCESS;
 }
 
-CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from)
+CUresult sim_cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from)
 {
-        API_ENTER(cuGraphKernelNodeCopyAttributes);
         CUresult rc = take(to, CU_GRAPH_NODE_TYPE_KERNEL, to);
 
         if (rc != CUDA_SUCCESS)

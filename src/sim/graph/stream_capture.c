@@ -2,7 +2,7 @@
 /*
  * The driver's calls on stream capture.
  */
-#include "sim/entry.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/exec/stream.h"
 #include "sim/graph/capture.h"
@@ -13,26 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static CUresult begin_mode(bool is_per_thread, CUstream handle, CUstreamCaptureMode mode)
+CUresult sim_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
         if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
                 return CUDA_ERROR_INVALID_VALUE;
         return capture_begin(stream, NULL, NULL, 0, mode);
 }
-
-static CUresult begin(bool is_per_thread, CUstream handle)
-{
-        return begin_mode(is_per_thread, handle, CU_STREAM_CAPTURE_MODE_GLOBAL);
-}
-
-ENTRY_PAIR(cuStreamBeginCapture, _ptsz, begin, (CUstream stream), stream)
-ENTRY_PAIR(cuStreamBeginCapture_v2, _ptsz, begin_mode, (CUstream stream, CUstreamCaptureMode mode),
-           stream, mode)
 
 /* Edges from what the program gives as two arrays; each node must be of `graph`. */
 static struct graph_edge *edges_of(CUgraph graph, const CUgraphNode *nodes,
@@ -52,16 +38,12 @@ static struct graph_edge *edges_of(CUgraph graph, const CUgraphNode *nodes,
         return edges;
 }
 
-static CUresult begin_into(bool is_per_thread, CUstream handle, CUgraph graph,
-                           const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t count,
-                           CUstreamCaptureMode mode)
+CUresult sim_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *nodes,
+                                         const CUgraphEdgeData *data, size_t count,
+                                         CUstreamCaptureMode mode)
 {
         struct graph_edge *edges = NULL;
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
         if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED || (count && !nodes))
                 return CUDA_ERROR_INVALID_VALUE;
         pthread_mutex_lock(&graph_lock);
@@ -70,55 +52,32 @@ static CUresult begin_into(bool is_per_thread, CUstream handle, CUgraph graph,
         pthread_mutex_unlock(&graph_lock);
         if (!edges)
                 return CUDA_ERROR_INVALID_VALUE;
-        rc = capture_begin(stream, graph, edges, count, mode);
+        CUresult rc = capture_begin(stream, graph, edges, count, mode);
         free(edges);
         return rc;
 }
 
-ENTRY_PAIR(cuStreamBeginCaptureToGraph, _ptsz, begin_into,
-           (CUstream stream, CUgraph graph, const CUgraphNode *nodes, const CUgraphEdgeData *data,
-            size_t count, CUstreamCaptureMode mode),
-           stream, graph, nodes, data, count, mode)
-
 /* Nobody is told of parameters that differ: they are taken. */
-static CUresult begin_again(bool is_per_thread, CUstream handle, CUstreamCaptureMode mode,
-                            CUgraph graph, CUgraphRecaptureCallback differs)
+CUresult sim_cuStreamBeginRecaptureToGraph(CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
+                                           CUgraphRecaptureCallback differs, void *data)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
         if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
                 return CUDA_ERROR_INVALID_VALUE;
         return differs ? CUDA_ERROR_NOT_SUPPORTED : capture_begin_again(stream, graph, mode);
 }
 
-ENTRY_PAIR(cuStreamBeginRecaptureToGraph, _ptsz, begin_again,
-           (CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
-            CUgraphRecaptureCallback differs, void *data),
-           stream, mode, graph, differs)
-
-CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+CUresult sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
-        API_ENTER(cuThreadExchangeStreamCaptureMode);
         if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
                 return CUDA_ERROR_INVALID_VALUE;
         *mode = capture_exchange_mode(*mode);
         return CUDA_SUCCESS;
 }
 
-static CUresult end(bool is_per_thread, CUstream handle, CUgraph *ret_graph)
+CUresult sim_cuStreamEndCapture(CUstream stream, CUgraph *ret_graph)
 {
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        return ret_graph ? capture_end(stream, ret_graph) : CUDA_ERROR_INVALID_VALUE;
+        return capture_end(stream, ret_graph);
 }
-
-ENTRY_PAIR(cuStreamEndCapture, _ptsz, end, (CUstream stream, CUgraph *ret), stream, ret)
 
 /* Asking about the legacy stream while a blocking one captures is ambiguous; it harms nothing. A
  * host function may ask. */
@@ -143,7 +102,8 @@ static CUstreamCaptureStatus status_of(CUstream stream)
                                    : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-static CUresult is_capturing(bool is_per_thread, CUstream handle, CUstreamCaptureStatus *ret_status)
+CUresult sim_cuStreamIsCapturing(bool is_per_thread, CUstream handle,
+                                 CUstreamCaptureStatus *ret_status)
 {
         CUstream stream;
         CUresult rc = resolve_asked(is_per_thread, handle, &stream);
@@ -158,9 +118,6 @@ static CUresult is_capturing(bool is_per_thread, CUstream handle, CUstreamCaptur
         return CUDA_SUCCESS;
 }
 
-ENTRY_PAIR(cuStreamIsCapturing, _ptsz, is_capturing, (CUstream stream, CUstreamCaptureStatus *ret),
-           stream, ret)
-
 static bool has_edge_data(CUstream stream)
 {
         static const CUgraphEdgeData plain;
@@ -171,9 +128,10 @@ static bool has_edge_data(CUstream stream)
         return false;
 }
 
-static CUresult info(bool is_per_thread, CUstream handle, CUstreamCaptureStatus *ret_status,
-                     cuuint64_t *ret_id, CUgraph *ret_graph, const CUgraphNode **ret_nodes,
-                     const CUgraphEdgeData **ret_edges, size_t *ret_count)
+CUresult sim_cuStreamGetCaptureInfo_v3(bool is_per_thread, CUstream handle,
+                                       CUstreamCaptureStatus *ret_status, cuuint64_t *ret_id,
+                                       CUgraph *ret_graph, const CUgraphNode **ret_nodes,
+                                       const CUgraphEdgeData **ret_edges, size_t *ret_count)
 {
         const struct capture *capture;
         CUstream stream;
@@ -204,39 +162,14 @@ static CUresult info(bool is_per_thread, CUstream handle, CUstreamCaptureStatus 
         return rc;
 }
 
-static CUresult info_v1(bool is_per_thread, CUstream stream, CUstreamCaptureStatus *status,
-                        cuuint64_t *id)
-{
-        return info(is_per_thread, stream, status, id, NULL, NULL, NULL, NULL);
-}
-
-static CUresult info_v2(bool is_per_thread, CUstream stream, CUstreamCaptureStatus *status,
-                        cuuint64_t *id, CUgraph *graph, const CUgraphNode **nodes, size_t *count)
-{
-        return info(is_per_thread, stream, status, id, graph, nodes, NULL, count);
-}
-
-ENTRY_PAIR(cuStreamGetCaptureInfo, _ptsz, info_v1,
-           (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id), stream, status, id)
-ENTRY_PAIR(cuStreamGetCaptureInfo_v2, _ptsz, info_v2,
-           (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-            const CUgraphNode **nodes, size_t *count),
-           stream, status, id, graph, nodes, count)
-ENTRY_PAIR(cuStreamGetCaptureInfo_v3, _ptsz, info,
-           (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-            const CUgraphNode **nodes, const CUgraphEdgeData **edges, size_t *count),
-           stream, status, id, graph, nodes, edges, count)
-
-static CUresult update_v2(bool is_per_thread, CUstream handle, CUgraphNode *nodes,
-                          const CUgraphEdgeData *data, size_t count, unsigned flags)
+CUresult sim_cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *nodes,
+                                                  const CUgraphEdgeData *data, size_t count,
+                                                  unsigned flags)
 {
         struct graph_edge *edges = NULL;
         struct capture *capture;
-        CUstream stream;
-        CUresult rc = stream_resolve(handle, is_per_thread, &stream);
+        CUresult rc = CUDA_SUCCESS;
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
         if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES || (count && !nodes))
                 return CUDA_ERROR_INVALID_VALUE;
         pthread_mutex_lock(&graph_lock);
@@ -256,20 +189,6 @@ static CUresult update_v2(bool is_per_thread, CUstream handle, CUgraphNode *node
         free(edges);
         return rc;
 }
-
-static CUresult update(bool is_per_thread, CUstream stream, CUgraphNode *nodes, size_t count,
-                       unsigned flags)
-{
-        return update_v2(is_per_thread, stream, nodes, NULL, count, flags);
-}
-
-ENTRY_PAIR(cuStreamUpdateCaptureDependencies, _ptsz, update,
-           (CUstream stream, CUgraphNode *nodes, size_t count, unsigned int flags), stream, nodes,
-           count, flags)
-ENTRY_PAIR(cuStreamUpdateCaptureDependencies_v2, _ptsz, update_v2,
-           (CUstream stream, CUgraphNode *nodes, const CUgraphEdgeData *data, size_t count,
-            unsigned int flags),
-           stream, nodes, data, count, flags)
 
 CUresult exec_capture_alloc(CUstream handle, bool is_per_thread, CUdevice device, uint64_t bytes,
                             CUdeviceptr *ret_address)

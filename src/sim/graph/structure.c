@@ -6,8 +6,8 @@
  * rest of it zeroed, and the count that was written. Forms without edge data answer LOSSY_QUERY
  * when there is some to lose.
  */
+#include "sim/entries.h"
 #include "sim/graph/graph.h"
-#include "sim/node/fault.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +19,8 @@ static bool is_plain(const CUgraphEdgeData *data)
         return memcmp(data, &plain_edge, sizeof(plain_edge)) == 0;
 }
 
-CUresult cuGraphCreate(CUgraph *ret_graph, unsigned int flags)
+CUresult sim_cuGraphCreate(CUgraph *ret_graph, unsigned int flags)
 {
-        API_ENTER(cuGraphCreate);
         CUgraph graph;
 
         if (!ret_graph || flags)
@@ -35,9 +34,8 @@ CUresult cuGraphCreate(CUgraph *ret_graph, unsigned int flags)
         return CUDA_SUCCESS;
 }
 
-CUresult cuGraphDestroy(CUgraph graph)
+CUresult sim_cuGraphDestroy(CUgraph graph)
 {
-        API_ENTER(cuGraphDestroy);
         CUresult rc;
 
         pthread_mutex_lock(&graph_lock);
@@ -51,14 +49,11 @@ CUresult cuGraphDestroy(CUgraph graph)
         return rc;
 }
 
-CUresult cuGraphClone(CUgraph *ret_clone, CUgraph graph)
+CUresult sim_cuGraphClone(CUgraph *ret_clone, CUgraph graph)
 {
-        API_ENTER(cuGraphClone);
         CUgraph clone = NULL;
         CUresult rc;
 
-        if (!ret_clone)
-                return CUDA_ERROR_INVALID_VALUE;
         pthread_mutex_lock(&graph_lock);
         rc = graph_check(graph);
         if (rc == CUDA_SUCCESS && graph_has_memory(graph))
@@ -73,14 +68,11 @@ CUresult cuGraphClone(CUgraph *ret_clone, CUgraph graph)
         return rc;
 }
 
-CUresult cuGraphNodeFindInClone(CUgraphNode *ret_node, CUgraphNode original, CUgraph clone)
+CUresult sim_cuGraphNodeFindInClone(CUgraphNode *ret_node, CUgraphNode original, CUgraph clone)
 {
-        API_ENTER(cuGraphNodeFindInClone);
         CUgraphNode at = NULL;
         CUresult rc;
 
-        if (!ret_node)
-                return CUDA_ERROR_INVALID_VALUE;
         pthread_mutex_lock(&graph_lock);
         rc = graph_check(clone);
         if (rc == CUDA_SUCCESS)
@@ -96,9 +88,8 @@ CUresult cuGraphNodeFindInClone(CUgraphNode *ret_node, CUgraphNode original, CUg
         return rc;
 }
 
-CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *ret_type)
+CUresult sim_cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *ret_type)
 {
-        API_ENTER(cuGraphNodeGetType);
         CUresult rc;
 
         pthread_mutex_lock(&graph_lock);
@@ -165,20 +156,18 @@ static CUresult list_nodes(CUgraph graph, bool is_roots_only, CUgraphNode *nodes
         return rc;
 }
 
-CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
+CUresult sim_cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
 {
-        API_ENTER(cuGraphGetNodes);
         return list_nodes(graph, false, nodes, count);
 }
 
-CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
+CUresult sim_cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
 {
-        API_ENTER(cuGraphGetRootNodes);
         return list_nodes(graph, true, nodes, count);
 }
 
-static CUresult list_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data,
-                           size_t *count)
+CUresult sim_cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
+                                CUgraphEdgeData *data, size_t *count)
 {
         struct edge_list list = { .from = from, .to = to, .data = data };
         CUresult rc;
@@ -198,21 +187,8 @@ static CUresult list_edges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CU
         return rc;
 }
 
-CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count)
-{
-        API_ENTER(cuGraphGetEdges);
-        return list_edges(graph, from, to, NULL, count);
-}
-
-CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
-                            CUgraphEdgeData *data, size_t *count)
-{
-        API_ENTER(cuGraphGetEdges_v2);
-        return list_edges(graph, from, to, data, count);
-}
-
-static CUresult list_before(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data,
-                            size_t *count)
+CUresult sim_cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes,
+                                           CUgraphEdgeData *data, size_t *count)
 {
         struct edge_list list = { .from = nodes, .data = data };
         CUresult rc;
@@ -231,21 +207,8 @@ static CUresult list_before(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeDat
         return rc;
 }
 
-CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, size_t *count)
-{
-        API_ENTER(cuGraphNodeGetDependencies);
-        return list_before(node, nodes, NULL, count);
-}
-
-CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data,
-                                       size_t *count)
-{
-        API_ENTER(cuGraphNodeGetDependencies_v2);
-        return list_before(node, nodes, data, count);
-}
-
-static CUresult list_after(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data,
-                           size_t *count)
+CUresult sim_cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *nodes,
+                                             CUgraphEdgeData *data, size_t *count)
 {
         struct edge_list list = { .from = nodes, .data = data };
         CUresult rc;
@@ -264,19 +227,6 @@ static CUresult list_after(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData
         }
         pthread_mutex_unlock(&graph_lock);
         return rc;
-}
-
-CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *nodes, size_t *count)
-{
-        API_ENTER(cuGraphNodeGetDependentNodes);
-        return list_after(node, nodes, NULL, count);
-}
-
-CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *nodes,
-                                         CUgraphEdgeData *data, size_t *count)
-{
-        API_ENTER(cuGraphNodeGetDependentNodes_v2);
-        return list_after(node, nodes, data, count);
 }
 
 /* The i-th edge of a request, checked. */
@@ -328,17 +278,10 @@ static CUresult add_edges(CUgraph graph, const struct edge_request *request)
         return rc;
 }
 
-CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-                                size_t count)
+CUresult sim_cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from,
+                                       const CUgraphNode *to, const CUgraphEdgeData *data,
+                                       size_t count)
 {
-        API_ENTER(cuGraphAddDependencies);
-        return add_edges(graph, &(struct edge_request){ from, to, NULL, count });
-}
-
-CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-                                   const CUgraphEdgeData *data, size_t count)
-{
-        API_ENTER(cuGraphAddDependencies_v2);
         return add_edges(graph, &(struct edge_request){ from, to, data, count });
 }
 
@@ -360,23 +303,15 @@ static CUresult remove_edges(CUgraph graph, const struct edge_request *request)
         return rc;
 }
 
-CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-                                   size_t count)
+CUresult sim_cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from,
+                                          const CUgraphNode *to, const CUgraphEdgeData *data,
+                                          size_t count)
 {
-        API_ENTER(cuGraphRemoveDependencies);
-        return remove_edges(graph, &(struct edge_request){ from, to, NULL, count });
-}
-
-CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-                                      const CUgraphEdgeData *data, size_t count)
-{
-        API_ENTER(cuGraphRemoveDependencies_v2);
         return remove_edges(graph, &(struct edge_request){ from, to, data, count });
 }
 
-CUresult cuGraphDestroyNode(CUgraphNode node)
+CUresult sim_cuGraphDestroyNode(CUgraphNode node)
 {
-        API_ENTER(cuGraphDestroyNode);
         CUresult rc;
 
         pthread_mutex_lock(&graph_lock);

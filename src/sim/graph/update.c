@@ -5,10 +5,10 @@
  * The change is made in the executable graph's own copy; the program is dropped and compiled anew
  * at the next launch, so that launches already queued run what they were queued with.
  */
+#include "sim/entries.h"
 #include "sim/graph/exec.h"
 #include "sim/graph/body.h"
 #include "sim/module/module.h"
-#include "sim/node/fault.h"
 
 #include <string.h>
 
@@ -73,114 +73,90 @@ static CUresult set(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *param
         return rc;
 }
 
-CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *params)
+CUresult sim_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *params)
 {
-        API_ENTER(cuGraphExecNodeSetParams);
-        CUgraphNodeParams copy;
+        CUgraphNodeParams copy = *params;
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
-        copy = *params;
         return set(exec, node, &copy);
 }
 
-CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                        const CUDA_KERNEL_NODE_PARAMS_v1 *params)
+CUresult sim_cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                            const CUDA_KERNEL_NODE_PARAMS_v1 *params)
 {
-        API_ENTER(cuGraphExecKernelNodeSetParams);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.kernel, params, sizeof(*params));
         return set(exec, node, &any);
 }
 
-CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
-                                           const CUDA_KERNEL_NODE_PARAMS *params)
+CUresult sim_cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+                                               const CUDA_KERNEL_NODE_PARAMS *params)
 {
-        API_ENTER(cuGraphExecKernelNodeSetParams_v2);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.kernel, params, sizeof(*params));
         return set(exec, node, &any);
 }
 
-CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                        const CUDA_MEMCPY3D *params, CUcontext context)
+CUresult sim_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                            const CUDA_MEMCPY3D *params, CUcontext context)
 {
-        API_ENTER(cuGraphExecMemcpyNodeSetParams);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         any.memcpy.copyParams = *params;
         any.memcpy.copyCtx = context;
         return set(exec, node, &any);
 }
 
-CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                        const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context)
+CUresult sim_cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                            const CUDA_MEMSET_NODE_PARAMS *params,
+                                            CUcontext context)
 {
-        API_ENTER(cuGraphExecMemsetNodeSetParams);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMSET };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.memset, params, sizeof(*params));
         any.memset.ctx = context;
         return set(exec, node, &any);
 }
 
-CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                      const CUDA_HOST_NODE_PARAMS *params)
+CUresult sim_cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                          const CUDA_HOST_NODE_PARAMS *params)
 {
-        API_ENTER(cuGraphExecHostNodeSetParams);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_HOST };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.host, params, sizeof(*params));
         return set(exec, node, &any);
 }
 
-CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph child)
+CUresult sim_cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph child)
 {
-        API_ENTER(cuGraphExecChildGraphNodeSetParams);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
 
         any.graph.graph = child;
         return set(exec, node, &any);
 }
 
-CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
+CUresult sim_cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
 {
-        API_ENTER(cuGraphExecEventRecordNodeSetEvent);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD };
 
         any.eventRecord.event = event;
         return set(exec, node, &any);
 }
 
-CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
+CUresult sim_cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
 {
-        API_ENTER(cuGraphExecEventWaitNodeSetEvent);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
 
         any.eventWait.event = event;
         return set(exec, node, &any);
 }
 
-CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                            const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+CUresult sim_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                                const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
 {
-        API_ENTER(cuGraphExecBatchMemOpNodeSetParams);
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP };
 
-        if (!params)
-                return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.memOp, params, sizeof(*params));
         return set(exec, node, &any);
 }
@@ -198,9 +174,8 @@ static CUgraphNode switchable(CUgraphExec exec, CUgraphNode node)
         return own;
 }
 
-CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int is_enabled)
+CUresult sim_cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int is_enabled)
 {
-        API_ENTER(cuGraphNodeSetEnabled);
         CUgraphNode own;
 
         pthread_mutex_lock(&graph_lock);
@@ -213,9 +188,8 @@ CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int 
         return own ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int *ret_is_enabled)
+CUresult sim_cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int *ret_is_enabled)
 {
-        API_ENTER(cuGraphNodeGetEnabled);
         CUgraphNode own = NULL;
 
         pthread_mutex_lock(&graph_lock);
@@ -337,25 +311,20 @@ static CUresult update(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultI
         return rc;
 }
 
-CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *ret_node,
-                           CUgraphExecUpdateResult *ret_result)
+CUresult sim_cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *ret_node,
+                               CUgraphExecUpdateResult *ret_result)
 {
-        API_ENTER(cuGraphExecUpdate);
         CUgraphExecUpdateResultInfo info;
-        CUresult rc;
+        CUresult rc = update(exec, graph, &info);
 
-        if (!ret_result)
-                return CUDA_ERROR_INVALID_VALUE;
-        rc = update(exec, graph, &info);
         *ret_result = info.result;
         if (ret_node)
                 *ret_node = info.errorNode;
         return rc;
 }
 
-CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
-                              CUgraphExecUpdateResultInfo *ret_info)
+CUresult sim_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
+                                  CUgraphExecUpdateResultInfo *ret_info)
 {
-        API_ENTER(cuGraphExecUpdate_v2);
         return ret_info ? update(exec, graph, ret_info) : CUDA_ERROR_INVALID_VALUE;
 }

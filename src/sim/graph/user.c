@@ -4,8 +4,8 @@
  *
  * The destructor runs when the last reference goes, never with a lock held.
  */
+#include "sim/entries.h"
 #include "sim/graph/graph.h"
-#include "sim/node/fault.h"
 
 #include "common/atomic.h"
 
@@ -75,10 +75,9 @@ bool graph_users_copy(CUgraph to, CUgraph from)
         return true;
 }
 
-CUresult cuUserObjectCreate(CUuserObject *ret_object, void *argument, CUhostFn destroy,
-                            unsigned int references, unsigned int flags)
+CUresult sim_cuUserObjectCreate(CUuserObject *ret_object, void *argument, CUhostFn destroy,
+                                unsigned int references, unsigned int flags)
 {
-        API_ENTER(cuUserObjectCreate);
         CUuserObject object;
 
         if (!ret_object || !destroy || !references || references > INT32_MAX ||
@@ -92,9 +91,8 @@ CUresult cuUserObjectCreate(CUuserObject *ret_object, void *argument, CUhostFn d
         return CUDA_SUCCESS;
 }
 
-CUresult cuUserObjectRetain(CUuserObject object, unsigned int count)
+CUresult sim_cuUserObjectRetain(CUuserObject object, unsigned int count)
 {
-        API_ENTER(cuUserObjectRetain);
         CUresult rc = user_check(object);
 
         if (rc != CUDA_SUCCESS || !count || count > INT32_MAX)
@@ -103,9 +101,8 @@ CUresult cuUserObjectRetain(CUuserObject object, unsigned int count)
         return CUDA_SUCCESS;
 }
 
-CUresult cuUserObjectRelease(CUuserObject object, unsigned int count)
+CUresult sim_cuUserObjectRelease(CUuserObject object, unsigned int count)
 {
-        API_ENTER(cuUserObjectRelease);
         CUresult rc = user_check(object);
 
         if (rc != CUDA_SUCCESS || !count || count > load_acquire(&object->references))
@@ -115,10 +112,9 @@ CUresult cuUserObjectRelease(CUuserObject object, unsigned int count)
         return CUDA_SUCCESS;
 }
 
-CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned int count,
-                                 unsigned int flags)
+CUresult sim_cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned int count,
+                                     unsigned int flags)
 {
-        API_ENTER(cuGraphRetainUserObject);
         struct graph_user *user;
         CUresult rc;
 
@@ -140,9 +136,8 @@ CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned in
         return rc == CUDA_SUCCESS && !user ? CUDA_ERROR_OUT_OF_MEMORY : rc;
 }
 
-CUresult cuGraphReleaseUserObject(CUgraph graph, CUuserObject object, unsigned int count)
+CUresult sim_cuGraphReleaseUserObject(CUgraph graph, CUuserObject object, unsigned int count)
 {
-        API_ENTER(cuGraphReleaseUserObject);
         CUresult rc;
 
         pthread_mutex_lock(&graph_lock);

@@ -8,37 +8,37 @@
 
 #include "sim/context/context.h"
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/families.h"
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 
 #define PITCH_BYTES 512
 
 static CUresult allocate(enum memory_kind kind, size_t bytes, unsigned flags, CUdeviceptr *ret)
 {
-        NEED_CONTEXT(context);
-        CUresult result = exec_capture_check_unsafe();
+        CUcontext context;
+        CUresult result = context_require(&context);
 
+        if (result == CUDA_SUCCESS)
+                result = exec_capture_check_unsafe();
         if (result != CUDA_SUCCESS)
                 return result;
         sim_spend(config_get()->alloc_ns);
         return memory_make(context, kind, bytes, flags, ret);
 }
 
-CUresult cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
+CUresult sim_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
 {
-        API_ENTER(cuMemAlloc_v2);
         if (!ret || bytes == 0)
                 return CUDA_ERROR_INVALID_VALUE;
         return allocate(MEMORY_DEVICE, bytes, 0, ret);
 }
 
-CUresult cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t width, size_t height,
-                            unsigned int element_bytes)
+CUresult sim_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t width, size_t height,
+                                unsigned int element_bytes)
 {
-        API_ENTER(cuMemAllocPitch_v2);
         if (!ret || !ret_pitch || width == 0 || height == 0)
                 return CUDA_ERROR_INVALID_VALUE;
         if (element_bytes != 4 && element_bytes != 8 && element_bytes != 16)
@@ -53,17 +53,15 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t width, s
         return result;
 }
 
-CUresult cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned int flags)
+CUresult sim_cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned int flags)
 {
-        API_ENTER(cuMemAllocManaged);
         if (!ret || bytes == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
                 return CUDA_ERROR_INVALID_VALUE;
         return allocate(MEMORY_MANAGED, bytes, flags, ret);
 }
 
-CUresult cuMemFree_v2(CUdeviceptr address)
+CUresult sim_cuMemFree_v2(CUdeviceptr address)
 {
-        API_ENTER(cuMemFree_v2);
         if (address == 0)
                 return CUDA_SUCCESS;
         CUresult result = exec_is_in_host_function() ? CUDA_ERROR_NOT_PERMITTED
@@ -83,10 +81,8 @@ CUresult cuMemFree_v2(CUdeviceptr address)
 }
 
 /* Either may be NULL: OptiX asks so, and llama.cpp did (its pull request 20499). */
-CUresult cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total)
+CUresult sim_cuMemGetInfo_v2(CUcontext context, size_t *ret_free, size_t *ret_total)
 {
-        API_ENTER(cuMemGetInfo_v2);
-        NEED_CONTEXT(context);
         if (ret_free)
                 *ret_free = node_free_bytes(context->unit);
         if (ret_total)
@@ -94,12 +90,11 @@ CUresult cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total)
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemGetAddressRange_v2(CUdeviceptr *ret_base, size_t *ret_bytes, CUdeviceptr address)
+CUresult sim_cuMemGetAddressRange_v2(CUcontext context, CUdeviceptr *ret_base, size_t *ret_bytes,
+                                     CUdeviceptr address)
 {
         struct memory_block block;
 
-        API_ENTER(cuMemGetAddressRange_v2);
-        NEED_CONTEXT(context);
         if (!memory_find(address, &block))
                 return CUDA_ERROR_NOT_FOUND;
         if (ret_base)

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/face.h"
+#include "abi/cuda.h"
 #include "sim/memory/memory.h"
 #include "sim/memory/slab.h"
 

@@ -13,11 +13,11 @@
 #include "common/minmax.h"
 #include "sim/context/context.h"
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/families.h"
 #include "sim/memory/vmm.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 
 #define ROW_BYTES 512ULL
 #define ALIGNMENT (64ULL << 10)
@@ -118,13 +118,15 @@ static CUresult layout(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, struct CUarray
 
 static CUresult array_make(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 {
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
+        CUcontext context;
+        CUresult result = context_require(&context);
+
+        if (result != CUDA_SUCCESS)
+                return result;
         struct array_entry *entry = calloc(1, sizeof(*entry));
         if (!entry)
                 return CUDA_ERROR_OUT_OF_MEMORY;
-        CUresult result = exec_capture_check_unsafe();
+        result = exec_capture_check_unsafe();
         if (result == CUDA_SUCCESS)
                 result = layout(descriptor, &entry->array);
         if (result == CUDA_SUCCESS) {
@@ -146,23 +148,18 @@ static CUresult array_make(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR *descript
         return CUDA_SUCCESS;
 }
 
-CUresult cuArrayCreate_v2(CUarray *ret, const CUDA_ARRAY_DESCRIPTOR *flat)
+CUresult sim_cuArrayCreate_v2(CUarray *ret, const CUDA_ARRAY_DESCRIPTOR *flat)
 {
-        API_ENTER(cuArrayCreate_v2);
-        if (!flat)
-                return CUDA_ERROR_INVALID_VALUE;
         CUDA_ARRAY3D_DESCRIPTOR descriptor = { .Width = flat->Width,
                                                .Height = flat->Height,
                                                .Format = flat->Format,
                                                .NumChannels = flat->NumChannels };
+
         return array_make(ret, &descriptor);
 }
 
-CUresult cuArray3DCreate_v2(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
+CUresult sim_cuArray3DCreate_v2(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 {
-        API_ENTER(cuArray3DCreate_v2);
-        if (!descriptor)
-                return CUDA_ERROR_INVALID_VALUE;
         return array_make(ret, descriptor);
 }
 
@@ -171,11 +168,10 @@ CUresult array_check(CUarray array)
         return array && array->magic == ARRAY_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult cuArrayDestroy(CUarray array)
+CUresult sim_cuArrayDestroy(CUcontext context, CUarray array)
 {
-        API_ENTER(cuArrayDestroy);
-        NEED_CONTEXT(context);
         CUresult result = array_check(array);
+
         if (result != CUDA_SUCCESS || array->mipmap)
                 return CUDA_ERROR_INVALID_HANDLE;
         exec_device_synchronize(array->context->device);
@@ -190,12 +186,10 @@ CUresult cuArrayDestroy(CUarray array)
         return CUDA_SUCCESS;
 }
 
-CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *ret, CUarray array)
+CUresult sim_cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *ret, CUarray array)
 {
-        API_ENTER(cuArrayGetDescriptor_v2);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         CUresult result = array_check(array);
+
         if (result != CUDA_SUCCESS)
                 return result;
         *ret = (CUDA_ARRAY_DESCRIPTOR){ .Width = array->descriptor.Width,
@@ -205,23 +199,21 @@ CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *ret, CUarray array)
         return CUDA_SUCCESS;
 }
 
-CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *ret, CUarray array)
+CUresult sim_cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *ret, CUarray array)
 {
-        API_ENTER(cuArray3DGetDescriptor_v2);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         CUresult result = array_check(array);
+
         if (result != CUDA_SUCCESS)
                 return result;
         *ret = array->descriptor;
         return CUDA_SUCCESS;
 }
 
-CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *ret, CUarray array,
-                                      CUdevice device)
+CUresult sim_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *ret, CUarray array,
+                                          CUdevice device)
 {
-        API_ENTER(cuArrayGetMemoryRequirements);
         CUresult result = array_check(array);
+
         if (result == CUDA_SUCCESS)
                 result = requirements_check(ret);
         if (result != CUDA_SUCCESS)
@@ -232,17 +224,17 @@ CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *ret, CUarr
         return CUDA_SUCCESS;
 }
 
-CUresult cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *ret, CUarray array)
+CUresult sim_cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *ret, CUarray array)
 {
-        API_ENTER(cuArrayGetSparseProperties);
         CUresult result = array_check(array);
+
         return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE; /* none is sparse */
 }
 
-CUresult cuArrayGetPlane(CUarray *ret, CUarray array, unsigned int plane)
+CUresult sim_cuArrayGetPlane(CUarray *ret, CUarray array, unsigned int plane)
 {
-        API_ENTER(cuArrayGetPlane);
         CUresult result = array_check(array);
+
         return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE; /* none is planar */
 }
 
@@ -291,20 +283,22 @@ static CUresult levels_layout(struct CUmipmappedArray_st *mipmap,
         return CUDA_SUCCESS;
 }
 
-CUresult cuMipmappedArrayCreate(CUmipmappedArray *ret, const CUDA_ARRAY3D_DESCRIPTOR *descriptor,
-                                unsigned int levels)
+CUresult sim_cuMipmappedArrayCreate(CUmipmappedArray *ret,
+                                    const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned int levels)
 {
-        API_ENTER(cuMipmappedArrayCreate);
         if (!ret || !descriptor || levels == 0)
                 return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
+        CUcontext context;
+        CUresult result = context_require(&context);
+        if (result != CUDA_SUCCESS)
+                return result;
         CUmipmappedArray mipmap = calloc(1, sizeof(*mipmap));
         if (!mipmap)
                 return CUDA_ERROR_OUT_OF_MEMORY;
         unsigned most = level_most(descriptor);
         mipmap->level_count = min_u32(levels, most);
         mipmap->context = context;
-        CUresult result = exec_capture_check_unsafe();
+        result = exec_capture_check_unsafe();
         if (result == CUDA_SUCCESS)
                 result = levels_layout(mipmap, descriptor);
         if (result == CUDA_SUCCESS)
@@ -331,12 +325,10 @@ static CUresult mipmap_check(CUmipmappedArray mipmap)
         return mipmap && mipmap->magic == MIPMAP_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult cuMipmappedArrayGetLevel(CUarray *ret, CUmipmappedArray mipmap, unsigned int level)
+CUresult sim_cuMipmappedArrayGetLevel(CUarray *ret, CUmipmappedArray mipmap, unsigned int level)
 {
-        API_ENTER(cuMipmappedArrayGetLevel);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         CUresult result = mipmap_check(mipmap);
+
         if (result != CUDA_SUCCESS)
                 return result;
         if (level >= mipmap->level_count)
@@ -345,11 +337,11 @@ CUresult cuMipmappedArrayGetLevel(CUarray *ret, CUmipmappedArray mipmap, unsigne
         return CUDA_SUCCESS;
 }
 
-CUresult cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *ret,
-                                               CUmipmappedArray mipmap, CUdevice device)
+CUresult sim_cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *ret,
+                                                   CUmipmappedArray mipmap, CUdevice device)
 {
-        API_ENTER(cuMipmappedArrayGetMemoryRequirements);
         CUresult result = mipmap_check(mipmap);
+
         if (result == CUDA_SUCCESS)
                 result = requirements_check(ret);
         if (result != CUDA_SUCCESS)
@@ -360,11 +352,11 @@ CUresult cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *r
         return CUDA_SUCCESS;
 }
 
-CUresult cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *ret,
-                                             CUmipmappedArray mipmap)
+CUresult sim_cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *ret,
+                                                 CUmipmappedArray mipmap)
 {
-        API_ENTER(cuMipmappedArrayGetSparseProperties);
         CUresult result = mipmap_check(mipmap);
+
         return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE; /* none is sparse */
 }
 
@@ -375,11 +367,10 @@ static void mipmap_end(CUmipmappedArray mipmap)
         home_end(mipmap->context->unit, mipmap->data, FAMILY_ARRAY, mipmap->bytes, 0);
 }
 
-CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmap)
+CUresult sim_cuMipmappedArrayDestroy(CUcontext context, CUmipmappedArray mipmap)
 {
-        API_ENTER(cuMipmappedArrayDestroy);
-        NEED_CONTEXT(context);
         CUresult result = mipmap_check(mipmap);
+
         if (result != CUDA_SUCCESS)
                 return result;
         exec_device_synchronize(mipmap->context->device);

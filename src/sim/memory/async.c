@@ -14,13 +14,13 @@
 #include "sim/context/context.h"
 #include "sim/context/device.h"
 #include "sim/context/growth.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/families.h"
 #include "sim/memory/pool.h"
 #include "sim/memory/vmm.h"
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 #include "sim/node/share.h"
 
 #define GRAIN_BYTES 512ULL
@@ -279,7 +279,7 @@ static CUresult free_submit(CUdeviceptr address, const struct arena_block *block
         return result;
 }
 
-static CUresult free_async(CUdeviceptr address, CUstream stream, bool is_per_thread)
+CUresult sim_cuMemFreeAsync(bool is_per_thread, CUdeviceptr address, CUstream stream)
 {
         struct arena_block block;
         CUcontext context;
@@ -320,41 +320,16 @@ CUresult pool_free(CUdeviceptr address)
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
+CUresult sim_cuMemAllocAsync(bool is_per_thread, CUdeviceptr *ret, size_t bytes, CUstream stream)
 {
-        API_ENTER(cuMemAllocAsync);
-        return alloc_async(ret, bytes, NULL, stream, false);
+        return alloc_async(ret, bytes, NULL, stream, is_per_thread);
 }
 
-CUresult cuMemAllocAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUstream stream)
+CUresult sim_cuMemAllocFromPoolAsync(bool is_per_thread, CUdeviceptr *ret, size_t bytes,
+                                     CUmemoryPool pool, CUstream stream)
 {
-        API_ENTER(cuMemAllocAsync_ptsz);
-        return alloc_async(ret, bytes, NULL, stream, true);
-}
-
-CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool, CUstream stream)
-{
-        API_ENTER(cuMemAllocFromPoolAsync);
         CUresult result = pool_check(pool);
-        return result == CUDA_SUCCESS ? alloc_async(ret, bytes, pool, stream, false) : result;
-}
 
-CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool,
-                                      CUstream stream)
-{
-        API_ENTER(cuMemAllocFromPoolAsync_ptsz);
-        CUresult result = pool_check(pool);
-        return result == CUDA_SUCCESS ? alloc_async(ret, bytes, pool, stream, true) : result;
-}
-
-CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
-{
-        API_ENTER(cuMemFreeAsync);
-        return free_async(address, stream, false);
-}
-
-CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
-{
-        API_ENTER(cuMemFreeAsync_ptsz);
-        return free_async(address, stream, true);
+        return result == CUDA_SUCCESS ? alloc_async(ret, bytes, pool, stream, is_per_thread)
+                                      : result;
 }

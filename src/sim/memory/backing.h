@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/face.h"
+#include "abi/cuda.h"
 
 /* Is the state folder's file system a place for a card's memory? It has room for all of it, or for
  * a quarter of what the machine has: a smaller one (64 MiB in many containers) was meant for less.

@@ -9,15 +9,6 @@
 #include "sim/memory/memory.h"
 #include "sim/node/node.h"
 
-/* The first line after API_ENTER of whatever needs the current context. */
-/* NOLINTBEGIN(bugprone-macro-parentheses): the argument is declared */
-#define NEED_CONTEXT(variable)                                  \
-        CUcontext variable = NULL;                              \
-        CUresult context_result = context_require(&(variable)); \
-        if (context_result != CUDA_SUCCESS)                     \
-        return context_result
-/* NOLINTEND(bugprone-macro-parentheses) */
-
 /* memory.c: a block of the arena with its grant, and its end. memory_end() waits for the device;
  * false when no such block begins there. */
 CUresult memory_make(CUcontext context, enum memory_kind kind, uint64_t bytes, unsigned flags,

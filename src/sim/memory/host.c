@@ -11,12 +11,12 @@
 #include <sys/mman.h>
 
 #include "sim/context/context.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/families.h"
 #include "sim/memory/ranges.h"
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 
 #define PAGE_BYTES 4096ULL
 #define ALLOC_FLAGS \
@@ -25,12 +25,14 @@
         (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | \
          CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY)
 
-static CUresult host_alloc(void **ret, size_t bytes, unsigned flags)
+CUresult sim_cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
 {
         if (!ret || bytes == 0 || (flags & ~(unsigned)ALLOC_FLAGS))
                 return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
-        CUresult result = exec_capture_check_unsafe();
+        CUcontext context;
+        CUresult result = context_require(&context);
+        if (result == CUDA_SUCCESS)
+                result = exec_capture_check_unsafe();
         if (result != CUDA_SUCCESS)
                 return result;
         size_t mapped = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
@@ -61,18 +63,6 @@ static CUresult host_alloc(void **ret, size_t bytes, unsigned flags)
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemHostAlloc(void **ret, size_t bytes, unsigned int flags)
-{
-        API_ENTER(cuMemHostAlloc);
-        return host_alloc(ret, bytes, flags);
-}
-
-CUresult cuMemAllocHost_v2(void **ret, size_t bytes)
-{
-        API_ENTER(cuMemAllocHost_v2);
-        return host_alloc(ret, bytes, 0);
-}
-
 /* Takes the range of that kind which begins there out of the set. */
 static struct range *range_take(CUdeviceptr start, enum memory_kind kind)
 {
@@ -93,13 +83,14 @@ static void host_end(struct range *range)
         free(range);
 }
 
-CUresult cuMemFreeHost(void *address)
+CUresult sim_cuMemFreeHost(void *address)
 {
-        API_ENTER(cuMemFreeHost);
         if (!address)
                 return CUDA_SUCCESS;
-        NEED_CONTEXT(context);
-        CUresult result = exec_capture_check_unsafe();
+        CUcontext context;
+        CUresult result = context_require(&context);
+        if (result == CUDA_SUCCESS)
+                result = exec_capture_check_unsafe();
         if (result != CUDA_SUCCESS)
                 return result;
         exec_device_synchronize(context->device);
@@ -110,13 +101,16 @@ CUresult cuMemFreeHost(void *address)
         return CUDA_SUCCESS;
 }
 
-static CUresult host_register(void *address, size_t bytes, unsigned flags)
+CUresult sim_cuMemHostRegister_v2(void *address, size_t bytes, unsigned flags)
 {
         unsigned char resident;
 
         if (!address || bytes == 0 || (flags & ~(unsigned)REGISTER_FLAGS))
                 return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
+        CUcontext context;
+        CUresult result = context_require(&context);
+        if (result != CUDA_SUCCESS)
+                return result;
         void *page = (void *)((uintptr_t)address & ~(uintptr_t)(PAGE_BYTES - 1));
         if (mincore(page, 1, &resident) < 0 && errno == ENOMEM)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -140,24 +134,8 @@ static CUresult host_register(void *address, size_t bytes, unsigned flags)
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemHostRegister_v2(void *address, size_t bytes, unsigned int flags)
+CUresult sim_cuMemHostUnregister(CUcontext context, void *address)
 {
-        API_ENTER(cuMemHostRegister_v2);
-        return host_register(address, bytes, flags);
-}
-
-CUresult cuMemHostRegister(void *address, size_t bytes, unsigned int flags)
-{
-        API_ENTER(cuMemHostRegister);
-        return host_register(address, bytes, flags);
-}
-
-CUresult cuMemHostUnregister(void *address)
-{
-        API_ENTER(cuMemHostUnregister);
-        if (!address)
-                return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
         exec_device_synchronize(context->device);
         struct range *range = range_take((CUdeviceptr)(uintptr_t)address, MEMORY_REGISTERED);
         if (!range)
@@ -172,28 +150,26 @@ static bool host_find(const void *address, struct memory_block *ret)
                (ret->kind == MEMORY_HOST || ret->kind == MEMORY_REGISTERED);
 }
 
-CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *ret, void *address, unsigned int flags)
+CUresult sim_cuMemHostGetDevicePointer_v2(CUdeviceptr *ret, void *address, unsigned int flags)
 {
         struct memory_block block;
 
-        API_ENTER(cuMemHostGetDevicePointer_v2);
         if (!ret || !address || flags != 0)
                 return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
+        CUcontext context;
+        CUresult result = context_require(&context);
+        if (result != CUDA_SUCCESS)
+                return result;
         if (!host_find(address, &block))
                 return CUDA_ERROR_INVALID_VALUE;
         *ret = (CUdeviceptr)(uintptr_t)address;
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemHostGetFlags(unsigned int *ret, void *address)
+CUresult sim_cuMemHostGetFlags(CUcontext context, unsigned int *ret, void *address)
 {
         struct memory_block block;
 
-        API_ENTER(cuMemHostGetFlags);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
-        NEED_CONTEXT(context);
         if (!host_find(address, &block) || block.kind != MEMORY_HOST)
                 return CUDA_ERROR_INVALID_VALUE;
         *ret = block.flags;

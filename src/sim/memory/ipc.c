@@ -15,12 +15,12 @@
 
 #include "sim/context/context.h"
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/families.h"
 #include "sim/memory/pool.h"
 #include "sim/memory/ranges.h"
 #include "sim/memory/vmm.h"
-#include "sim/node/fault.h"
 #include "sim/node/share.h"
 
 #define PAGE_BYTES 4096ULL
@@ -94,13 +94,11 @@ static uint64_t export_make(CUdeviceptr base, enum memory_kind kind, const struc
         return share;
 }
 
-CUresult cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
+CUresult sim_cuIpcGetMemHandle(CUcontext context, CUipcMemHandle *ret, CUdeviceptr address)
 {
         struct memory_block block;
         struct handle_text text = { .magic = HANDLE_MAGIC };
 
-        API_ENTER(cuIpcGetMemHandle);
-        NEED_CONTEXT(context);
         if (!ret || !memory_find(address, &block) || block.kind != MEMORY_DEVICE)
                 return CUDA_ERROR_INVALID_VALUE;
         struct share_plan plan = { .device = device_unit(block.device),
@@ -211,27 +209,15 @@ static CUresult ipc_open(CUcontext context, uint64_t id, bool is_pool_pointer, C
         return result;
 }
 
-static CUresult mem_handle_open(CUdeviceptr *ret, const CUipcMemHandle *handle, unsigned flags)
+CUresult sim_cuIpcOpenMemHandle(CUcontext context, CUdeviceptr *ret, CUipcMemHandle handle,
+                                unsigned int flags)
 {
         struct handle_text text;
 
-        NEED_CONTEXT(context);
-        memcpy(&text, handle, sizeof(text));
+        memcpy(&text, &handle, sizeof(text));
         if (!ret || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS || text.magic != HANDLE_MAGIC)
                 return CUDA_ERROR_INVALID_VALUE;
         return ipc_open(context, text.id, false, ret);
-}
-
-CUresult cuIpcOpenMemHandle(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
-{
-        API_ENTER(cuIpcOpenMemHandle);
-        return mem_handle_open(ret, &handle, flags);
-}
-
-CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
-{
-        API_ENTER(cuIpcOpenMemHandle_v2);
-        return mem_handle_open(ret, &handle, flags);
 }
 
 static void import_end(struct range *range)
@@ -270,10 +256,8 @@ static CUresult import_close(CUdeviceptr address, bool is_pool_pointer)
         return CUDA_SUCCESS;
 }
 
-CUresult cuIpcCloseMemHandle(CUdeviceptr address)
+CUresult sim_cuIpcCloseMemHandle(CUcontext context, CUdeviceptr address)
 {
-        API_ENTER(cuIpcCloseMemHandle);
-        NEED_CONTEXT(context);
         return import_close(address, false);
 }
 
@@ -282,12 +266,11 @@ bool import_free(CUdeviceptr address)
         return import_close(address, true) == CUDA_SUCCESS;
 }
 
-CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *ret, CUdeviceptr address)
+CUresult sim_cuMemPoolExportPointer(CUmemPoolPtrExportData *ret, CUdeviceptr address)
 {
         struct memory_block block;
         struct handle_text text = { .magic = HANDLE_MAGIC };
 
-        API_ENTER(cuMemPoolExportPointer);
         if (!ret || !memory_find(address, &block) || block.kind != MEMORY_POOL ||
             !block.pool->share)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -303,11 +286,11 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *ret, CUdeviceptr address
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool, CUmemPoolPtrExportData *data)
+CUresult sim_cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool,
+                                    CUmemPoolPtrExportData *data)
 {
         struct handle_text text;
 
-        API_ENTER(cuMemPoolImportPointer);
         CUresult result = pool_check(pool);
         if (result != CUDA_SUCCESS || !ret || !data || !pool->is_imported)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -365,12 +348,11 @@ static void external_list(struct range *range, CUcontext context)
         pthread_mutex_unlock(&ranges_lock);
 }
 
-CUresult cuImportExternalMemory(CUexternalMemory *ret, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
+CUresult sim_cuImportExternalMemory(CUcontext context, CUexternalMemory *ret,
+                                    const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
 {
         struct share_view view;
 
-        API_ENTER(cuImportExternalMemory);
-        NEED_CONTEXT(context);
         if (!ret || !desc || desc->size == 0)
                 return CUDA_ERROR_INVALID_VALUE;
         if (desc->type != CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD)
@@ -402,10 +384,9 @@ CUresult cuImportExternalMemory(CUexternalMemory *ret, const CUDA_EXTERNAL_MEMOR
         return CUDA_SUCCESS;
 }
 
-CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *ret, CUexternalMemory memory,
-                                         const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
+CUresult sim_cuExternalMemoryGetMappedBuffer(CUdeviceptr *ret, CUexternalMemory memory,
+                                             const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc)
 {
-        API_ENTER(cuExternalMemoryGetMappedBuffer);
         if (!memory || memory->magic != EXTERNAL_MAGIC)
                 return CUDA_ERROR_INVALID_HANDLE;
         if (!ret || !desc || desc->flags != 0 || desc->size == 0 || desc->offset > memory->bytes ||
@@ -425,9 +406,8 @@ bool external_is_buffer(CUdeviceptr address)
         return is_buffer;
 }
 
-CUresult cuDestroyExternalMemory(CUexternalMemory memory)
+CUresult sim_cuDestroyExternalMemory(CUexternalMemory memory)
 {
-        API_ENTER(cuDestroyExternalMemory);
         if (!memory || memory->magic != EXTERNAL_MAGIC)
                 return CUDA_ERROR_INVALID_HANDLE;
         exec_device_synchronize(memory->context->device);

@@ -11,10 +11,10 @@
 
 #include "sim/context/context.h"
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/families.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 
 #define NOWHERE (-2) /* CU_DEVICE_INVALID; -1 is the host */
 
@@ -119,16 +119,14 @@ static CUresult advise(CUdeviceptr address, size_t bytes, CUmem_advise what, CUm
         return result;
 }
 
-CUresult cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise what, CUdevice device)
+CUresult sim_cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise what, CUdevice device)
 {
-        API_ENTER(cuMemAdvise);
         return advise(address, bytes, what, location_of(device));
 }
 
-CUresult cuMemAdvise_v2(CUdeviceptr address, size_t bytes, CUmem_advise what,
-                        CUmemLocation location)
+CUresult sim_cuMemAdvise_v2(CUdeviceptr address, size_t bytes, CUmem_advise what,
+                            CUmemLocation location)
 {
-        API_ENTER(cuMemAdvise_v2);
         return advise(address, bytes, what, location);
 }
 
@@ -168,35 +166,19 @@ static CUresult prefetch(struct prefetch what, CUstream stream, bool is_per_thre
         return exec_stream_submit(stream, is_per_thread, prefetch_run, NULL, cost_ns);
 }
 
-CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream)
+CUresult sim_cuMemPrefetchAsync(bool is_per_thread, CUdeviceptr address, size_t bytes,
+                                CUdevice device, CUstream stream)
 {
-        API_ENTER(cuMemPrefetchAsync);
-        return prefetch((struct prefetch){ address, bytes, location_of(device) }, stream, false);
+        return prefetch((struct prefetch){ address, bytes, location_of(device) }, stream,
+                        is_per_thread);
 }
 
-CUresult cuMemPrefetchAsync_ptsz(CUdeviceptr address, size_t bytes, CUdevice device,
-                                 CUstream stream)
+CUresult sim_cuMemPrefetchAsync_v2(bool is_per_thread, CUdeviceptr address, size_t bytes,
+                                   CUmemLocation location, unsigned int flags, CUstream stream)
 {
-        API_ENTER(cuMemPrefetchAsync_ptsz);
-        return prefetch((struct prefetch){ address, bytes, location_of(device) }, stream, true);
-}
-
-CUresult cuMemPrefetchAsync_v2(CUdeviceptr address, size_t bytes, CUmemLocation location,
-                               unsigned int flags, CUstream stream)
-{
-        API_ENTER(cuMemPrefetchAsync_v2);
         if (flags != 0)
                 return CUDA_ERROR_INVALID_VALUE;
-        return prefetch((struct prefetch){ address, bytes, location }, stream, false);
-}
-
-CUresult cuMemPrefetchAsync_v2_ptsz(CUdeviceptr address, size_t bytes, CUmemLocation location,
-                                    unsigned int flags, CUstream stream)
-{
-        API_ENTER(cuMemPrefetchAsync_v2_ptsz);
-        if (flags != 0)
-                return CUDA_ERROR_INVALID_VALUE;
-        return prefetch((struct prefetch){ address, bytes, location }, stream, true);
+        return prefetch((struct prefetch){ address, bytes, location }, stream, is_per_thread);
 }
 
 /* The places of a batch: place i holds from range starts[i] on. */
@@ -222,70 +204,39 @@ static CUresult batch_check(const struct batch *batch, unsigned long long flags)
         return CUDA_SUCCESS;
 }
 
-static CUresult batch_prefetch(const struct batch *batch, unsigned long long flags, CUstream stream,
-                               bool is_per_thread)
+/* Also cuMemDiscardAndPrefetchBatchAsync: what is discarded may read as anything; here it keeps its
+ * value. */
+CUresult sim_cuMemPrefetchBatchAsync(bool is_per_thread, CUdeviceptr *addresses, size_t *bytes,
+                                     size_t count, CUmemLocation *places, size_t *starts,
+                                     size_t place_count, unsigned long long flags, CUstream stream)
 {
-        CUresult result = batch_check(batch, flags);
+        struct batch batch = { addresses, bytes, count, places, starts, place_count };
+        CUresult result = batch_check(&batch, flags);
         size_t place = 0;
 
-        for (size_t i = 0; i < batch->count && result == CUDA_SUCCESS; i++) {
-                while (place + 1 < batch->place_count && batch->starts[place + 1] <= i)
+        for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
+                while (place + 1 < place_count && starts[place + 1] <= i)
                         place++;
-                result = prefetch((struct prefetch){ batch->addresses[i], batch->bytes[i],
-                                                     batch->places[place] },
+                result = prefetch((struct prefetch){ addresses[i], bytes[i], places[place] },
                                   stream, is_per_thread);
         }
         return result;
 }
 
-#define BATCH_ENTRY(name, is_per_thread)                                                          \
-        CUresult name(CUdeviceptr *addresses, size_t *bytes, size_t count, CUmemLocation *places, \
-                      size_t *starts, size_t place_count, unsigned long long flags,               \
-                      CUstream stream)                                                            \
-        {                                                                                         \
-                struct batch batch = { addresses, bytes, count, places, starts, place_count };    \
-                                                                                                  \
-                API_ENTER(name);                                                                  \
-                return batch_prefetch(&batch, flags, stream, is_per_thread);                      \
-        }
-
-BATCH_ENTRY(cuMemPrefetchBatchAsync, false)
-BATCH_ENTRY(cuMemPrefetchBatchAsync_ptsz, true)
-/* What is discarded may read as anything; here it keeps its value. */
-BATCH_ENTRY(cuMemDiscardAndPrefetchBatchAsync, false)
-BATCH_ENTRY(cuMemDiscardAndPrefetchBatchAsync_ptsz, true)
-
-static CUresult discard(const CUdeviceptr *addresses, const size_t *bytes, size_t count,
-                        unsigned long long flags)
+CUresult sim_cuMemDiscardBatchAsync(bool is_per_thread, CUdeviceptr *addresses, size_t *bytes,
+                                    size_t count, unsigned long long flags, CUstream stream)
 {
         struct memory_block block;
-        CUresult result = CUDA_SUCCESS;
+        CUcontext context;
+        CUresult result = exec_stream_context(stream, is_per_thread, &context);
 
+        if (result != CUDA_SUCCESS)
+                return result;
         if (!addresses || !bytes || count == 0 || flags != 0)
                 return CUDA_ERROR_INVALID_VALUE;
         for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
                 result = managed_find(addresses[i], bytes[i], &block);
         return result;
-}
-
-CUresult cuMemDiscardBatchAsync(CUdeviceptr *addresses, size_t *bytes, size_t count,
-                                unsigned long long flags, CUstream stream)
-{
-        CUcontext context;
-
-        API_ENTER(cuMemDiscardBatchAsync);
-        CUresult result = exec_stream_context(stream, false, &context);
-        return result == CUDA_SUCCESS ? discard(addresses, bytes, count, flags) : result;
-}
-
-CUresult cuMemDiscardBatchAsync_ptsz(CUdeviceptr *addresses, size_t *bytes, size_t count,
-                                     unsigned long long flags, CUstream stream)
-{
-        CUcontext context;
-
-        API_ENTER(cuMemDiscardBatchAsync_ptsz);
-        CUresult result = exec_stream_context(stream, true, &context);
-        return result == CUDA_SUCCESS ? discard(addresses, bytes, count, flags) : result;
 }
 
 static void put_int(void *ret, int value)
@@ -348,13 +299,13 @@ static CUresult range_get(void *ret, size_t ret_bytes, CUmem_range_attribute att
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemRangeGetAttributes(void **ret, size_t *ret_bytes, CUmem_range_attribute *attributes,
-                                 size_t count, CUdeviceptr address, size_t bytes)
+CUresult sim_cuMemRangeGetAttributes(void **ret, size_t *ret_bytes,
+                                     CUmem_range_attribute *attributes, size_t count,
+                                     CUdeviceptr address, size_t bytes)
 {
         struct memory_block block;
         struct advice none = { .preferred = NOWHERE, .prefetched = NOWHERE };
 
-        API_ENTER(cuMemRangeGetAttributes);
         CUresult result = managed_find(address, bytes, &block);
         if (result != CUDA_SUCCESS || !ret || !ret_bytes || !attributes || count == 0)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -366,9 +317,8 @@ CUresult cuMemRangeGetAttributes(void **ret, size_t *ret_bytes, CUmem_range_attr
         return result;
 }
 
-CUresult cuMemRangeGetAttribute(void *ret, size_t ret_bytes, CUmem_range_attribute attribute,
-                                CUdeviceptr address, size_t bytes)
+CUresult sim_cuMemRangeGetAttribute(void *ret, size_t ret_bytes, CUmem_range_attribute attribute,
+                                    CUdeviceptr address, size_t bytes)
 {
-        API_ENTER(cuMemRangeGetAttribute);
         return cuMemRangeGetAttributes(&ret, &ret_bytes, &attribute, 1, address, bytes);
 }

@@ -12,13 +12,13 @@
 #include "common/atomic.h"
 #include "sim/context/context.h"
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/arena.h"
 #include "sim/memory/families.h"
 #include "sim/memory/ranges.h"
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 #include "sim/node/node.h"
 
 #define PITCH_BYTES 512u
@@ -77,9 +77,11 @@ static CUresult range_make(CUcontext context, uint64_t bytes, const struct slab_
 
 static CUresult allocate(uint64_t bytes, CUdeviceptr_v1 *ret)
 {
-        NEED_CONTEXT(context);
-        CUresult result = exec_capture_check_unsafe();
+        CUcontext context;
+        CUresult result = context_require(&context);
 
+        if (result == CUDA_SUCCESS)
+                result = exec_capture_check_unsafe();
         if (result != CUDA_SUCCESS)
                 return result;
         sim_spend(config_get()->alloc_ns);
@@ -92,18 +94,16 @@ static CUresult allocate(uint64_t bytes, CUdeviceptr_v1 *ret)
         return result;
 }
 
-CUresult cuMemAlloc(CUdeviceptr_v1 *ret, unsigned int bytes)
+CUresult sim_cuMemAlloc(CUdeviceptr_v1 *ret, unsigned int bytes)
 {
-        API_ENTER(cuMemAlloc);
         if (!ret || bytes == 0)
                 return CUDA_ERROR_INVALID_VALUE;
         return allocate(bytes, ret);
 }
 
-CUresult cuMemAllocPitch(CUdeviceptr_v1 *ret, unsigned int *ret_pitch, unsigned int width,
-                         unsigned int height, unsigned int element_bytes)
+CUresult sim_cuMemAllocPitch(CUdeviceptr_v1 *ret, unsigned int *ret_pitch, unsigned int width,
+                             unsigned int height, unsigned int element_bytes)
 {
-        API_ENTER(cuMemAllocPitch);
         if (!ret || !ret_pitch || width == 0 || height == 0)
                 return CUDA_ERROR_INVALID_VALUE;
         if (element_bytes != 4 && element_bytes != 8 && element_bytes != 16)
@@ -140,9 +140,8 @@ bool narrow_free(CUdeviceptr address)
         return true;
 }
 
-CUresult cuMemFree(CUdeviceptr_v1 address)
+CUresult sim_cuMemFree(CUdeviceptr_v1 address)
 {
-        API_ENTER(cuMemFree);
         return cuMemFree_v2(address);
 }
 
@@ -167,10 +166,8 @@ static unsigned int narrow(uint64_t bytes)
         return bytes > UINT32_MAX ? UINT32_MAX : (unsigned int)bytes;
 }
 
-CUresult cuMemGetInfo(unsigned int *ret_free, unsigned int *ret_total)
+CUresult sim_cuMemGetInfo(CUcontext context, unsigned int *ret_free, unsigned int *ret_total)
 {
-        API_ENTER(cuMemGetInfo);
-        NEED_CONTEXT(context);
         if (ret_free)
                 *ret_free = narrow(node_free_bytes(context->unit));
         if (ret_total)
@@ -178,13 +175,12 @@ CUresult cuMemGetInfo(unsigned int *ret_free, unsigned int *ret_total)
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemGetAddressRange(CUdeviceptr_v1 *ret_base, unsigned int *ret_bytes,
-                              CUdeviceptr_v1 address)
+CUresult sim_cuMemGetAddressRange(CUdeviceptr_v1 *ret_base, unsigned int *ret_bytes,
+                                  CUdeviceptr_v1 address)
 {
         CUdeviceptr base;
         size_t bytes;
 
-        API_ENTER(cuMemGetAddressRange);
         CUresult result = cuMemGetAddressRange_v2(&base, &bytes, address);
         if (result == CUDA_SUCCESS && ret_base)
                 *ret_base = (CUdeviceptr_v1)base;
@@ -193,22 +189,16 @@ CUresult cuMemGetAddressRange(CUdeviceptr_v1 *ret_base, unsigned int *ret_bytes,
         return result;
 }
 
-CUresult cuArrayCreate(CUarray *ret, const CUDA_ARRAY_DESCRIPTOR_v1 *flat)
+CUresult sim_cuArrayCreate(CUarray *ret, const CUDA_ARRAY_DESCRIPTOR_v1 *flat)
 {
-        API_ENTER(cuArrayCreate);
-        if (!flat)
-                return CUDA_ERROR_INVALID_VALUE;
         return cuArrayCreate_v2(ret, &(CUDA_ARRAY_DESCRIPTOR){ .Width = flat->Width,
                                                                .Height = flat->Height,
                                                                .Format = flat->Format,
                                                                .NumChannels = flat->NumChannels });
 }
 
-CUresult cuArray3DCreate(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR_v1 *deep)
+CUresult sim_cuArray3DCreate(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR_v1 *deep)
 {
-        API_ENTER(cuArray3DCreate);
-        if (!deep)
-                return CUDA_ERROR_INVALID_VALUE;
         return cuArray3DCreate_v2(ret, &(CUDA_ARRAY3D_DESCRIPTOR){ .Width = deep->Width,
                                                                    .Height = deep->Height,
                                                                    .Depth = deep->Depth,

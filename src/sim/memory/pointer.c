@@ -9,9 +9,9 @@
 
 #include "sim/context/context.h"
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/memory/families.h"
 #include "sim/memory/pool.h"
-#include "sim/node/fault.h"
 
 static bool is_host(const struct memory_block *block)
 {
@@ -122,11 +122,10 @@ static CUresult attribute_get(void *ret, CUpointer_attribute attribute, CUdevice
         }
 }
 
-CUresult cuPointerGetAttribute(void *ret, CUpointer_attribute attribute, CUdeviceptr address)
+CUresult sim_cuPointerGetAttribute(void *ret, CUpointer_attribute attribute, CUdeviceptr address)
 {
         struct memory_block block;
 
-        API_ENTER(cuPointerGetAttribute);
         if (!ret || !memory_find(address, &block))
                 return CUDA_ERROR_INVALID_VALUE;
         return attribute_get(ret, attribute, address, &block);
@@ -155,12 +154,11 @@ static void attribute_none(void *ret, CUpointer_attribute attribute)
         }
 }
 
-CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attributes, void **ret,
-                                CUdeviceptr address)
+CUresult sim_cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attributes, void **ret,
+                                    CUdeviceptr address)
 {
         struct memory_block block;
 
-        API_ENTER(cuPointerGetAttributes);
         if (count == 0 || !attributes || !ret)
                 return CUDA_ERROR_INVALID_VALUE;
         bool is_known = memory_find(address, &block);
@@ -174,13 +172,12 @@ CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attribu
         return CUDA_SUCCESS;
 }
 
-CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
-                               CUdeviceptr address)
+CUresult sim_cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
+                                   CUdeviceptr address)
 {
         struct memory_block block;
         struct arena_block before;
 
-        API_ENTER(cuPointerSetAttribute);
         if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ||
             !memory_find(address, &block) || is_host(&block))
                 return CUDA_ERROR_INVALID_VALUE;

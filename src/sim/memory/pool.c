@@ -14,9 +14,9 @@
 #include "common/minmax.h"
 #include "sim/context/context.h"
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/memory/families.h"
-#include "sim/node/fault.h"
 #include "sim/node/share.h"
 
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -113,14 +113,11 @@ static CUresult props_take(const CUmemPoolProps *asked, CUmemPoolProps *props)
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *asked)
+CUresult sim_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *asked)
 {
-        API_ENTER(cuMemPoolCreate);
         CUmemPoolProps props;
-
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         CUresult result = props_take(asked, &props);
+
         if (result != CUDA_SUCCESS)
                 return result;
         pthread_mutex_lock(&pools_lock);
@@ -132,9 +129,8 @@ CUresult cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *asked)
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemPoolDestroy(CUmemoryPool pool)
+CUresult sim_cuMemPoolDestroy(CUmemoryPool pool)
 {
-        API_ENTER(cuMemPoolDestroy);
         CUresult result = pool_check(pool);
 
         if (result != CUDA_SUCCESS)
@@ -155,9 +151,8 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool)
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
+CUresult sim_cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
 {
-        API_ENTER(cuMemPoolTrimTo);
         CUresult result = pool_check(pool);
 
         if (result == CUDA_SUCCESS)
@@ -171,9 +166,8 @@ CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+CUresult sim_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
 {
-        API_ENTER(cuMemPoolSetAttribute);
         CUresult result = pool_check(pool);
 
         if (result != CUDA_SUCCESS || !value)
@@ -205,9 +199,8 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
         return result;
 }
 
-CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *ret)
+CUresult sim_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *ret)
 {
-        API_ENTER(cuMemPoolGetAttribute);
         CUresult result = pool_check(pool);
 
         if (result != CUDA_SUCCESS || !ret)
@@ -245,9 +238,8 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
         return result;
 }
 
-CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, size_t count)
+CUresult sim_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, size_t count)
 {
-        API_ENTER(cuMemPoolSetAccess);
         CUresult result = pool_check(pool);
 
         if (result != CUDA_SUCCESS || !access || count == 0)
@@ -276,9 +268,8 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, si
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemPoolGetAccess(CUmemAccess_flags *ret, CUmemoryPool pool, CUmemLocation *location)
+CUresult sim_cuMemPoolGetAccess(CUmemAccess_flags *ret, CUmemoryPool pool, CUmemLocation *location)
 {
-        API_ENTER(cuMemPoolGetAccess);
         CUresult result = pool_check(pool);
 
         if (result != CUDA_SUCCESS || !ret || !location ||
@@ -309,7 +300,7 @@ static CUresult device_pool(CUmemoryPool *ret, CUdevice device, bool is_default)
         return CUDA_SUCCESS;
 }
 
-static CUresult device_pool_set(CUdevice device, CUmemoryPool pool)
+CUresult sim_cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 {
         CUresult result = pool_check(pool);
 
@@ -325,22 +316,14 @@ static CUresult device_pool_set(CUdevice device, CUmemoryPool pool)
         return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *ret, CUdevice device)
+CUresult sim_cuDeviceGetDefaultMemPool(CUmemoryPool *ret, CUdevice device)
 {
-        API_ENTER(cuDeviceGetDefaultMemPool);
         return device_pool(ret, device, true);
 }
 
-CUresult cuDeviceGetMemPool(CUmemoryPool *ret, CUdevice device)
+CUresult sim_cuDeviceGetMemPool(CUmemoryPool *ret, CUdevice device)
 {
-        API_ENTER(cuDeviceGetMemPool);
         return device_pool(ret, device, false);
-}
-
-CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
-{
-        API_ENTER(cuDeviceSetMemPool);
-        return device_pool_set(device, pool);
 }
 
 static CUresult location_device(const CUmemLocation *asked, CUmemAllocationType type, CUdevice *ret)
@@ -356,35 +339,35 @@ static CUresult location_device(const CUmemLocation *asked, CUmemAllocationType 
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemGetDefaultMemPool(CUmemoryPool *ret, CUmemLocation *location,
-                                CUmemAllocationType type)
+CUresult sim_cuMemGetDefaultMemPool(CUmemoryPool *ret, CUmemLocation *location,
+                                    CUmemAllocationType type)
 {
-        API_ENTER(cuMemGetDefaultMemPool);
         CUdevice device;
         CUresult result = location_device(location, type, &device);
+
         return result == CUDA_SUCCESS ? device_pool(ret, device, true) : result;
 }
 
-CUresult cuMemGetMemPool(CUmemoryPool *ret, CUmemLocation *location, CUmemAllocationType type)
+CUresult sim_cuMemGetMemPool(CUmemoryPool *ret, CUmemLocation *location, CUmemAllocationType type)
 {
-        API_ENTER(cuMemGetMemPool);
         CUdevice device;
         CUresult result = location_device(location, type, &device);
+
         return result == CUDA_SUCCESS ? device_pool(ret, device, false) : result;
 }
 
-CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
+CUresult sim_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
 {
-        API_ENTER(cuMemSetMemPool);
         CUdevice device;
         CUresult result = location_device(location, type, &device);
-        return result == CUDA_SUCCESS ? device_pool_set(device, pool) : result;
+
+        return result == CUDA_SUCCESS ? sim_cuDeviceSetMemPool(device, pool) : result;
 }
 
-CUresult cuMemPoolExportToShareableHandle(void *ret, CUmemoryPool pool,
-                                          CUmemAllocationHandleType type, unsigned long long flags)
+CUresult sim_cuMemPoolExportToShareableHandle(void *ret, CUmemoryPool pool,
+                                              CUmemAllocationHandleType type,
+                                              unsigned long long flags)
 {
-        API_ENTER(cuMemPoolExportToShareableHandle);
         CUresult result = pool_check(pool);
 
         if (result != CUDA_SUCCESS || !ret || flags != 0 || pool->is_imported)
@@ -404,13 +387,12 @@ CUresult cuMemPoolExportToShareableHandle(void *ret, CUmemoryPool pool,
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *ret, void *os_handle,
-                                            CUmemAllocationHandleType type,
-                                            unsigned long long flags)
+CUresult sim_cuMemPoolImportFromShareableHandle(CUmemoryPool *ret, void *os_handle,
+                                                CUmemAllocationHandleType type,
+                                                unsigned long long flags)
 {
         struct share_view view;
 
-        API_ENTER(cuMemPoolImportFromShareableHandle);
         if (!ret || flags != 0 || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
                 return CUDA_ERROR_INVALID_VALUE;
         uint64_t id = share_of_descriptor((int)(intptr_t)os_handle);

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/face.h"
+#include "abi/cuda.h"
 #include "sim/node/node.h"
 
 #define POOL_MAGIC 0x506f6f6cu

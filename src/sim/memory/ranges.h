@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/face.h"
+#include "abi/cuda.h"
 #include "sim/memory/memory.h"
 #include "sim/memory/slab.h"
 

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "sim/entries.h"
 #include "sim/memory/arena.h"
 #include "sim/memory/ranges.h"
 #include "sim/memory/vmm.h"
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 
 /* Reserves `bytes` at a multiple of `alignment`, at the hint if that is free. 0 when it cannot. */
 static CUdeviceptr space_take(uint64_t bytes, uint64_t alignment, CUdeviceptr hint)
@@ -38,10 +38,9 @@ static CUdeviceptr space_take(uint64_t bytes, uint64_t alignment, CUdeviceptr hi
         return (CUdeviceptr)(uintptr_t)at + skew;
 }
 
-CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t alignment, CUdeviceptr hint,
-                             unsigned long long flags)
+CUresult sim_cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t alignment, CUdeviceptr hint,
+                                 unsigned long long flags)
 {
-        API_ENTER(cuMemAddressReserve);
         if (!ret || flags != 0 || bytes == 0 || bytes % VMM_GRANULARITY != 0 ||
             (alignment & (alignment - 1)) != 0)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -66,9 +65,8 @@ CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t alignment, C
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes)
+CUresult sim_cuMemAddressFree(CUdeviceptr address, size_t bytes)
 {
-        API_ENTER(cuMemAddressFree);
         CUresult result = CUDA_ERROR_INVALID_VALUE;
 
         pthread_mutex_lock(&ranges_lock);

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/face.h"
+#include "abi/cuda.h"
 #include "sim/node/node.h"
 
 struct slab;

@@ -17,11 +17,11 @@
 #include "common/atomic.h"
 #include "sim/context/context.h"
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/memory/families.h"
 #include "sim/memory/ranges.h"
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 #include "sim/node/share.h"
 
 /* Handles by number: slot in the low half, generation in the high. vmm_lock guards them. */
@@ -135,10 +135,9 @@ static CUresult prop_take(const CUmemAllocationProp *asked, CUmemAllocationProp 
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemGetAllocationGranularity(size_t *ret, const CUmemAllocationProp *prop,
-                                       CUmemAllocationGranularity_flags option)
+CUresult sim_cuMemGetAllocationGranularity(size_t *ret, const CUmemAllocationProp *prop,
+                                           CUmemAllocationGranularity_flags option)
 {
-        API_ENTER(cuMemGetAllocationGranularity);
         if (!ret || (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM &&
                      option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
                 return CUDA_ERROR_INVALID_VALUE;
@@ -149,11 +148,11 @@ CUresult cuMemGetAllocationGranularity(size_t *ret, const CUmemAllocationProp *p
         return result;
 }
 
-CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
-                     const CUmemAllocationProp *asked, unsigned long long flags)
+CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
+                         const CUmemAllocationProp *asked, unsigned long long flags)
 {
-        API_ENTER(cuMemCreate);
         CUmemAllocationProp prop;
+
         if (!ret || flags != 0 || bytes == 0 || bytes % VMM_GRANULARITY != 0)
                 return CUDA_ERROR_INVALID_VALUE;
         CUresult result = prop_take(asked, &prop);
@@ -178,9 +177,8 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
         return physical_publish(physical, ret);
 }
 
-CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+CUresult sim_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-        API_ENTER(cuMemRelease);
         CUresult result = CUDA_ERROR_INVALID_VALUE;
 
         pthread_mutex_lock(&vmm_lock);
@@ -194,13 +192,10 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
         return result;
 }
 
-CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, void *address)
+CUresult sim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, void *address)
 {
-        API_ENTER(cuMemRetainAllocationHandle);
         CUresult result = CUDA_ERROR_INVALID_VALUE;
 
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         pthread_mutex_lock(&vmm_lock);
         pthread_mutex_lock(&ranges_lock);
         struct range *range = range_find(&mapped_ranges, (CUdeviceptr)(uintptr_t)address);
@@ -216,14 +211,11 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, void *ad
         return result;
 }
 
-CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *ret,
-                                                CUmemGenericAllocationHandle handle)
+CUresult sim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *ret,
+                                                    CUmemGenericAllocationHandle handle)
 {
-        API_ENTER(cuMemGetAllocationPropertiesFromHandle);
         CUresult result = CUDA_ERROR_INVALID_VALUE;
 
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         pthread_mutex_lock(&vmm_lock);
         struct physical *physical = physical_of(handle);
         if (physical) {
@@ -274,10 +266,9 @@ static CUresult map(CUdeviceptr address, uint64_t bytes, struct physical *physic
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
-                  CUmemGenericAllocationHandle handle, unsigned long long flags)
+CUresult sim_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
+                      CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
-        API_ENTER(cuMemMap);
         CUresult result = CUDA_ERROR_INVALID_VALUE;
 
         if (flags != 0 || offset != 0 || bytes == 0 || bytes % VMM_GRANULARITY != 0 ||
@@ -307,9 +298,8 @@ static bool is_covered(CUdeviceptr address, CUdeviceptr end)
         return true;
 }
 
-CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
+CUresult sim_cuMemUnmap(CUdeviceptr address, size_t bytes)
 {
-        API_ENTER(cuMemUnmap);
         CUresult result = CUDA_ERROR_INVALID_VALUE;
         CUdeviceptr end = address + bytes;
 
@@ -374,10 +364,9 @@ static CUresult access_apply(struct range *range, const CUmemAccessDesc *access,
         return CUDA_SUCCESS;
 }
 
-CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access,
-                        size_t count)
+CUresult sim_cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access,
+                            size_t count)
 {
-        API_ENTER(cuMemSetAccess);
         CUresult result = CUDA_SUCCESS;
         CUdeviceptr end = address + bytes;
 
@@ -401,9 +390,9 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
         return result;
 }
 
-CUresult cuMemGetAccess(unsigned long long *ret, const CUmemLocation *location, CUdeviceptr address)
+CUresult sim_cuMemGetAccess(unsigned long long *ret, const CUmemLocation *location,
+                            CUdeviceptr address)
 {
-        API_ENTER(cuMemGetAccess);
         CUresult result = CUDA_ERROR_INVALID_VALUE;
 
         if (!ret || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
@@ -424,10 +413,9 @@ CUresult cuMemGetAccess(unsigned long long *ret, const CUmemLocation *location, 
         return result;
 }
 
-CUresult cuMemExportToShareableHandle(void *ret, CUmemGenericAllocationHandle handle,
-                                      CUmemAllocationHandleType type, unsigned long long flags)
+CUresult sim_cuMemExportToShareableHandle(void *ret, CUmemGenericAllocationHandle handle,
+                                          CUmemAllocationHandleType type, unsigned long long flags)
 {
-        API_ENTER(cuMemExportToShareableHandle);
         CUresult result = CUDA_ERROR_INVALID_VALUE;
 
         if (!ret || flags != 0)
@@ -455,14 +443,11 @@ CUresult cuMemExportToShareableHandle(void *ret, CUmemGenericAllocationHandle ha
         return result;
 }
 
-CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, void *os_handle,
-                                        CUmemAllocationHandleType type)
+CUresult sim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, void *os_handle,
+                                            CUmemAllocationHandleType type)
 {
         struct share_view view;
 
-        API_ENTER(cuMemImportFromShareableHandle);
-        if (!ret)
-                return CUDA_ERROR_INVALID_VALUE;
         if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
                 return CUDA_ERROR_NOT_SUPPORTED;
         uint64_t id = share_of_descriptor((int)(intptr_t)os_handle);

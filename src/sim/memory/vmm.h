@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/face.h"
+#include "abi/cuda.h"
 #include "sim/node/node.h"
 
 #define VMM_GRANULARITY (2ULL << 20)

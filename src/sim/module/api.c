@@ -5,11 +5,11 @@
  * A global is an object symbol of the loaded ELF object; asking for one makes its range known as
  * device memory until the module is unloaded.
  */
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/module/module_internal.h"
 #include "sim/module/module.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 
 #include "common/environment.h"
 #include "common/scoped.h"
@@ -102,9 +102,8 @@ static CUresult load(CUmodule *ret_module, const void *bytes, size_t size)
         return rc == CUDA_SUCCESS ? module_load(context, &image, ret_module) : rc;
 }
 
-CUresult cuModuleLoad(CUmodule *ret_module, const char *path)
+CUresult sim_cuModuleLoad(CUmodule *ret_module, const char *path)
 {
-        API_ENTER(cuModuleLoad);
         scoped_free void *bytes = NULL;
         size_t size;
         CUresult rc;
@@ -115,9 +114,8 @@ CUresult cuModuleLoad(CUmodule *ret_module, const char *path)
         return rc == CUDA_SUCCESS ? load(ret_module, bytes, size) : rc;
 }
 
-CUresult cuModuleLoadData(CUmodule *ret_module, const void *bytes)
+CUresult sim_cuModuleLoadData(CUmodule *ret_module, const void *bytes)
 {
-        API_ENTER(cuModuleLoadData);
         return load(ret_module, bytes, 0);
 }
 
@@ -131,10 +129,9 @@ static void answer_options(unsigned count, const CUjit_option *options, void **v
         }
 }
 
-CUresult cuModuleLoadDataEx(CUmodule *ret_module, const void *bytes, unsigned int count,
-                            CUjit_option *options, void **values)
+CUresult sim_cuModuleLoadDataEx(CUmodule *ret_module, const void *bytes, unsigned int count,
+                                CUjit_option *options, void **values)
 {
-        API_ENTER(cuModuleLoadDataEx);
         CUresult rc;
 
         if (count && (!options || !values))
@@ -145,15 +142,8 @@ CUresult cuModuleLoadDataEx(CUmodule *ret_module, const void *bytes, unsigned in
         return rc;
 }
 
-CUresult cuModuleLoadFatBinary(CUmodule *ret_module, const void *bytes)
+CUresult sim_cuModuleUnload(CUmodule module)
 {
-        API_ENTER(cuModuleLoadFatBinary);
-        return load(ret_module, bytes, 0);
-}
-
-CUresult cuModuleUnload(CUmodule module)
-{
-        API_ENTER(cuModuleUnload);
         CUresult rc = module_check(module);
 
         if (rc != CUDA_SUCCESS)
@@ -173,29 +163,21 @@ bool module_is_eager(void)
         return !config_get()->grants.is_lazy;
 }
 
-CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *ret_mode)
+CUresult sim_cuModuleGetLoadingMode(CUmoduleLoadingMode *ret_mode)
 {
-        API_ENTER(cuModuleGetLoadingMode);
-        if (!ret_mode)
-                return CUDA_ERROR_INVALID_VALUE;
         *ret_mode = module_is_eager() ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
         return CUDA_SUCCESS;
 }
 
-CUresult cuModuleGetFunction(CUfunction *ret_function, CUmodule module, const char *name)
+CUresult sim_cuModuleGetFunction(CUfunction *ret_function, CUmodule module, const char *name)
 {
-        API_ENTER(cuModuleGetFunction);
-        CUresult rc;
+        CUresult rc = module_check(module);
 
-        if (!ret_function || !name)
-                return CUDA_ERROR_INVALID_VALUE;
-        rc = module_check(module);
         return rc == CUDA_SUCCESS ? module_find(module, name, ret_function) : rc;
 }
 
-CUresult cuModuleGetFunctionCount(unsigned int *ret_count, CUmodule module)
+CUresult sim_cuModuleGetFunctionCount(unsigned int *ret_count, CUmodule module)
 {
-        API_ENTER(cuModuleGetFunctionCount);
         CUresult rc = module_check(module);
 
         if (rc != CUDA_SUCCESS)
@@ -206,9 +188,9 @@ CUresult cuModuleGetFunctionCount(unsigned int *ret_count, CUmodule module)
         return CUDA_SUCCESS;
 }
 
-CUresult cuModuleEnumerateFunctions(CUfunction *ret_functions, unsigned int count, CUmodule module)
+CUresult sim_cuModuleEnumerateFunctions(CUfunction *ret_functions, unsigned int count,
+                                        CUmodule module)
 {
-        API_ENTER(cuModuleEnumerateFunctions);
         CUresult rc = module_check(module);
 
         if (rc != CUDA_SUCCESS)
@@ -220,8 +202,8 @@ CUresult cuModuleEnumerateFunctions(CUfunction *ret_functions, unsigned int coun
         return CUDA_SUCCESS;
 }
 
-static CUresult get_global(CUdeviceptr *ret_address, size_t *ret_bytes, CUmodule module,
-                           const char *name)
+CUresult sim_cuModuleGetGlobal_v2(CUdeviceptr *ret_address, size_t *ret_bytes, CUmodule module,
+                                  const char *name)
 {
         CUresult rc;
 
@@ -231,21 +213,13 @@ static CUresult get_global(CUdeviceptr *ret_address, size_t *ret_bytes, CUmodule
         return rc == CUDA_SUCCESS ? module_global(module, name, ret_address, ret_bytes) : rc;
 }
 
-CUresult cuModuleGetGlobal_v2(CUdeviceptr *ret_address, size_t *ret_bytes, CUmodule module,
-                              const char *name)
-{
-        API_ENTER(cuModuleGetGlobal_v2);
-        return get_global(ret_address, ret_bytes, module, name);
-}
-
 /* The 32-bit form: an address that does not fit is not an answer. */
-CUresult cuModuleGetGlobal(CUdeviceptr_v1 *ret_address, unsigned int *ret_bytes, CUmodule module,
-                           const char *name)
+CUresult sim_cuModuleGetGlobal(CUdeviceptr_v1 *ret_address, unsigned int *ret_bytes,
+                               CUmodule module, const char *name)
 {
-        API_ENTER(cuModuleGetGlobal);
         CUdeviceptr address = 0;
         size_t bytes = 0;
-        CUresult rc = get_global(&address, &bytes, module, name);
+        CUresult rc = sim_cuModuleGetGlobal_v2(&address, &bytes, module, name);
 
         if (rc != CUDA_SUCCESS)
                 return rc;

@@ -3,8 +3,8 @@
  * Functions: their attributes, parameters and state.
  */
 #include "sim/context/device.h"
+#include "sim/entries.h"
 #include "sim/module/module.h"
-#include "sim/node/fault.h"
 
 #include <stdlib.h>
 
@@ -92,9 +92,8 @@ static CUresult attribute_set(CUfunction function, CUfunction_attribute attribut
         return CUDA_SUCCESS;
 }
 
-CUresult cuFuncGetAttribute(int *ret, CUfunction_attribute attribute, CUfunction handle)
+CUresult sim_cuFuncGetAttribute(int *ret, CUfunction_attribute attribute, CUfunction handle)
 {
-        API_ENTER(cuFuncGetAttribute);
         CUfunction function;
         CUresult rc = function_of(handle, NULL, &function);
 
@@ -103,18 +102,16 @@ CUresult cuFuncGetAttribute(int *ret, CUfunction_attribute attribute, CUfunction
         return ret ? attribute_get(function, attribute, ret) : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value)
+CUresult sim_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value)
 {
-        API_ENTER(cuFuncSetAttribute);
         CUfunction function;
         CUresult rc = function_of(handle, NULL, &function);
 
         return rc == CUDA_SUCCESS ? attribute_set(function, attribute, value) : rc;
 }
 
-CUresult cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)
+CUresult sim_cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)
 {
-        API_ENTER(cuFuncSetCacheConfig);
         CUfunction function;
         CUresult rc = function_of(handle, NULL, &function);
 
@@ -123,18 +120,16 @@ CUresult cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)
         return rc;
 }
 
-CUresult cuFuncSetSharedMemConfig(CUfunction handle, CUsharedconfig config)
+CUresult sim_cuFuncSetSharedMemConfig(CUfunction handle, CUsharedconfig config)
 {
-        API_ENTER(cuFuncSetSharedMemConfig);
         CUfunction function;
 
         (void)config;
         return function_of(handle, NULL, &function);
 }
 
-CUresult cuFuncGetModule(CUmodule *ret_module, CUfunction handle)
+CUresult sim_cuFuncGetModule(CUmodule *ret_module, CUfunction handle)
 {
-        API_ENTER(cuFuncGetModule);
         CUfunction function;
         CUresult rc = function_of(handle, NULL, &function);
 
@@ -146,9 +141,8 @@ CUresult cuFuncGetModule(CUmodule *ret_module, CUfunction handle)
         return CUDA_SUCCESS;
 }
 
-CUresult cuFuncGetName(const char **ret_name, CUfunction handle)
+CUresult sim_cuFuncGetName(const char **ret_name, CUfunction handle)
 {
-        API_ENTER(cuFuncGetName);
         CUfunction function;
         CUresult rc = function_of(handle, NULL, &function);
 
@@ -160,9 +154,9 @@ CUresult cuFuncGetName(const char **ret_name, CUfunction handle)
         return CUDA_SUCCESS;
 }
 
-CUresult cuFuncGetParamInfo(CUfunction handle, size_t index, size_t *ret_offset, size_t *ret_size)
+CUresult sim_cuFuncGetParamInfo(CUfunction handle, size_t index, size_t *ret_offset,
+                                size_t *ret_size)
 {
-        API_ENTER(cuFuncGetParamInfo);
         CUfunction function;
         CUresult rc = function_of(handle, NULL, &function);
 
@@ -176,9 +170,8 @@ CUresult cuFuncGetParamInfo(CUfunction handle, size_t index, size_t *ret_offset,
         return CUDA_SUCCESS;
 }
 
-CUresult cuFuncIsLoaded(CUfunctionLoadingState *ret_state, CUfunction handle)
+CUresult sim_cuFuncIsLoaded(CUfunctionLoadingState *ret_state, CUfunction handle)
 {
-        API_ENTER(cuFuncIsLoaded);
         CUfunction function;
         CUresult rc = function_of(handle, NULL, &function);
 
@@ -190,9 +183,8 @@ CUresult cuFuncIsLoaded(CUfunctionLoadingState *ret_state, CUfunction handle)
         return CUDA_SUCCESS;
 }
 
-CUresult cuFuncLoad(CUfunction handle)
+CUresult sim_cuFuncLoad(CUfunction handle)
 {
-        API_ENTER(cuFuncLoad);
         CUfunction function;
 
         return function_of(handle, NULL, &function);

@@ -2,8 +2,8 @@
 /*
  * Attributes of a library's kernel, for one device: those of its function in a context there.
  */
+#include "sim/entries.h"
 #include "sim/module/module.h"
-#include "sim/node/fault.h"
 
 /* A function of the kernel on that device: of the current context if it is there. */
 static CUresult function_on(CUkernel kernel, CUdevice device, CUfunction *ret_function)
@@ -19,29 +19,26 @@ static CUresult function_on(CUkernel kernel, CUdevice device, CUfunction *ret_fu
         return function_of((CUfunction)kernel, context, ret_function);
 }
 
-CUresult cuKernelGetAttribute(int *ret, CUfunction_attribute attribute, CUkernel kernel,
-                              CUdevice device)
+CUresult sim_cuKernelGetAttribute(int *ret, CUfunction_attribute attribute, CUkernel kernel,
+                                  CUdevice device)
 {
-        API_ENTER(cuKernelGetAttribute);
         CUfunction function;
         CUresult rc = function_on(kernel, device, &function);
 
         return rc == CUDA_SUCCESS ? cuFuncGetAttribute(ret, attribute, function) : rc;
 }
 
-CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel,
-                              CUdevice device)
+CUresult sim_cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel,
+                                  CUdevice device)
 {
-        API_ENTER(cuKernelSetAttribute);
         CUfunction function;
         CUresult rc = function_on(kernel, device, &function);
 
         return rc == CUDA_SUCCESS ? cuFuncSetAttribute(function, attribute, value) : rc;
 }
 
-CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device)
+CUresult sim_cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device)
 {
-        API_ENTER(cuKernelSetCacheConfig);
         CUfunction function;
         CUresult rc = function_on(kernel, device, &function);
 

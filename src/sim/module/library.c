@@ -5,11 +5,11 @@
  * A library keeps a copy of its image. Each context that launches one of its kernels, or asks for a
  * function or global of it, gets the image as a module of its own, loaded then.
  */
+#include "sim/entries.h"
 #include "sim/exec/exec.h"
 #include "sim/module/module_internal.h"
 #include "sim/module/module.h"
 #include "sim/node/config.h"
-#include "sim/node/fault.h"
 
 #include "common/scoped.h"
 
@@ -196,21 +196,20 @@ static CUresult library_load(CUlibrary *ret_library, const void *bytes, size_t s
         return CUDA_SUCCESS;
 }
 
-CUresult cuLibraryLoadData(CUlibrary *ret_library, const void *bytes, CUjit_option *jit_options,
-                           void **jit_values, unsigned int jit_count, CUlibraryOption *options,
-                           void **values, unsigned int count)
+CUresult sim_cuLibraryLoadData(CUlibrary *ret_library, const void *bytes, CUjit_option *jit_options,
+                               void **jit_values, unsigned int jit_count, CUlibraryOption *options,
+                               void **values, unsigned int count)
 {
-        API_ENTER(cuLibraryLoadData);
         if ((jit_count && !jit_options) || (count && !options))
                 return CUDA_ERROR_INVALID_VALUE;
         return library_load(ret_library, bytes, 0);
 }
 
-CUresult cuLibraryLoadFromFile(CUlibrary *ret_library, const char *path, CUjit_option *jit_options,
-                               void **jit_values, unsigned int jit_count, CUlibraryOption *options,
-                               void **values, unsigned int count)
+CUresult sim_cuLibraryLoadFromFile(CUlibrary *ret_library, const char *path,
+                                   CUjit_option *jit_options, void **jit_values,
+                                   unsigned int jit_count, CUlibraryOption *options, void **values,
+                                   unsigned int count)
 {
-        API_ENTER(cuLibraryLoadFromFile);
         scoped_free void *bytes = NULL;
         size_t size;
         CUresult rc;
@@ -221,9 +220,8 @@ CUresult cuLibraryLoadFromFile(CUlibrary *ret_library, const char *path, CUjit_o
         return rc == CUDA_SUCCESS ? library_load(ret_library, bytes, size) : rc;
 }
 
-CUresult cuLibraryUnload(CUlibrary library)
+CUresult sim_cuLibraryUnload(CUlibrary library)
 {
-        API_ENTER(cuLibraryUnload);
         CUresult rc = library_check(library);
 
         if (rc == CUDA_SUCCESS)
@@ -264,9 +262,8 @@ static CUresult find_or_make(CUlibrary library, const char *name, CUkernel *ret_
         return CUDA_SUCCESS;
 }
 
-CUresult cuLibraryGetKernel(CUkernel *ret_kernel, CUlibrary library, const char *name)
+CUresult sim_cuLibraryGetKernel(CUkernel *ret_kernel, CUlibrary library, const char *name)
 {
-        API_ENTER(cuLibraryGetKernel);
         CUresult rc = library_check(library);
 
         if (rc != CUDA_SUCCESS)
@@ -286,9 +283,8 @@ CUresult cuLibraryGetKernel(CUkernel *ret_kernel, CUlibrary library, const char 
         return rc;
 }
 
-CUresult cuLibraryGetKernelCount(unsigned int *ret_count, CUlibrary library)
+CUresult sim_cuLibraryGetKernelCount(unsigned int *ret_count, CUlibrary library)
 {
-        API_ENTER(cuLibraryGetKernelCount);
         CUresult rc = library_check(library);
 
         if (rc != CUDA_SUCCESS)
@@ -299,9 +295,8 @@ CUresult cuLibraryGetKernelCount(unsigned int *ret_count, CUlibrary library)
         return CUDA_SUCCESS;
 }
 
-CUresult cuLibraryEnumerateKernels(CUkernel *ret_kernels, unsigned int count, CUlibrary library)
+CUresult sim_cuLibraryEnumerateKernels(CUkernel *ret_kernels, unsigned int count, CUlibrary library)
 {
-        API_ENTER(cuLibraryEnumerateKernels);
         CUresult rc = library_check(library);
 
         if (rc != CUDA_SUCCESS)
@@ -323,16 +318,14 @@ static CUresult current_module(CUlibrary library, CUmodule *ret_module)
         return rc == CUDA_SUCCESS ? module_in(library, context, ret_module) : rc;
 }
 
-CUresult cuLibraryGetModule(CUmodule *ret_module, CUlibrary library)
+CUresult sim_cuLibraryGetModule(CUmodule *ret_module, CUlibrary library)
 {
-        API_ENTER(cuLibraryGetModule);
         return ret_module ? current_module(library, ret_module) : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuLibraryGetGlobal(CUdeviceptr *ret_address, size_t *ret_bytes, CUlibrary library,
-                            const char *name)
+CUresult sim_cuLibraryGetGlobal(CUdeviceptr *ret_address, size_t *ret_bytes, CUlibrary library,
+                                const char *name)
 {
-        API_ENTER(cuLibraryGetGlobal);
         CUmodule module;
         CUresult rc;
 
@@ -343,10 +336,9 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *ret_address, size_t *ret_bytes, CUlibra
 }
 
 /* Managed variables are not modelled: no library has one. */
-CUresult cuLibraryGetManaged(CUdeviceptr *ret_address, size_t *ret_bytes, CUlibrary library,
-                             const char *name)
+CUresult sim_cuLibraryGetManaged(CUdeviceptr *ret_address, size_t *ret_bytes, CUlibrary library,
+                                 const char *name)
 {
-        API_ENTER(cuLibraryGetManaged);
         CUresult rc = library_check(library);
 
         if (rc != CUDA_SUCCESS)
@@ -354,9 +346,8 @@ CUresult cuLibraryGetManaged(CUdeviceptr *ret_address, size_t *ret_bytes, CUlibr
         return name && (ret_address || ret_bytes) ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuKernelGetFunction(CUfunction *ret_function, CUkernel kernel)
+CUresult sim_cuKernelGetFunction(CUfunction *ret_function, CUkernel kernel)
 {
-        API_ENTER(cuKernelGetFunction);
         CUcontext context;
         CUresult rc = kernel_check(kernel);
 
@@ -367,9 +358,8 @@ CUresult cuKernelGetFunction(CUfunction *ret_function, CUkernel kernel)
         return rc == CUDA_SUCCESS ? function_of((CUfunction)kernel, context, ret_function) : rc;
 }
 
-CUresult cuKernelGetLibrary(CUlibrary *ret_library, CUkernel kernel)
+CUresult sim_cuKernelGetLibrary(CUlibrary *ret_library, CUkernel kernel)
 {
-        API_ENTER(cuKernelGetLibrary);
         CUresult rc = kernel_check(kernel);
 
         if (rc != CUDA_SUCCESS)
@@ -380,9 +370,8 @@ CUresult cuKernelGetLibrary(CUlibrary *ret_library, CUkernel kernel)
         return CUDA_SUCCESS;
 }
 
-CUresult cuKernelGetName(const char **ret_name, CUkernel kernel)
+CUresult sim_cuKernelGetName(const char **ret_name, CUkernel kernel)
 {
-        API_ENTER(cuKernelGetName);
         CUresult rc = kernel_check(kernel);
 
         if (rc != CUDA_SUCCESS)
@@ -393,9 +382,9 @@ CUresult cuKernelGetName(const char **ret_name, CUkernel kernel)
         return CUDA_SUCCESS;
 }
 
-CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *ret_offset, size_t *ret_size)
+CUresult sim_cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *ret_offset,
+                                  size_t *ret_size)
 {
-        API_ENTER(cuKernelGetParamInfo);
         CUresult rc = kernel_check(kernel);
 
         if (rc != CUDA_SUCCESS)

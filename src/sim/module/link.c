@@ -7,6 +7,7 @@
  */
 #include "common/scoped.h"
 #include "sim/context/context.h"
+#include "sim/entries.h"
 #include "sim/module/module.h"
 #include "sim/node/fault.h"
 
@@ -27,14 +28,11 @@ static CUresult link_check(CUlinkState link)
         return link && link->magic == LINK_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static CUresult create(unsigned count, CUjit_option *options, void **values, CUlinkState *ret_link)
+CUresult sim_cuLinkCreate_v2(CUcontext context, unsigned count, CUjit_option *options,
+                             void **values, CUlinkState *ret_link)
 {
-        CUcontext context;
         CUlinkState link;
-        CUresult rc = context_require(&context);
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
         if (!ret_link || (count && (!options || !values)))
                 return CUDA_ERROR_INVALID_VALUE;
         link = calloc(1, sizeof(*link));
@@ -43,20 +41,6 @@ static CUresult create(unsigned count, CUjit_option *options, void **values, CUl
         link->magic = LINK_MAGIC;
         *ret_link = link;
         return CUDA_SUCCESS;
-}
-
-CUresult cuLinkCreate(unsigned int count, CUjit_option *options, void **values,
-                      CUlinkState *ret_link)
-{
-        API_ENTER(cuLinkCreate);
-        return create(count, options, values, ret_link);
-}
-
-CUresult cuLinkCreate_v2(unsigned int count, CUjit_option *options, void **values,
-                         CUlinkState *ret_link)
-{
-        API_ENTER(cuLinkCreate_v2);
-        return create(count, options, values, ret_link);
 }
 
 static CUresult add(CUlinkState link, const void *bytes, size_t size)
@@ -76,22 +60,15 @@ static CUresult add(CUlinkState link, const void *bytes, size_t size)
         return CUDA_SUCCESS;
 }
 
-CUresult cuLinkAddData(CUlinkState link, CUjitInputType type, void *bytes, size_t size,
-                       const char *name, unsigned int count, CUjit_option *options, void **values)
+CUresult sim_cuLinkAddData_v2(CUlinkState link, CUjitInputType type, void *bytes, size_t size,
+                              const char *name, unsigned int count, CUjit_option *options,
+                              void **values)
 {
-        API_ENTER(cuLinkAddData);
         return add(link, bytes, size);
 }
 
-CUresult cuLinkAddData_v2(CUlinkState link, CUjitInputType type, void *bytes, size_t size,
-                          const char *name, unsigned int count, CUjit_option *options,
-                          void **values)
-{
-        API_ENTER(cuLinkAddData_v2);
-        return add(link, bytes, size);
-}
-
-static CUresult add_file(CUlinkState link, const char *path)
+CUresult sim_cuLinkAddFile_v2(CUlinkState link, CUjitInputType type, const char *path,
+                              unsigned int count, CUjit_option *options, void **values)
 {
         scoped_free void *bytes = NULL;
         size_t size;
@@ -100,23 +77,8 @@ static CUresult add_file(CUlinkState link, const char *path)
         return rc == CUDA_SUCCESS ? add(link, bytes, size) : rc;
 }
 
-CUresult cuLinkAddFile(CUlinkState link, CUjitInputType type, const char *path, unsigned int count,
-                       CUjit_option *options, void **values)
+CUresult sim_cuLinkComplete(CUlinkState link, void **ret_image, size_t *ret_size)
 {
-        API_ENTER(cuLinkAddFile);
-        return add_file(link, path);
-}
-
-CUresult cuLinkAddFile_v2(CUlinkState link, CUjitInputType type, const char *path,
-                          unsigned int count, CUjit_option *options, void **values)
-{
-        API_ENTER(cuLinkAddFile_v2);
-        return add_file(link, path);
-}
-
-CUresult cuLinkComplete(CUlinkState link, void **ret_image, size_t *ret_size)
-{
-        API_ENTER(cuLinkComplete);
         CUresult rc = link_check(link);
 
         if (rc != CUDA_SUCCESS)
@@ -133,9 +95,8 @@ CUresult cuLinkComplete(CUlinkState link, void **ret_image, size_t *ret_size)
         return CUDA_SUCCESS;
 }
 
-CUresult cuLinkDestroy(CUlinkState link)
+CUresult sim_cuLinkDestroy(CUlinkState link)
 {
-        API_ENTER(cuLinkDestroy);
         CUresult rc = link_check(link);
 
         if (rc != CUDA_SUCCESS)

@@ -12,10 +12,10 @@
 #ifndef ALIQUOT_SIM_MODULE_MODULE_H
 #define ALIQUOT_SIM_MODULE_MODULE_H
 
+#include "abi/cuda.h"
 #include "sim/aliquot_sim.h"
 #include "sim/context/context.h"
 #include "sim/exec/op.h"
-#include "sim/face.h"
 #include "sim/node/image.h"
 
 #define MODULE_MAGIC 0x4d6f6475u

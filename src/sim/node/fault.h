@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first line of every entry point: is the process initialised, and shall this call fail?
+ * What every entry point begins with: is the process initialised, and shall this call fail?
  *
- *      CUresult cuMemFree_v2(CUdeviceptr address)
- *      {
- *              API_ENTER(cuMemFree_v2);
- *              ...
- *
- * Answers NOT_INITIALIZED before cuInit and in a forked child of an initialised parent, the result
- * that a fail= rule asks for, or goes on. A rule names the exported function, with or without
- * its version suffix. One load and one branch when nothing is configured.
+ * A generated entry point (gen-driver) calls api_begin(), and then the function behind its name or
+ * answers what api_begin() did: NOT_INITIALIZED before cuInit and in a forked child of an
+ * initialised parent, or the result that a fail= rule asks for. A rule names the exported function,
+ * with or without its version suffix. One load and one branch when nothing is configured.
  */
 #ifndef ALIQUOT_SIM_NODE_FAULT_H
 #define ALIQUOT_SIM_NODE_FAULT_H
 
 #include <stdbool.h>
 
+#include "abi/cuda.h"
 #include "common/atomic.h"
-#include "sim/face.h"
 
 /* 1: initialised, no rules: go on. Anything else: ask api_enter(). */
 extern _Atomic int api_is_plain;
@@ -35,6 +31,13 @@ struct api_site {
  * call. */
 CUresult api_enter(struct api_site *site, const void *caller);
 
+/* The result to answer, or CUDA_SUCCESS to go on. */
+static inline CUresult api_begin(struct api_site *site, const void *caller)
+{
+        return __builtin_expect(load_acquire(&api_is_plain) == 1, 1) ? CUDA_SUCCESS
+                                                                     : api_enter(site, caller);
+}
+
 /* A handle of what has ended was given to the driver. With ended=crash the process ends by SIGSEGV,
  * as with a real driver, and a line on stderr names the call and the handle; else `error` comes
  * back. */
@@ -46,18 +49,8 @@ uint64_t api_entered_ns(void);
 /* While a process is locked for a checkpoint, its other calls wait here. */
 void api_block(bool is_blocked);
 
-/* For cuInit, which works before it: only the fail= rules. */
+/* Only the fail= rules, for what works before cuInit or while other calls wait. */
 CUresult api_fault(const char *function);
-
-#define API_ENTER(function)                                                               \
-        do {                                                                              \
-                if (__builtin_expect(load_acquire(&api_is_plain) != 1, 0)) {              \
-                        static struct api_site site = { .name = #function };              \
-                        CUresult entered = api_enter(&site, __builtin_return_address(0)); \
-                        if (entered != CUDA_SUCCESS)                                      \
-                                return entered;                                           \
-                }                                                                         \
-        } while (0)
 
 /* Is it time for lost=? Then the devices are lost from now on. For threads that wait, since calls
  * look by themselves. */

@@ -8,18 +8,6 @@
 #include "sim/node/clock.h"
 #include "sim/nvml/process.h"
 
-#define BUFFER_PROCESSES 4000
-
-nvmlReturn_t nvmlDeviceGetAccountingMode(nvmlDevice_t handle, nvmlEnableState_t *ret_mode)
-{
-        return nvml_give(__func__, handle, (unsigned *)ret_mode, NVML_FEATURE_ENABLED);
-}
-
-nvmlReturn_t nvmlDeviceGetAccountingBufferSize(nvmlDevice_t handle, unsigned *ret_processes)
-{
-        return nvml_give(__func__, handle, ret_processes, BUFFER_PROCESSES);
-}
-
 nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t handle, unsigned *count, unsigned *ret_pids)
 {
         const struct gpu *gpu;

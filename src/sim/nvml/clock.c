@@ -3,7 +3,7 @@
  * Clocks and performance states: idle ones, or the highest while the card computed in the last
  * second. Nothing throttles, and nothing can be set.
  */
-#include "sim/nvml/nvml.h"
+#include "sim/nvml/give.h"
 
 #include "sim/node/clock.h"
 
@@ -45,19 +45,14 @@ static nvmlReturn_t enter_clock(const char *function, nvmlDevice_t handle, nvmlC
                        : rc;
 }
 
-static nvmlReturn_t current_give(const char *function, nvmlDevice_t handle, nvmlClockType_t type,
-                                 unsigned *ret_mhz)
+nvmlReturn_t current_give(const char *function, nvmlDevice_t handle, nvmlClockType_t type,
+                          unsigned *ret_mhz)
 {
         nvmlReturn_t rc = enter_clock(function, handle, type, ret_mhz);
 
         if (rc == NVML_SUCCESS)
                 *ret_mhz = now_mhz((const struct gpu *)handle, type);
         return rc;
-}
-
-nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t handle, nvmlClockType_t type, unsigned *ret_mhz)
-{
-        return current_give(__func__, handle, type, ret_mhz);
 }
 
 nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t handle, nvmlClockType_t type, unsigned *ret_mhz)
@@ -69,8 +64,8 @@ nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t handle, nvmlClockType_t type
         return rc;
 }
 
-static nvmlReturn_t application_give(const char *function, nvmlDevice_t handle,
-                                     nvmlClockType_t type, unsigned *ret_mhz)
+nvmlReturn_t application_give(const char *function, nvmlDevice_t handle, nvmlClockType_t type,
+                              unsigned *ret_mhz)
 {
         nvmlReturn_t rc = enter_clock(function, handle, type, ret_mhz);
 
@@ -80,24 +75,6 @@ static nvmlReturn_t application_give(const char *function, nvmlDevice_t handle,
                 return NVML_ERROR_NOT_SUPPORTED;
         *ret_mhz = most_mhz(type);
         return NVML_SUCCESS;
-}
-
-nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t handle, nvmlClockType_t type,
-                                            unsigned *ret_mhz)
-{
-        return application_give(__func__, handle, type, ret_mhz);
-}
-
-nvmlReturn_t nvmlDeviceGetDefaultApplicationsClock(nvmlDevice_t handle, nvmlClockType_t type,
-                                                   unsigned *ret_mhz)
-{
-        return application_give(__func__, handle, type, ret_mhz);
-}
-
-nvmlReturn_t nvmlDeviceGetMaxCustomerBoostClock(nvmlDevice_t handle, nvmlClockType_t type,
-                                                unsigned *ret_mhz)
-{
-        return application_give(__func__, handle, type, ret_mhz);
 }
 
 nvmlReturn_t nvmlDeviceGetClock(nvmlDevice_t handle, nvmlClockType_t type, nvmlClockId_t id,
@@ -164,7 +141,7 @@ nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t handle, unsigned 
         return NVML_SUCCESS;
 }
 
-static nvmlReturn_t state_give(const char *function, nvmlDevice_t handle, nvmlPstates_t *ret_state)
+nvmlReturn_t state_give(const char *function, nvmlDevice_t handle, nvmlPstates_t *ret_state)
 {
         const struct gpu *gpu;
         nvmlReturn_t rc = nvml_enter_card(function, handle, ret_state, &gpu);
@@ -172,16 +149,6 @@ static nvmlReturn_t state_give(const char *function, nvmlDevice_t handle, nvmlPs
         if (rc == NVML_SUCCESS)
                 *ret_state = is_busy(gpu) ? NVML_PSTATE_0 : nvml.model->idle_state;
         return rc;
-}
-
-nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t handle, nvmlPstates_t *ret_state)
-{
-        return state_give(__func__, handle, ret_state);
-}
-
-nvmlReturn_t nvmlDeviceGetPowerState(nvmlDevice_t handle, nvmlPstates_t *ret_state)
-{
-        return state_give(__func__, handle, ret_state);
 }
 
 nvmlReturn_t nvmlDeviceGetSupportedPerformanceStates(nvmlDevice_t handle, nvmlPstates_t *ret_states,
@@ -202,8 +169,8 @@ nvmlReturn_t nvmlDeviceGetSupportedPerformanceStates(nvmlDevice_t handle, nvmlPs
         return NVML_SUCCESS;
 }
 
-static nvmlReturn_t reasons_give(const char *function, nvmlDevice_t handle,
-                                 unsigned long long *ret_reasons)
+nvmlReturn_t reasons_give(const char *function, nvmlDevice_t handle,
+                          unsigned long long *ret_reasons)
 {
         const struct gpu *gpu;
         nvmlReturn_t rc = nvml_enter_card(function, handle, ret_reasons, &gpu);
@@ -214,20 +181,8 @@ static nvmlReturn_t reasons_give(const char *function, nvmlDevice_t handle,
         return rc;
 }
 
-nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t handle,
-                                                    unsigned long long *ret_reasons)
-{
-        return reasons_give(__func__, handle, ret_reasons);
-}
-
-nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t handle,
-                                                       unsigned long long *ret_reasons)
-{
-        return reasons_give(__func__, handle, ret_reasons);
-}
-
-static nvmlReturn_t all_reasons_give(const char *function, nvmlDevice_t handle,
-                                     unsigned long long *ret_reasons)
+nvmlReturn_t all_reasons_give(const char *function, nvmlDevice_t handle,
+                              unsigned long long *ret_reasons)
 {
         const struct gpu *gpu;
         nvmlReturn_t rc = nvml_enter_card(function, handle, ret_reasons, &gpu);
@@ -235,18 +190,6 @@ static nvmlReturn_t all_reasons_give(const char *function, nvmlDevice_t handle,
         if (rc == NVML_SUCCESS)
                 *ret_reasons = nvmlClocksEventReasonAll;
         return rc;
-}
-
-nvmlReturn_t nvmlDeviceGetSupportedClocksEventReasons(nvmlDevice_t handle,
-                                                      unsigned long long *ret_reasons)
-{
-        return all_reasons_give(__func__, handle, ret_reasons);
-}
-
-nvmlReturn_t nvmlDeviceGetSupportedClocksThrottleReasons(nvmlDevice_t handle,
-                                                         unsigned long long *ret_reasons)
-{
-        return all_reasons_give(__func__, handle, ret_reasons);
 }
 
 nvmlReturn_t nvmlDeviceGetViolationStatus(nvmlDevice_t handle, nvmlPerfPolicyType_t policy,

@@ -2,7 +2,7 @@
 /*
  * Which GPUs there are and what they are: versions, count, handles, names, PCI, identity.
  */
-#include "sim/nvml/nvml.h"
+#include "sim/nvml/give.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -119,7 +119,7 @@ static nvmlReturn_t handle_give(const struct gpu *gpu, nvmlDevice_t *ret_handle)
         return NVML_SUCCESS;
 }
 
-static nvmlReturn_t count_get(const char *function, unsigned *ret_count)
+nvmlReturn_t count_get(const char *function, unsigned *ret_count)
 {
         nvmlReturn_t rc = nvml_enter(function);
 
@@ -131,17 +131,7 @@ static nvmlReturn_t count_get(const char *function, unsigned *ret_count)
         return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceGetCount(unsigned *ret_count)
-{
-        return count_get(__func__, ret_count);
-}
-
-nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *ret_count)
-{
-        return count_get(__func__, ret_count);
-}
-
-static nvmlReturn_t handle_by_index(const char *function, unsigned index, nvmlDevice_t *ret_handle)
+nvmlReturn_t handle_by_index(const char *function, unsigned index, nvmlDevice_t *ret_handle)
 {
         nvmlReturn_t rc = nvml_enter(function);
 
@@ -150,16 +140,6 @@ static nvmlReturn_t handle_by_index(const char *function, unsigned index, nvmlDe
         if (!ret_handle || index >= nvml.card_count)
                 return NVML_ERROR_INVALID_ARGUMENT;
         return handle_give(&nvml.gpu[index], ret_handle);
-}
-
-nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned index, nvmlDevice_t *ret_handle)
-{
-        return handle_by_index(__func__, index, ret_handle);
-}
-
-nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *ret_handle)
-{
-        return handle_by_index(__func__, index, ret_handle);
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *ret_handle)
@@ -201,7 +181,7 @@ nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const nvmlUUID_t *uuid, nvmlDevice_t *re
         return NVML_ERROR_NOT_FOUND;
 }
 
-static nvmlReturn_t handle_by_pci(const char *function, const char *text, nvmlDevice_t *ret_handle)
+nvmlReturn_t handle_by_pci(const char *function, const char *text, nvmlDevice_t *ret_handle)
 {
         nvmlReturn_t rc = nvml_enter(function);
         unsigned domain = 0, bus, device;
@@ -222,16 +202,6 @@ static nvmlReturn_t handle_by_pci(const char *function, const char *text, nvmlDe
                         return handle_give(&nvml.gpu[i], ret_handle);
         }
         return NVML_ERROR_NOT_FOUND;
-}
-
-nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *text, nvmlDevice_t *ret_handle)
-{
-        return handle_by_pci(__func__, text, ret_handle);
-}
-
-nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *text, nvmlDevice_t *ret_handle)
-{
-        return handle_by_pci(__func__, text, ret_handle);
 }
 
 static void serial_write(const struct gpu *gpu, char ret[NVML_DEVICE_SERIAL_BUFFER_SIZE])

@@ -5,7 +5,7 @@
  * The older model retires pages, the newer ones remap rows; each answers NOT_SUPPORTED to the
  * other's questions.
  */
-#include "sim/nvml/nvml.h"
+#include "sim/nvml/give.h"
 
 #include <string.h>
 
@@ -23,11 +23,6 @@ nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t handle, nvmlEnableState_t *ret_cu
                 return NVML_ERROR_INVALID_ARGUMENT;
         *ret_current = *ret_pending = NVML_FEATURE_ENABLED;
         return NVML_SUCCESS;
-}
-
-nvmlReturn_t nvmlDeviceGetDefaultEccMode(nvmlDevice_t handle, nvmlEnableState_t *ret_mode)
-{
-        return nvml_give(__func__, handle, (unsigned *)ret_mode, NVML_FEATURE_ENABLED);
 }
 
 static nvmlReturn_t enter_errors(const char *function, nvmlDevice_t handle,
@@ -97,8 +92,8 @@ nvmlReturn_t nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t handle, nvmlEccSramErr
         return NVML_SUCCESS;
 }
 
-static nvmlReturn_t retired_give(const char *function, nvmlDevice_t handle,
-                                 nvmlPageRetirementCause_t cause, unsigned *ret_count)
+nvmlReturn_t retired_give(const char *function, nvmlDevice_t handle,
+                          nvmlPageRetirementCause_t cause, unsigned *ret_count)
 {
         const struct gpu *gpu;
         nvmlReturn_t rc = nvml_enter_card(function, handle, ret_count, &gpu);
@@ -111,19 +106,6 @@ static nvmlReturn_t retired_give(const char *function, nvmlDevice_t handle,
                 return NVML_ERROR_NOT_SUPPORTED;
         *ret_count = 0;
         return NVML_SUCCESS;
-}
-
-nvmlReturn_t nvmlDeviceGetRetiredPages(nvmlDevice_t handle, nvmlPageRetirementCause_t cause,
-                                       unsigned *ret_count, unsigned long long *ret_addresses)
-{
-        return retired_give(__func__, handle, cause, ret_count);
-}
-
-nvmlReturn_t nvmlDeviceGetRetiredPages_v2(nvmlDevice_t handle, nvmlPageRetirementCause_t cause,
-                                          unsigned *ret_count, unsigned long long *ret_addresses,
-                                          unsigned long long *ret_times)
-{
-        return retired_give(__func__, handle, cause, ret_count);
 }
 
 nvmlReturn_t nvmlDeviceGetRetiredPagesPendingStatus(nvmlDevice_t handle,

@@ -5,7 +5,7 @@
  * A set is registered for cards; waiting looks every few milliseconds whether one was lost, until
  * the time is over. Sets live on the heap and belong to whoever made them.
  */
-#include "sim/nvml/nvml.h"
+#include "sim/nvml/give.h"
 
 #include <stdlib.h>
 
@@ -94,8 +94,8 @@ static const struct gpu *loss_find(struct nvmlEventSet_st *set)
 }
 
 /* The old form's struct ends before the instance's numbers. */
-static nvmlReturn_t event_wait(const char *function, nvmlEventSet_t set, nvmlEventData_t *ret_event,
-                               unsigned timeout_ms, bool has_instance)
+nvmlReturn_t event_wait(const char *function, nvmlEventSet_t set, nvmlEventData_t *ret_event,
+                        unsigned timeout_ms, bool has_instance)
 {
         nvmlReturn_t rc = nvml_enter(function);
 
@@ -121,15 +121,4 @@ static nvmlReturn_t event_wait(const char *function, nvmlEventSet_t set, nvmlEve
                         return NVML_ERROR_TIMEOUT;
                 sim_sleep_until(deadline_ns - now_ns > POLL_NS ? now_ns + POLL_NS : deadline_ns);
         }
-}
-
-nvmlReturn_t nvmlEventSetWait(nvmlEventSet_t set, nvmlEventData_t *ret_event, unsigned timeout_ms)
-{
-        return event_wait(__func__, set, ret_event, timeout_ms, false);
-}
-
-nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *ret_event,
-                                 unsigned timeout_ms)
-{
-        return event_wait(__func__, set, ret_event, timeout_ms, true);
 }

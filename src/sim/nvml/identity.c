@@ -5,7 +5,7 @@
  * A card is a data centre one on Linux: persistence on, no display, default compute mode, no
  * virtualisation. Modes cannot be changed: their setters are among what is not modelled.
  */
-#include "sim/nvml/nvml.h"
+#include "sim/nvml/give.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,8 +23,8 @@ nvmlReturn_t nvml_give(const char *function, nvmlDevice_t handle, unsigned *ret,
         return rc;
 }
 
-static nvmlReturn_t text_give(const char *function, nvmlDevice_t handle, char *ret, unsigned length,
-                              const char *text)
+nvmlReturn_t text_give(const char *function, nvmlDevice_t handle, char *ret, unsigned length,
+                       const char *text)
 {
         const struct gpu *gpu;
         nvmlReturn_t rc = nvml_enter_card(function, handle, ret, &gpu);
@@ -33,8 +33,8 @@ static nvmlReturn_t text_give(const char *function, nvmlDevice_t handle, char *r
 }
 
 /* Callers of the first two forms may have a struct that ends before busId. */
-static nvmlReturn_t pci_give(const char *function, nvmlDevice_t handle, nvmlPciInfo_t *ret_info,
-                             bool has_long_id)
+nvmlReturn_t pci_give(const char *function, nvmlDevice_t handle, nvmlPciInfo_t *ret_info,
+                      bool has_long_id)
 {
         const struct gpu *gpu;
         nvmlReturn_t rc = nvml_enter_gpu(function, handle, ret_info, &gpu);
@@ -54,21 +54,6 @@ static nvmlReturn_t pci_give(const char *function, nvmlDevice_t handle, nvmlPciI
                 snprintf(ret_info->busId, sizeof(ret_info->busId), NVML_DEVICE_PCI_BUS_ID_FMT,
                          device->pci_domain, device->pci_bus, device->pci_device);
         return NVML_SUCCESS;
-}
-
-nvmlReturn_t nvmlDeviceGetPciInfo(nvmlDevice_t handle, nvmlPciInfo_t *ret_info)
-{
-        return pci_give(__func__, handle, ret_info, false);
-}
-
-nvmlReturn_t nvmlDeviceGetPciInfo_v2(nvmlDevice_t handle, nvmlPciInfo_t *ret_info)
-{
-        return pci_give(__func__, handle, ret_info, false);
-}
-
-nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t handle, nvmlPciInfo_t *ret_info)
-{
-        return pci_give(__func__, handle, ret_info, true);
 }
 
 nvmlReturn_t nvmlDeviceGetPciInfoExt(nvmlDevice_t handle, nvmlPciInfoExt_t *ret_info)
@@ -136,16 +121,6 @@ nvmlReturn_t nvmlDeviceGetNumGpuCores(nvmlDevice_t handle, unsigned *ret_cores)
                 (unsigned)(model_multiprocessors(nvml.spec) * nvml.spec->cores_per_multiprocessor));
 }
 
-nvmlReturn_t nvmlDeviceGetMemoryBusWidth(nvmlDevice_t handle, unsigned *ret_bits)
-{
-        return nvml_give(__func__, handle, ret_bits, (unsigned)nvml.spec->bus_bits);
-}
-
-nvmlReturn_t nvmlDeviceGetBusType(nvmlDevice_t handle, nvmlBusType_t *ret_type)
-{
-        return nvml_give(__func__, handle, ret_type, NVML_BUS_TYPE_PCIE);
-}
-
 nvmlReturn_t nvmlDeviceGetBoardId(nvmlDevice_t handle, unsigned *ret_id)
 {
         const struct gpu *gpu;
@@ -154,11 +129,6 @@ nvmlReturn_t nvmlDeviceGetBoardId(nvmlDevice_t handle, unsigned *ret_id)
         if (rc == NVML_SUCCESS)
                 *ret_id = gpu_device(gpu)->pci_bus << 8;
         return rc;
-}
-
-nvmlReturn_t nvmlDeviceGetMultiGpuBoard(nvmlDevice_t handle, unsigned *ret_is_multi)
-{
-        return nvml_give(__func__, handle, ret_is_multi, 0);
 }
 
 nvmlReturn_t nvmlDeviceOnSameBoard(nvmlDevice_t one, nvmlDevice_t other, int *ret_is_same)
@@ -171,21 +141,6 @@ nvmlReturn_t nvmlDeviceOnSameBoard(nvmlDevice_t one, nvmlDevice_t other, int *re
         if (rc == NVML_SUCCESS)
                 *ret_is_same = one == other;
         return rc;
-}
-
-nvmlReturn_t nvmlDeviceGetBoardPartNumber(nvmlDevice_t handle, char *ret, unsigned length)
-{
-        return text_give(__func__, handle, ret, length, nvml.model->part_number);
-}
-
-nvmlReturn_t nvmlDeviceGetVbiosVersion(nvmlDevice_t handle, char *ret, unsigned length)
-{
-        return text_give(__func__, handle, ret, length, nvml.model->vbios);
-}
-
-nvmlReturn_t nvmlDeviceGetInforomImageVersion(nvmlDevice_t handle, char *ret, unsigned length)
-{
-        return text_give(__func__, handle, ret, length, "G000.0000.00.01");
 }
 
 nvmlReturn_t nvmlDeviceGetInforomVersion(nvmlDevice_t handle, nvmlInforomObject_t object, char *ret,
@@ -209,46 +164,11 @@ nvmlReturn_t nvmlDeviceGetInforomVersion(nvmlDevice_t handle, nvmlInforomObject_
         }
 }
 
-nvmlReturn_t nvmlDeviceGetInforomConfigurationChecksum(nvmlDevice_t handle, unsigned *ret_checksum)
-{
-        return nvml_give(__func__, handle, ret_checksum, nvml.spec->pci_device_id);
-}
-
 nvmlReturn_t nvmlDeviceValidateInforom(nvmlDevice_t handle)
 {
         const struct gpu *gpu;
 
         return nvml_enter_card(__func__, handle, &nvml, &gpu);
-}
-
-nvmlReturn_t nvmlDeviceGetIrqNum(nvmlDevice_t handle, unsigned *ret_irq)
-{
-        return nvml_give(__func__, handle, ret_irq, 0);
-}
-
-nvmlReturn_t nvmlDeviceGetPersistenceMode(nvmlDevice_t handle, nvmlEnableState_t *ret_mode)
-{
-        return nvml_give(__func__, handle, (unsigned *)ret_mode, NVML_FEATURE_ENABLED);
-}
-
-nvmlReturn_t nvmlDeviceGetDisplayMode(nvmlDevice_t handle, nvmlEnableState_t *ret_mode)
-{
-        return nvml_give(__func__, handle, (unsigned *)ret_mode, NVML_FEATURE_DISABLED);
-}
-
-nvmlReturn_t nvmlDeviceGetDisplayActive(nvmlDevice_t handle, nvmlEnableState_t *ret_is_active)
-{
-        return nvml_give(__func__, handle, (unsigned *)ret_is_active, NVML_FEATURE_DISABLED);
-}
-
-nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t handle, nvmlComputeMode_t *ret_mode)
-{
-        return nvml_give(__func__, handle, (unsigned *)ret_mode, NVML_COMPUTEMODE_DEFAULT);
-}
-
-nvmlReturn_t nvmlDeviceGetVirtualizationMode(nvmlDevice_t handle, nvmlGpuVirtualizationMode_t *ret)
-{
-        return nvml_give(__func__, handle, (unsigned *)ret, NVML_GPU_VIRTUALIZATION_MODE_NONE);
 }
 
 nvmlReturn_t nvmlDeviceGetAPIRestriction(nvmlDevice_t handle, nvmlRestrictedAPI_t api,
@@ -271,7 +191,7 @@ nvmlReturn_t nvmlDeviceGetGspFirmwareMode(nvmlDevice_t handle, unsigned *ret_is_
 
 /* What a machine with these cards has none of. */
 
-static nvmlReturn_t none_give(const char *function, unsigned *ret_count)
+nvmlReturn_t none_give(const char *function, unsigned *ret_count)
 {
         nvmlReturn_t rc = nvml_enter(function);
 
@@ -281,26 +201,6 @@ static nvmlReturn_t none_give(const char *function, unsigned *ret_count)
                 return NVML_ERROR_INVALID_ARGUMENT;
         *ret_count = 0;
         return NVML_SUCCESS;
-}
-
-nvmlReturn_t nvmlUnitGetCount(unsigned *ret_count)
-{
-        return none_give(__func__, ret_count);
-}
-
-nvmlReturn_t nvmlSystemGetHicVersion(unsigned *ret_count, nvmlHwbcEntry_t *ret_entries)
-{
-        return none_give(__func__, ret_count);
-}
-
-nvmlReturn_t nvmlGetExcludedDeviceCount(unsigned *ret_count)
-{
-        return none_give(__func__, ret_count);
-}
-
-nvmlReturn_t nvmlGetBlacklistDeviceCount(unsigned *ret_count)
-{
-        return none_give(__func__, ret_count);
 }
 
 nvmlReturn_t nvmlGpmQueryDeviceSupport(nvmlDevice_t handle, nvmlGpmSupport_t *ret_support)

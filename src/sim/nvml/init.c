@@ -6,7 +6,7 @@
  * map stays for good, since a handle may be used by another thread while the last nvmlShutdown
  * runs. Init and shutdown are counted. Without a usable node Init says DRIVER_NOT_LOADED.
  */
-#include "sim/nvml/nvml.h"
+#include "sim/nvml/give.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -125,7 +125,7 @@ static nvmlReturn_t node_find(void)
         return NVML_SUCCESS;
 }
 
-static nvmlReturn_t init_as(const char *function)
+nvmlReturn_t init_as(const char *function)
 {
         nvmlReturn_t rc = fault_find(function);
 
@@ -139,16 +139,6 @@ static nvmlReturn_t init_as(const char *function)
         }
         pthread_mutex_unlock(&nvml.lock);
         return rc;
-}
-
-nvmlReturn_t nvmlInit(void)
-{
-        return init_as(__func__);
-}
-
-nvmlReturn_t nvmlInit_v2(void)
-{
-        return init_as(__func__);
 }
 
 nvmlReturn_t nvmlInitWithFlags(unsigned flags)

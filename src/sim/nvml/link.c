@@ -6,38 +6,13 @@
  * not modelled, and is NOT_SUPPORTED. Peers can reach each other unless they are divided, as
  * cuDeviceCanAccessPeer says.
  */
-#include "sim/nvml/nvml.h"
+#include "sim/nvml/give.h"
 
 #include <unistd.h>
 
 #include "sim/node/clock.h"
 
 #define LONG_BITS (8 * sizeof(unsigned long))
-
-nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t handle, unsigned *ret)
-{
-        return nvml_give(__func__, handle, ret, nvml.spec->pcie_generation);
-}
-
-nvmlReturn_t nvmlDeviceGetGpuMaxPcieLinkGeneration(nvmlDevice_t handle, unsigned *ret)
-{
-        return nvml_give(__func__, handle, ret, nvml.spec->pcie_generation);
-}
-
-nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t handle, unsigned *ret)
-{
-        return nvml_give(__func__, handle, ret, nvml.spec->pcie_generation);
-}
-
-nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t handle, unsigned *ret)
-{
-        return nvml_give(__func__, handle, ret, nvml.spec->pcie_width);
-}
-
-nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t handle, unsigned *ret)
-{
-        return nvml_give(__func__, handle, ret, nvml.spec->pcie_width);
-}
 
 /* The constants NVML_PCIE_LINK_MAX_SPEED_* number the generations. */
 nvmlReturn_t nvmlDeviceGetPcieLinkMaxSpeed(nvmlDevice_t handle, unsigned *ret)
@@ -50,11 +25,6 @@ nvmlReturn_t nvmlDeviceGetPcieSpeed(nvmlDevice_t handle, unsigned *ret_mbps)
         static const unsigned mbps[] = { 0, 2500, 5000, 8000, 16000, 32000, 64000 };
 
         return nvml_give(__func__, handle, ret_mbps, mbps[nvml.spec->pcie_generation]);
-}
-
-nvmlReturn_t nvmlDeviceGetPcieReplayCounter(nvmlDevice_t handle, unsigned *ret_count)
-{
-        return nvml_give(__func__, handle, ret_count, 0);
 }
 
 /* The share of the last second that the way was in use, at the rate it is modelled with. */
@@ -81,8 +51,8 @@ nvmlReturn_t nvmlDeviceGetPcieThroughput(nvmlDevice_t handle, nvmlPcieUtilCounte
         return NVML_SUCCESS;
 }
 
-static nvmlReturn_t affinity_give(const char *function, nvmlDevice_t handle, unsigned words,
-                                  unsigned long *ret_set, unsigned long members)
+nvmlReturn_t affinity_give(const char *function, nvmlDevice_t handle, unsigned words,
+                           unsigned long *ret_set, unsigned long members)
 {
         const struct gpu *gpu;
         nvmlReturn_t rc = nvml_enter_card(function, handle, ret_set, &gpu);
@@ -110,12 +80,6 @@ nvmlReturn_t nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t handle, unsigned w
 {
         return affinity_give(__func__, handle, words, ret_set,
                              (unsigned long)sysconf(_SC_NPROCESSORS_CONF));
-}
-
-nvmlReturn_t nvmlDeviceGetMemoryAffinity(nvmlDevice_t handle, unsigned words,
-                                         unsigned long *ret_set, nvmlAffinityScope_t scope)
-{
-        return affinity_give(__func__, handle, words, ret_set, 1);
 }
 
 nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t one, nvmlDevice_t other,

@@ -5,6 +5,7 @@
  * An instance is one GPU instance with one compute instance in it, both of the same number.
  * Profiles and the making of instances are not modelled.
  */
+#include "sim/nvml/give.h"
 #include "sim/nvml/process.h"
 
 #define MAX_INSTANCES 7
@@ -119,8 +120,7 @@ nvmlReturn_t nvmlDeviceGetComputeInstanceId(nvmlDevice_t handle, unsigned *ret_i
         return NVML_SUCCESS;
 }
 
-static nvmlReturn_t attributes_give(const char *function, nvmlDevice_t handle,
-                                    nvmlDeviceAttributes_t *ret)
+nvmlReturn_t attributes_give(const char *function, nvmlDevice_t handle, nvmlDeviceAttributes_t *ret)
 {
         const struct gpu *gpu;
         nvmlReturn_t rc = nvml_enter_gpu(function, handle, ret, &gpu);
@@ -138,14 +138,4 @@ static nvmlReturn_t attributes_give(const char *function, nvmlDevice_t handle,
                 .memorySizeMB = gpu_device(gpu)->memory_bytes / MIB,
         };
         return NVML_SUCCESS;
-}
-
-nvmlReturn_t nvmlDeviceGetAttributes(nvmlDevice_t handle, nvmlDeviceAttributes_t *ret)
-{
-        return attributes_give(__func__, handle, ret);
-}
-
-nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t handle, nvmlDeviceAttributes_t *ret)
-{
-        return attributes_give(__func__, handle, ret);
 }

@@ -141,26 +141,6 @@ nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t handle, unsigned l
         return rc;
 }
 
-nvmlReturn_t nvmlDeviceGetPowerManagementMode(nvmlDevice_t handle, nvmlEnableState_t *ret_mode)
-{
-        return nvml_give(__func__, handle, (unsigned *)ret_mode, NVML_FEATURE_ENABLED);
-}
-
-nvmlReturn_t nvmlDeviceGetPowerManagementLimit(nvmlDevice_t handle, unsigned *ret_mw)
-{
-        return nvml_give(__func__, handle, ret_mw, nvml.spec->power_limit_mw);
-}
-
-nvmlReturn_t nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_t handle, unsigned *ret_mw)
-{
-        return nvml_give(__func__, handle, ret_mw, nvml.spec->power_limit_mw);
-}
-
-nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t handle, unsigned *ret_mw)
-{
-        return nvml_give(__func__, handle, ret_mw, nvml.spec->power_limit_mw);
-}
-
 nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t handle, unsigned *ret_least,
                                                           unsigned *ret_most)
 {
@@ -174,14 +154,4 @@ nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t handle, u
         *ret_least = nvml.model->least_power_limit_mw;
         *ret_most = nvml.spec->power_limit_mw;
         return NVML_SUCCESS;
-}
-
-nvmlReturn_t nvmlDeviceGetPowerSource(nvmlDevice_t handle, nvmlPowerSource_t *ret_source)
-{
-        return nvml_give(__func__, handle, ret_source, NVML_POWER_SOURCE_AC);
-}
-
-nvmlReturn_t nvmlDeviceGetNumFans(nvmlDevice_t handle, unsigned *ret_count)
-{
-        return nvml_give(__func__, handle, ret_count, 0);
 }

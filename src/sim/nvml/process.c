@@ -20,6 +20,7 @@
 #include "common/scoped.h"
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
+#include "sim/nvml/give.h"
 
 /* Whether /proc shows the pids of this namespace, not those of the one it was mounted in. */
 static bool proc_is_own(void)
@@ -225,7 +226,7 @@ nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t handle,
         return list_give(__func__, handle, &list->numProcArrayEntries, put_detail, list->procArray);
 }
 
-static nvmlReturn_t nobody_give(const char *function, nvmlDevice_t handle, unsigned *count)
+nvmlReturn_t nobody_give(const char *function, nvmlDevice_t handle, unsigned *count)
 {
         const struct gpu *gpu;
         nvmlReturn_t rc = nvml_enter_gpu(function, handle, count, &gpu);
@@ -233,42 +234,6 @@ static nvmlReturn_t nobody_give(const char *function, nvmlDevice_t handle, unsig
         if (rc == NVML_SUCCESS)
                 *count = 0;
         return rc;
-}
-
-nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses(nvmlDevice_t handle, unsigned *count,
-                                                   nvmlProcessInfo_v1_t *ret_infos)
-{
-        return nobody_give(__func__, handle, count);
-}
-
-nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v2(nvmlDevice_t handle, unsigned *count,
-                                                      nvmlProcessInfo_v2_t *ret_infos)
-{
-        return nobody_give(__func__, handle, count);
-}
-
-nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t handle, unsigned *count,
-                                                      nvmlProcessInfo_t *ret_infos)
-{
-        return nobody_give(__func__, handle, count);
-}
-
-nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses(nvmlDevice_t handle, unsigned *count,
-                                                     nvmlProcessInfo_v1_t *ret_infos)
-{
-        return nobody_give(__func__, handle, count);
-}
-
-nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v2(nvmlDevice_t handle, unsigned *count,
-                                                        nvmlProcessInfo_v2_t *ret_infos)
-{
-        return nobody_give(__func__, handle, count);
-}
-
-nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t handle, unsigned *count,
-                                                        nvmlProcessInfo_t *ret_infos)
-{
-        return nobody_give(__func__, handle, count);
 }
 
 nvmlReturn_t nvmlSystemGetProcessName(unsigned pid, char *ret_name, unsigned length)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "sim/node/clock.h"
+#include "sim/nvml/give.h"
 #include "sim/nvml/process.h"
 
 #define SAMPLES_MOST (NODE_BUCKETS - 2)
@@ -214,8 +215,8 @@ nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t handle,
 }
 
 /* Engines that are not there are never busy. */
-static nvmlReturn_t idle_give(const char *function, nvmlDevice_t handle, unsigned *ret_percent,
-                              unsigned *ret_period_us)
+nvmlReturn_t idle_give(const char *function, nvmlDevice_t handle, unsigned *ret_percent,
+                       unsigned *ret_period_us)
 {
         const struct gpu *gpu;
         nvmlReturn_t rc = nvml_enter_card(function, handle, ret_percent, &gpu);
@@ -227,30 +228,6 @@ static nvmlReturn_t idle_give(const char *function, nvmlDevice_t handle, unsigne
         *ret_percent = 0;
         *ret_period_us = IDLE_PERIOD_US;
         return NVML_SUCCESS;
-}
-
-nvmlReturn_t nvmlDeviceGetEncoderUtilization(nvmlDevice_t handle, unsigned *ret_percent,
-                                             unsigned *ret_period_us)
-{
-        return idle_give(__func__, handle, ret_percent, ret_period_us);
-}
-
-nvmlReturn_t nvmlDeviceGetDecoderUtilization(nvmlDevice_t handle, unsigned *ret_percent,
-                                             unsigned *ret_period_us)
-{
-        return idle_give(__func__, handle, ret_percent, ret_period_us);
-}
-
-nvmlReturn_t nvmlDeviceGetJpgUtilization(nvmlDevice_t handle, unsigned *ret_percent,
-                                         unsigned *ret_period_us)
-{
-        return idle_give(__func__, handle, ret_percent, ret_period_us);
-}
-
-nvmlReturn_t nvmlDeviceGetOfaUtilization(nvmlDevice_t handle, unsigned *ret_percent,
-                                         unsigned *ret_period_us)
-{
-        return idle_give(__func__, handle, ret_percent, ret_period_us);
 }
 
 nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t handle, unsigned *ret_sessions,
@@ -267,12 +244,6 @@ nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t handle, unsigned *ret_sessio
         return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceGetEncoderSessions(nvmlDevice_t handle, unsigned *count,
-                                          nvmlEncoderSessionInfo_t *ret_sessions)
-{
-        return nvml_give(__func__, handle, count, 0);
-}
-
 nvmlReturn_t nvmlDeviceGetFBCStats(nvmlDevice_t handle, nvmlFBCStats_t *ret_stats)
 {
         const struct gpu *gpu;
@@ -281,10 +252,4 @@ nvmlReturn_t nvmlDeviceGetFBCStats(nvmlDevice_t handle, nvmlFBCStats_t *ret_stat
         if (rc == NVML_SUCCESS)
                 *ret_stats = (nvmlFBCStats_t){ .sessionsCount = 0 };
         return rc;
-}
-
-nvmlReturn_t nvmlDeviceGetFBCSessions(nvmlDevice_t handle, unsigned *count,
-                                      nvmlFBCSessionInfo_t *ret_sessions)
-{
-        return nvml_give(__func__, handle, count, 0);
 }

@@ -114,7 +114,7 @@ static void every_name_of_the_interface_is_exported(void **state)
         FILE *names = fopen(path, "r");
         assert_non_null(names);
         while (fgets(line, sizeof(line), names)) {
-                line[strcspn(line, "\n")] = '\0';
+                line[strcspn(line, " \n")] = '\0';
                 if (line[0] == '#')
                         continue;
                 if (!dlsym(RTLD_DEFAULT, line))
