@@ -44,7 +44,8 @@ static void *session_file(const char *name, int flags, int protection)
 
 #pragma weak cuMemGetInfo_v2
 
-/* What the driver took is looked at before each view, and else as often as the questions are cheap. */
+/* What the driver took is looked at before each view, and else as often as the questions are cheap.
+ */
 static void view(void)
 {
         size_t left, total;

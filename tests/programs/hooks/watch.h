@@ -13,8 +13,8 @@
 
 #include "abi/cuda.h"
 
-/* The session's charge, all processes together; 0 before there is a session. With WATCH_VIEWS in the
- * environment the program views its memory first: where it runs slowly, what the driver took by
+/* The session's charge, all processes together; 0 before there is a session. With WATCH_VIEWS in
+ * the environment the program views its memory first: where it runs slowly, what the driver took by
  * itself is otherwise charged some questions later. */
 uint64_t watch_charged(const CUuuid *uuid);
 
