@@ -197,15 +197,6 @@ static void open_one(void)
         lock_drop(&state.captures_lock);
 }
 
-/* A stream in whose capture something begins, ends or joins; as it is metered, its lock held. */
-struct capture_stream {
-        CUstream handle;
-        CUcontext context;
-        uint64_t key;
-        struct time_stream *stream; /* NULL: it is not metered */
-        bool is_there;
-};
-
 static struct capture_stream lock_stream(CUstream handle)
 {
         struct capture_stream capture = { .handle = handle };
@@ -231,7 +222,7 @@ static void unlock_stream(const struct capture_stream *capture, bool is_captured
         lock_drop(&stream->lock);
 }
 
-static struct capture_stream capture_begin(CUstream handle)
+struct capture_stream capture_begin(CUstream handle)
 {
         CUcontext context = context_of_stream(handle);
         struct capture_stream capture;
@@ -243,13 +234,13 @@ static struct capture_stream capture_begin(CUstream handle)
         return capture;
 }
 
-static CUresult capture_began(const struct capture_stream *capture, CUresult rc)
+CUresult capture_end(struct capture_stream capture, CUresult rc)
 {
-        bool was_captured = capture->stream && load_relaxed(&capture->stream->is_captured);
+        bool was_captured = capture.stream && load_relaxed(&capture.stream->is_captured);
 
-        unlock_stream(capture, was_captured || rc == CUDA_SUCCESS);
+        unlock_stream(&capture, was_captured || rc == CUDA_SUCCESS);
         if (rc == CUDA_SUCCESS)
-                list(capture->key, capture->context);
+                list(capture.key, capture.context);
         else
                 add_acq_rel(&state.captures, -1u);
         return rc;
@@ -291,37 +282,6 @@ static CUresult capture_ended(const struct capture_stream *capture, CUresult rc)
         streams_each(ask_again, NULL);
         return rc;
 }
-
-#define BEGINS(symbol, in, parameters, arguments)                      \
-        CUresult hook_##symbol parameters                              \
-        {                                                              \
-                struct capture_stream capture = capture_begin(in);     \
-                                                                       \
-                return capture_began(&capture, real.symbol arguments); \
-        }
-
-BEGINS(cuStreamBeginCapture, legacy(stream), (CUstream stream), (stream))
-BEGINS(cuStreamBeginCapture_ptsz, per_thread(stream), (CUstream stream), (stream))
-BEGINS(cuStreamBeginCapture_v2, legacy(stream), (CUstream stream, CUstreamCaptureMode mode),
-       (stream, mode))
-BEGINS(cuStreamBeginCapture_v2_ptsz, per_thread(stream),
-       (CUstream stream, CUstreamCaptureMode mode), (stream, mode))
-BEGINS(cuStreamBeginCaptureToGraph, legacy(stream),
-       (CUstream stream, CUgraph graph, const CUgraphNode *dependencies,
-        const CUgraphEdgeData *data, size_t count, CUstreamCaptureMode mode),
-       (stream, graph, dependencies, data, count, mode))
-BEGINS(cuStreamBeginCaptureToGraph_ptsz, per_thread(stream),
-       (CUstream stream, CUgraph graph, const CUgraphNode *dependencies,
-        const CUgraphEdgeData *data, size_t count, CUstreamCaptureMode mode),
-       (stream, graph, dependencies, data, count, mode))
-BEGINS(cuStreamBeginRecaptureToGraph, legacy(stream),
-       (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, CUgraphRecaptureCallback differs,
-        void *data),
-       (stream, mode, graph, differs, data))
-BEGINS(cuStreamBeginRecaptureToGraph_ptsz, per_thread(stream),
-       (CUstream stream, CUstreamCaptureMode mode, CUgraph graph, CUgraphRecaptureCallback differs,
-        void *data),
-       (stream, mode, graph, differs, data))
 
 CUresult hook_cuStreamEndCapture(CUstream stream, CUgraph *ret)
 {

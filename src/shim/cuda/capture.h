@@ -49,6 +49,19 @@ uint64_t capture_hold(CUstream stream);
 /* False: the stream is not a part of it any more. Our hooks bar that. */
 bool capture_let_go(CUstream stream, uint64_t capture);
 
+/* A stream in whose capture something begins, ends or joins; as it is metered, its lock held. */
+struct capture_stream {
+        CUstream handle;
+        CUcontext context;
+        uint64_t key;
+        struct time_stream *stream; /* NULL: it is not metered */
+        bool is_there;
+};
+
+/* Around the call that begins a capture in a stream, with the default one spelt out. */
+struct capture_stream capture_begin(CUstream handle);
+CUresult capture_end(struct capture_stream capture, CUresult rc);
+
 /* Around a call of the driver that may end captures; the second returns `rc`. */
 void capture_ends_begin(void);
 CUresult capture_ends_end(CUresult rc);

@@ -74,13 +74,4 @@ static inline CUresult submission_end(CUresult rc)
         return rc;
 }
 
-/* The hook of a submission: `submission` is an expression of its parameters, cheap, and without
- * effect. */
-#define SUBMITS(symbol, submission, parameters, arguments)    \
-        CUresult hook_##symbol parameters                     \
-        {                                                     \
-                submission_begin(submission);                 \
-                return submission_end(real.symbol arguments); \
-        }
-
 #endif
