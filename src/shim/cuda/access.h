@@ -7,7 +7,11 @@
  *      access_begin();                         // waits here while the session is held
  *      return access_end(real.cuMemAlloc_v2(...));
  *
- * or ACCESS, first in a hook of many returns. Calls may be one within another: the outer one waits.
+ * or, first in a hook of many returns,
+ *
+ *      scoped_access const struct credit *access = access_scope();
+ *
+ * Calls may be one within another: the outer one waits.
  * A call that leaves something to a stream says to which, so that the hold's answer (hold.h) waits
  * for it.
  */
@@ -38,16 +42,19 @@ static inline CUresult access_end(CUresult rc)
         return rc;
 }
 
-static inline void access_end_here(const int *unused)
+/* Begins one that ends with the block: the declaration comes first in a hook of many returns. */
+#define scoped_access __attribute__((unused, cleanup(access_scope_end)))
+
+static inline const struct credit *access_scope(void)
 {
-        (void)unused;
-        credit_leave(&credit_here);
+        access_begin();
+        return &credit_here;
 }
 
-#define ACCESS                                                                       \
-        const int access_ends __attribute__((unused, cleanup(access_end_here))) = 0; \
-                                                                                     \
-        access_begin()
+static inline void access_scope_end(const struct credit **credit)
+{
+        credit_leave(*credit);
+}
 
 /* The call, which began, is in `stream`. */
 static inline void access_in(CUstream stream)

@@ -86,7 +86,7 @@ static CUresult settle_array(struct charge *charge, CUresult rc, CUarray array, 
 #define MAKES_ARRAY(symbol, description, measure)                                            \
         CUresult hook_##symbol(CUarray *ret, const description *shape)                       \
         {                                                                                    \
-                ACCESS;                                                                      \
+                scoped_access const struct credit *access = access_scope();                  \
                 struct place place = place_here();                                           \
                 struct charge charge;                                                        \
                 CUresult rc = reserve_at(&charge, place, ret && shape ? measure(shape) : 0); \
@@ -105,7 +105,7 @@ MAKES_ARRAY(cuArray3DCreate_v2, CUDA_ARRAY3D_DESCRIPTOR, measure_array)
 CUresult hook_cuMipmappedArrayCreate(CUmipmappedArray *ret, const CUDA_ARRAY3D_DESCRIPTOR *shape,
                                      unsigned int levels)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct place place = place_here();
         CUDA_ARRAY_MEMORY_REQUIREMENTS needs;
         struct charge charge;
@@ -133,7 +133,7 @@ static CUresult settle_destroy(struct charge *taken, CUresult rc, uint64_t key)
 
 CUresult hook_cuArrayDestroy(CUarray array)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct charge taken;
 
         charge_take(&taken, SPACE_ARRAY, key_of(array));
@@ -142,7 +142,7 @@ CUresult hook_cuArrayDestroy(CUarray array)
 
 CUresult hook_cuMipmappedArrayDestroy(CUmipmappedArray array)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct charge taken;
 
         charge_take(&taken, SPACE_ARRAY, key_of(array));

@@ -31,7 +31,7 @@
 
 CUresult hook_cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct growth_request request = { .stream = legacy(stream), .bytes = ret ? bytes : 0 };
 
         return grow(ret, &request, real.cuMemAllocAsync(ret, bytes, stream));
@@ -39,7 +39,7 @@ CUresult hook_cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
 
 CUresult hook_cuMemAllocAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUstream stream)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct growth_request request = { .stream = per_thread(stream), .bytes = ret ? bytes : 0 };
 
         return grow(ret, &request, real.cuMemAllocAsync_ptsz(ret, bytes, stream));
@@ -48,7 +48,7 @@ CUresult hook_cuMemAllocAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUstream stre
 CUresult hook_cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool,
                                       CUstream stream)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct growth_request request = { .pool = pool,
                                           .stream = legacy(stream),
                                           .bytes = ret && pool ? bytes : 0 };
@@ -59,7 +59,7 @@ CUresult hook_cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemoryPo
 CUresult hook_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool,
                                            CUstream stream)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct growth_request request = { .pool = pool,
                                           .stream = per_thread(stream),
                                           .bytes = ret && pool ? bytes : 0 };
@@ -128,7 +128,7 @@ static CUresult freeing_end(struct freeing *freeing, CUresult rc, CUdeviceptr ad
 
 CUresult hook_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct freeing freeing = freeing_begin(address, legacy(stream));
 
         return freeing_end(&freeing, real.cuMemFreeAsync(address, stream), address);
@@ -136,7 +136,7 @@ CUresult hook_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 
 CUresult hook_cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct freeing freeing = freeing_begin(address, per_thread(stream));
 
         return freeing_end(&freeing, real.cuMemFreeAsync_ptsz(address, stream), address);
@@ -154,7 +154,7 @@ static struct meter *note_pool(CUmemoryPool pool, const CUmemLocation *location)
 
 CUresult hook_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         CUdevice device = -1;
         bool is_ours =
                 ret && props && front_is_on() && site_of(&props->location, &device) == SITE_CARD;
@@ -179,13 +179,13 @@ CUresult hook_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
 
 CUresult hook_cuMemPoolDestroy(CUmemoryPool pool)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         return pool_end(pool);
 }
 
 CUresult hook_cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         CUresult rc = real.cuMemPoolTrimTo(pool, keep);
         struct meter *meter = meter_find(SPACE_POOL, key_of(pool));
 

@@ -71,7 +71,7 @@ static CUresult making_end(struct making *making, CUresult rc, CUcontext context
 #define MAKES_CONTEXT(symbol, params, ...)                                                    \
         CUresult hook_##symbol params                                                         \
         {                                                                                     \
-                ACCESS;                                                                       \
+                scoped_access const struct credit *access = access_scope();                   \
                 struct making making;                                                         \
                 CUresult rc = making_begin(&making, device, ret);                             \
                                                                                               \
@@ -95,7 +95,7 @@ MAKES_CONTEXT(cuVDPAUCtxCreate_v2,
 CUresult hook_cuCtxCreate_v3(CUcontext *ret, CUexecAffinityParam *params, int count,
                              unsigned int flags, CUdevice device)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct making making;
         CUresult rc = making_begin(&making, device, ret);
 
@@ -108,7 +108,7 @@ CUresult hook_cuCtxCreate_v3(CUcontext *ret, CUexecAffinityParam *params, int co
 CUresult hook_cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned int flags,
                              CUdevice device)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct making making;
         CUresult rc = making_begin(&making, device, ret);
 
@@ -153,22 +153,22 @@ static CUresult ending_end(struct ending *ending, CUresult rc)
         return rc;
 }
 
-#define ENDS_CONTEXT(symbol)                                             \
-        CUresult hook_##symbol(CUcontext context)                        \
-        {                                                                \
-                ACCESS;                                                  \
-                struct ending ending;                                    \
-                uint64_t began_ns;                                       \
-                CUresult rc;                                             \
-                                                                         \
-                ending = ending_begin(context);                          \
-                began_ns = time_context_ends();                          \
-                rc = ends_captures(real.symbol(context));                \
-                if (rc == CUDA_SUCCESS)                                  \
-                        time_context_gone(context, began_ns);            \
-                time_context_ended(rc == CUDA_SUCCESS ? context : NULL); \
-                rc = ending_end(&ending, rc);                            \
-                return rc;                                               \
+#define ENDS_CONTEXT(symbol)                                                \
+        CUresult hook_##symbol(CUcontext context)                           \
+        {                                                                   \
+                scoped_access const struct credit *access = access_scope(); \
+                struct ending ending;                                       \
+                uint64_t began_ns;                                          \
+                CUresult rc;                                                \
+                                                                            \
+                ending = ending_begin(context);                             \
+                began_ns = time_context_ends();                             \
+                rc = ends_captures(real.symbol(context));                   \
+                if (rc == CUDA_SUCCESS)                                     \
+                        time_context_gone(context, began_ns);               \
+                time_context_ended(rc == CUDA_SUCCESS ? context : NULL);    \
+                rc = ending_end(&ending, rc);                               \
+                return rc;                                                  \
         }
 
 ENDS_CONTEXT(cuCtxDestroy)
@@ -177,7 +177,7 @@ ENDS_CONTEXT(cuCtxDestroy_v2)
 /* One user less; the last one ends it, which the driver tells by not knowing it any more. */
 CUresult hook_cuCtxDetach(CUcontext context)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         CUresult alive = CUDA_SUCCESS;
         unsigned version;
         uint64_t began_ns;
@@ -316,7 +316,7 @@ static CUresult retain(CUcontext *ret, struct place place)
 
 CUresult hook_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct place place = place_of_device(device);
         void *turn;
         CUresult rc;
@@ -366,24 +366,24 @@ static void primaries_go_on(const struct primaries *primaries)
         lock_drop(&state.primary_lock);
 }
 
-#define PRIMARY_LESS(symbol, is_reset)                               \
-        CUresult hook_##symbol(CUdevice device)                      \
-        {                                                            \
-                ACCESS;                                              \
-                struct place place = place_of_device(device);        \
-                struct primaries primaries;                          \
-                CUresult rc;                                         \
-                                                                     \
-                if (place.row < 0)                                   \
-                        return ends_captures(real.symbol(device));   \
-                primaries = primaries_hold();                        \
-                rc = ends_captures(real.symbol(device));             \
-                if (rc == CUDA_SUCCESS)                              \
-                        primary_check(&primaries, device, is_reset); \
-                primaries_go_on(&primaries);                         \
-                if (rc == CUDA_SUCCESS)                              \
-                        remainder_changed(place.row);                \
-                return rc;                                           \
+#define PRIMARY_LESS(symbol, is_reset)                                      \
+        CUresult hook_##symbol(CUdevice device)                             \
+        {                                                                   \
+                scoped_access const struct credit *access = access_scope(); \
+                struct place place = place_of_device(device);               \
+                struct primaries primaries;                                 \
+                CUresult rc;                                                \
+                                                                            \
+                if (place.row < 0)                                          \
+                        return ends_captures(real.symbol(device));          \
+                primaries = primaries_hold();                               \
+                rc = ends_captures(real.symbol(device));                    \
+                if (rc == CUDA_SUCCESS)                                     \
+                        primary_check(&primaries, device, is_reset);        \
+                primaries_go_on(&primaries);                                \
+                if (rc == CUDA_SUCCESS)                                     \
+                        remainder_changed(place.row);                       \
+                return rc;                                                  \
         }
 
 PRIMARY_LESS(cuDevicePrimaryCtxRelease, false)
@@ -405,7 +405,7 @@ static uint64_t green_bytes(struct place place)
 CUresult hook_cuGreenCtxCreate(CUgreenCtx *ret, CUdevResourceDesc resources, CUdevice device,
                                unsigned int flags)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct place place = place_of_device(device);
         struct charge charge;
         CUresult rc = reserve_at(&charge, place, ret ? green_bytes(place) : 0);
@@ -423,7 +423,7 @@ CUresult hook_cuGreenCtxCreate(CUgreenCtx *ret, CUdevResourceDesc resources, CUd
 /* It had retained its device's primary context, and may have been the last to. */
 CUresult hook_cuGreenCtxDestroy(CUgreenCtx context)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct primaries primaries;
         struct charge taken;
         CUresult rc;

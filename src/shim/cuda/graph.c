@@ -81,7 +81,7 @@ static CUresult hand_out(CUgraphExec *ret, const CUgraphExec *exec, CUresult rc)
 CUresult hook_cuGraphInstantiate(CUgraphExec *ret, CUgraph graph, CUgraphNode *error_node,
                                  char *log, size_t log_bytes)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         CUgraphExec own;
         CUgraphExec *exec = withheld(&own, ret);
         CUresult rc = real.cuGraphInstantiate(exec, graph, error_node, log, log_bytes);
@@ -92,7 +92,7 @@ CUresult hook_cuGraphInstantiate(CUgraphExec *ret, CUgraph graph, CUgraphNode *e
 CUresult hook_cuGraphInstantiate_v2(CUgraphExec *ret, CUgraph graph, CUgraphNode *error_node,
                                     char *log, size_t log_bytes)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         CUgraphExec own;
         CUgraphExec *exec = withheld(&own, ret);
         CUresult rc = real.cuGraphInstantiate_v2(exec, graph, error_node, log, log_bytes);
@@ -102,7 +102,7 @@ CUresult hook_cuGraphInstantiate_v2(CUgraphExec *ret, CUgraph graph, CUgraphNode
 
 CUresult hook_cuGraphInstantiateWithFlags(CUgraphExec *ret, CUgraph graph, unsigned long long flags)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         CUgraphExec own;
         CUgraphExec *exec = withheld(&own, ret);
         CUresult rc = real.cuGraphInstantiateWithFlags(exec, graph, flags);
@@ -127,7 +127,7 @@ static CUresult upload_begin(struct launch *ret, CUgraph graph,
 CUresult hook_cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
                                            CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         CUstream stream = legacy(params ? params->hUploadStream : NULL);
         CUgraphExec own;
         CUgraphExec *exec = withheld(&own, ret);
@@ -143,7 +143,7 @@ CUresult hook_cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
 CUresult hook_cuGraphInstantiateWithParams_ptsz(CUgraphExec *ret, CUgraph graph,
                                                 CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         CUstream stream = per_thread(params ? params->hUploadStream : NULL);
         CUgraphExec own;
         CUgraphExec *exec = withheld(&own, ret);
@@ -158,7 +158,7 @@ CUresult hook_cuGraphInstantiateWithParams_ptsz(CUgraphExec *ret, CUgraph graph,
 
 CUresult hook_cuGraphUpload(CUgraphExec exec, CUstream stream)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct launch launch;
         CUresult rc;
 
@@ -172,7 +172,7 @@ CUresult hook_cuGraphUpload(CUgraphExec exec, CUstream stream)
 
 CUresult hook_cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct launch launch;
         CUresult rc;
 
@@ -225,7 +225,7 @@ static struct graph_part *take_parts(uint64_t key)
 /* Taken out first: the handle may be another graph's at once. */
 CUresult hook_cuGraphExecDestroy(CUgraphExec exec)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct graph_part *list, *part;
         CUresult rc;
 

@@ -79,7 +79,7 @@ static CUresult settle_open(CUdeviceptr *ret, uint64_t name, struct memory_impor
 
 CUresult hook_cuIpcOpenMemHandle(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         uint64_t name = name_of(&handle);
         struct memory_import *announced = import_announce(name);
 
@@ -88,7 +88,7 @@ CUresult hook_cuIpcOpenMemHandle(CUdeviceptr *ret, CUipcMemHandle handle, unsign
 
 CUresult hook_cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         uint64_t name = name_of(&handle);
         struct memory_import *announced = import_announce(name);
 
@@ -108,7 +108,7 @@ static CUresult settle_close(struct memory_import *import, CUresult rc, enum cha
 
 CUresult hook_cuIpcCloseMemHandle(CUdeviceptr address)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct memory_import *import = import_take(SPACE_IMPORT, address);
 
         return settle_close(import, real.cuIpcCloseMemHandle(address), SPACE_IMPORT, address);
@@ -127,7 +127,7 @@ CUresult hook_cuMemPoolExportPointer(CUmemPoolPtrExportData *ret, CUdeviceptr ad
 CUresult hook_cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool,
                                      CUmemPoolPtrExportData *data)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         uint64_t name = data ? import_name_bytes(data, sizeof(*data)) : 0;
         struct memory_import *announced = import_announce(name);
         CUresult rc = real.cuMemPoolImportPointer(ret, pool, data);
@@ -144,7 +144,7 @@ CUresult hook_cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool,
 CUresult hook_cuImportExternalMemory(CUexternalMemory *ret,
                                      const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct import_growth growth;
         struct memory_import *import;
         uint64_t name = 0;
@@ -168,7 +168,7 @@ CUresult hook_cuImportExternalMemory(CUexternalMemory *ret,
 
 CUresult hook_cuDestroyExternalMemory(CUexternalMemory memory)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct memory_import *import = import_take(SPACE_HANDLE, key_of(memory));
 
         return settle_close(import, real.cuDestroyExternalMemory(memory), SPACE_HANDLE,

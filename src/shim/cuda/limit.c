@@ -61,7 +61,7 @@ static CUresult set_other(CUlimit limit, size_t value)
 
 CUresult hook_cuCtxSetLimit(CUlimit limit, size_t value)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         CUcontext context = NULL;
         CUresult rc;
 

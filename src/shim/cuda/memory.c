@@ -19,7 +19,7 @@
 
 CUresult hook_cuMemAlloc(CUdeviceptr_v1 *ret, unsigned int bytes)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct charge charge;
         CUresult rc = reserve(&charge, ret ? bytes : 0);
 
@@ -31,7 +31,7 @@ CUresult hook_cuMemAlloc(CUdeviceptr_v1 *ret, unsigned int bytes)
 
 CUresult hook_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct charge charge;
         CUresult rc = reserve(&charge, ret ? bytes : 0);
 
@@ -43,7 +43,7 @@ CUresult hook_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
 
 CUresult hook_cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned int flags)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct charge charge;
         CUresult rc = reserve(&charge, ret ? bytes : 0);
 
@@ -77,7 +77,7 @@ static CUresult settle_pitch(struct charge *charge, CUdeviceptr address, uint64_
 CUresult hook_cuMemAllocPitch(CUdeviceptr_v1 *ret, unsigned int *ret_pitch, unsigned int width,
                               unsigned int height, unsigned int element)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct charge charge;
         CUresult rc = reserve(&charge, ret && ret_pitch ? measure_pitch(width, height) : 0);
 
@@ -92,7 +92,7 @@ CUresult hook_cuMemAllocPitch(CUdeviceptr_v1 *ret, unsigned int *ret_pitch, unsi
 CUresult hook_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t width, size_t height,
                                  unsigned int element)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct charge charge;
         CUresult rc = reserve(&charge, ret && ret_pitch ? measure_pitch(width, height) : 0);
 
@@ -128,7 +128,7 @@ static CUresult settle_known(struct charge *taken, CUresult rc, CUdeviceptr addr
 
 CUresult hook_cuMemFree(CUdeviceptr_v1 address)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct charge taken;
         struct memory_import *import;
 
@@ -140,7 +140,7 @@ CUresult hook_cuMemFree(CUdeviceptr_v1 address)
 
 CUresult hook_cuMemFree_v2(CUdeviceptr address)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct charge taken;
         struct memory_import *import;
 

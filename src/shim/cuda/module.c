@@ -148,7 +148,7 @@ static CUresult settle_unload(struct charge *taken, CUresult rc, uint64_t key)
 
 CUresult hook_cuModuleLoad(CUmodule *ret, const char *path)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct charge charge;
         CUresult rc = reserve_file(&charge, path);
 
@@ -160,7 +160,7 @@ CUresult hook_cuModuleLoad(CUmodule *ret, const char *path)
 
 CUresult hook_cuModuleLoadData(CUmodule *ret, const void *image)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct charge charge;
         CUresult rc = reserve_image(&charge, image);
 
@@ -173,7 +173,7 @@ CUresult hook_cuModuleLoadData(CUmodule *ret, const void *image)
 CUresult hook_cuModuleLoadDataEx(CUmodule *ret, const void *image, unsigned int count,
                                  CUjit_option *options, void **values)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct charge charge;
         CUresult rc = reserve_image(&charge, image);
 
@@ -185,7 +185,7 @@ CUresult hook_cuModuleLoadDataEx(CUmodule *ret, const void *image, unsigned int 
 
 CUresult hook_cuModuleLoadFatBinary(CUmodule *ret, const void *image)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct charge charge;
         CUresult rc = reserve_image(&charge, image);
 
@@ -197,7 +197,7 @@ CUresult hook_cuModuleLoadFatBinary(CUmodule *ret, const void *image)
 
 CUresult hook_cuModuleUnload(CUmodule module)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct charge taken;
 
         charge_take(&taken, SPACE_MODULE, key_of(module));
@@ -220,7 +220,7 @@ CUresult hook_cuLibraryLoadData(CUlibrary *ret, const void *image, CUjit_option 
                                 void **jit_values, unsigned int jit_count, CUlibraryOption *options,
                                 void **values, unsigned int count)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct place place = place_of_library();
         struct charge charge;
         CUresult rc = reserve_at(&charge, place, image_bytes(image, place));
@@ -237,7 +237,7 @@ CUresult hook_cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_opti
                                     void **jit_values, unsigned int jit_count,
                                     CUlibraryOption *options, void **values, unsigned int count)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct place place = place_of_library();
         struct charge charge;
         CUresult rc = reserve_at(&charge, place, file_bytes(path, place));
@@ -252,7 +252,7 @@ CUresult hook_cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_opti
 
 CUresult hook_cuLibraryUnload(CUlibrary library)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct charge taken;
 
         charge_take(&taken, SPACE_MODULE, key_of(library));
@@ -273,15 +273,15 @@ static void look_behind(uint64_t key)
                 remainder_changed(row);
 }
 
-#define LOADS(symbol, parameters, arguments, key)    \
-        CUresult hook_##symbol parameters            \
-        {                                            \
-                ACCESS;                              \
-                CUresult rc = real.symbol arguments; \
-                                                     \
-                if (rc == CUDA_SUCCESS)              \
-                        look_behind(key);            \
-                return rc;                           \
+#define LOADS(symbol, parameters, arguments, key)                           \
+        CUresult hook_##symbol parameters                                   \
+        {                                                                   \
+                scoped_access const struct credit *access = access_scope(); \
+                CUresult rc = real.symbol arguments;                        \
+                                                                            \
+                if (rc == CUDA_SUCCESS)                                     \
+                        look_behind(key);                                   \
+                return rc;                                                  \
         }
 
 LOADS(cuModuleGetFunction, (CUfunction * ret, CUmodule module, const char *name),

@@ -107,7 +107,7 @@ static struct place place_of_location(const CUmemLocation *location)
 CUresult hook_cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
                           const CUmemAllocationProp *prop, unsigned long long flags)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct vmm_allocation *allocation;
         struct charge charge;
         CUresult rc;
@@ -157,7 +157,7 @@ static void let_go(struct vmm_allocation *allocation, int more_handles)
 /* The count falls first: once the driver said yes, the value may come again for another one. */
 CUresult hook_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct vmm_allocation *allocation;
         CUresult rc;
 
@@ -178,7 +178,7 @@ CUresult hook_cuMemRelease(CUmemGenericAllocationHandle handle)
 /* The handle that a mapping was made with comes back: one more of the same allocation. */
 CUresult hook_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, void *address)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         CUresult rc = real.cuMemRetainAllocationHandle(ret, address);
         struct vmm_allocation *allocation;
         struct vmm_mapping *mapping;
@@ -259,7 +259,7 @@ static uint64_t end_of(uint64_t offset, uint64_t bytes)
 CUresult hook_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
                        CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct vmm_allocation *allocation;
         struct vmm_mapping *mapping;
         struct import_growth growth;
@@ -317,7 +317,7 @@ static void mappings_settle(struct vmm_mapping *list, CUresult rc)
 
 CUresult hook_cuMemUnmap(CUdeviceptr address, size_t bytes)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         struct vmm_mapping *list;
         CUresult rc;
 
@@ -353,7 +353,7 @@ static void pin_tiles(const CUarrayMapInfo *maps, unsigned count)
 
 CUresult hook_cuMemMapArrayAsync(CUarrayMapInfo *maps, unsigned int count, CUstream stream)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         CUresult rc = real.cuMemMapArrayAsync(maps, count, stream);
 
         if (rc == CUDA_SUCCESS && front_is_on())
@@ -363,7 +363,7 @@ CUresult hook_cuMemMapArrayAsync(CUarrayMapInfo *maps, unsigned int count, CUstr
 
 CUresult hook_cuMemMapArrayAsync_ptsz(CUarrayMapInfo *maps, unsigned int count, CUstream stream)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         CUresult rc = real.cuMemMapArrayAsync_ptsz(maps, count, stream);
 
         if (rc == CUDA_SUCCESS && front_is_on())
@@ -463,7 +463,7 @@ static CUresult settle_import(CUmemGenericAllocationHandle handle, uint64_t name
 CUresult hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, void *shareable,
                                              CUmemAllocationHandleType type)
 {
-        ACCESS;
+        scoped_access const struct credit *access = access_scope();
         CUmemGenericAllocationHandle handle = 0;
         struct memory_import *announced;
         uint64_t name;
