@@ -310,22 +310,73 @@ static nvmlReturn_t driver_list(list_reader *read, nvmlDevice_t device, unsigned
         return rc;
 }
 
-#define DRIVER_LIST(symbol, list_type, is_wide)                                               \
-        static nvmlReturn_t read_##symbol(nvmlDevice_t device, unsigned *count, void *infos)  \
-        {                                                                                     \
-                return real.symbol(device, count, infos);                                     \
-        }                                                                                     \
-        nvmlReturn_t hook_##symbol(nvmlDevice_t device, unsigned int *count, list_type infos) \
-        {                                                                                     \
-                return driver_list(read_##symbol, device, count, infos, is_wide);             \
-        }
+static nvmlReturn_t read_graphics(nvmlDevice_t device, unsigned *count, void *infos)
+{
+        return real.nvmlDeviceGetGraphicsRunningProcesses(device, count, infos);
+}
 
-DRIVER_LIST(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t *, false)
-DRIVER_LIST(nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlProcessInfo_v2_t *, true)
-DRIVER_LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_t *, true)
-DRIVER_LIST(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t *, false)
-DRIVER_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t *, true)
-DRIVER_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t *, true)
+nvmlReturn_t hook_nvmlDeviceGetGraphicsRunningProcesses(nvmlDevice_t device, unsigned int *count,
+                                                        nvmlProcessInfo_v1_t *infos)
+{
+        return driver_list(read_graphics, device, count, infos, false);
+}
+
+static nvmlReturn_t read_graphics_v2(nvmlDevice_t device, unsigned *count, void *infos)
+{
+        return real.nvmlDeviceGetGraphicsRunningProcesses_v2(device, count, infos);
+}
+
+nvmlReturn_t hook_nvmlDeviceGetGraphicsRunningProcesses_v2(nvmlDevice_t device, unsigned int *count,
+                                                           nvmlProcessInfo_v2_t *infos)
+{
+        return driver_list(read_graphics_v2, device, count, infos, true);
+}
+
+static nvmlReturn_t read_graphics_v3(nvmlDevice_t device, unsigned *count, void *infos)
+{
+        return real.nvmlDeviceGetGraphicsRunningProcesses_v3(device, count, infos);
+}
+
+nvmlReturn_t hook_nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device, unsigned int *count,
+                                                           nvmlProcessInfo_t *infos)
+{
+        return driver_list(read_graphics_v3, device, count, infos, true);
+}
+
+static nvmlReturn_t read_mps(nvmlDevice_t device, unsigned *count, void *infos)
+{
+        return real.nvmlDeviceGetMPSComputeRunningProcesses(device, count, infos);
+}
+
+nvmlReturn_t hook_nvmlDeviceGetMPSComputeRunningProcesses(nvmlDevice_t device, unsigned int *count,
+                                                          nvmlProcessInfo_v1_t *infos)
+{
+        return driver_list(read_mps, device, count, infos, false);
+}
+
+static nvmlReturn_t read_mps_v2(nvmlDevice_t device, unsigned *count, void *infos)
+{
+        return real.nvmlDeviceGetMPSComputeRunningProcesses_v2(device, count, infos);
+}
+
+nvmlReturn_t hook_nvmlDeviceGetMPSComputeRunningProcesses_v2(nvmlDevice_t device,
+                                                             unsigned int *count,
+                                                             nvmlProcessInfo_v2_t *infos)
+{
+        return driver_list(read_mps_v2, device, count, infos, true);
+}
+
+static nvmlReturn_t read_mps_v3(nvmlDevice_t device, unsigned *count, void *infos)
+{
+        return real.nvmlDeviceGetMPSComputeRunningProcesses_v3(device, count, infos);
+}
+
+nvmlReturn_t hook_nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device,
+                                                             unsigned int *count,
+                                                             nvmlProcessInfo_t *infos)
+{
+        return driver_list(read_mps_v3, device, count, infos, true);
+}
 
 /* The mere count may be that of all processes: it is a bound for the buffer, not an answer. */
 nvmlReturn_t hook_nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
