@@ -71,36 +71,87 @@ static CUresult correct(struct charge *charge, CUresult asked,
         return reserve_at(charge, place, needs->size);
 }
 
-static CUresult settle_array(struct charge *charge, CUresult rc, CUarray array, CUdevice device)
+static CUresult settle_array(struct charge *charge, CUresult rc, const CUarray *ret,
+                             CUdevice device)
 {
+        CUarray array = rc == CUDA_SUCCESS && ret ? *ret : NULL;
         CUDA_ARRAY_MEMORY_REQUIREMENTS needs;
 
         if (rc != CUDA_SUCCESS)
                 return settle(charge, rc, SPACE_ARRAY, 0);
         rc = correct(charge, real.cuArrayGetMemoryRequirements(&needs, array, device), &needs);
-        if (rc != CUDA_SUCCESS)
-                undone(real.cuArrayDestroy(array));
+        if (rc != CUDA_SUCCESS) {
+                struct relaxed was = relax();
+
+                real.cuArrayDestroy(array);
+                unrelax(was);
+        }
         return settle(charge, rc, SPACE_ARRAY, key_of(array));
 }
 
-#define MAKES_ARRAY(symbol, description, measure)                                            \
-        CUresult hook_##symbol(CUarray *ret, const description *shape)                       \
-        {                                                                                    \
-                scoped_access const struct credit *access = access_scope();                  \
-                struct place place = place_here();                                           \
-                struct charge charge;                                                        \
-                CUresult rc = reserve_at(&charge, place, ret && shape ? measure(shape) : 0); \
-                                                                                             \
-                if (rc != CUDA_SUCCESS)                                                      \
-                        return rc;                                                           \
-                rc = drained(&charge, real.symbol(ret, shape));                              \
-                return settle_array(&charge, rc, made(ret), place.device);                   \
-        }
+CUresult hook_cuArrayCreate(CUarray *ret, const CUDA_ARRAY_DESCRIPTOR_v1 *shape)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct place place = place_here();
+        struct charge charge;
+        unsigned attempt = 0;
+        CUresult rc = reserve_at(&charge, place, ret && shape ? bytes_flat_v1(shape) : 0);
 
-MAKES_ARRAY(cuArrayCreate, CUDA_ARRAY_DESCRIPTOR_v1, bytes_flat_v1)
-MAKES_ARRAY(cuArrayCreate_v2, CUDA_ARRAY_DESCRIPTOR, bytes_flat)
-MAKES_ARRAY(cuArray3DCreate, CUDA_ARRAY3D_DESCRIPTOR_v1, bytes_deep_v1)
-MAKES_ARRAY(cuArray3DCreate_v2, CUDA_ARRAY3D_DESCRIPTOR, measure_array)
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = real.cuArrayCreate(ret, shape);
+        while (is_draining(&charge, rc, &attempt));
+        return settle_array(&charge, rc, ret, place.device);
+}
+
+CUresult hook_cuArrayCreate_v2(CUarray *ret, const CUDA_ARRAY_DESCRIPTOR *shape)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct place place = place_here();
+        struct charge charge;
+        unsigned attempt = 0;
+        CUresult rc = reserve_at(&charge, place, ret && shape ? bytes_flat(shape) : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = real.cuArrayCreate_v2(ret, shape);
+        while (is_draining(&charge, rc, &attempt));
+        return settle_array(&charge, rc, ret, place.device);
+}
+
+CUresult hook_cuArray3DCreate(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR_v1 *shape)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct place place = place_here();
+        struct charge charge;
+        unsigned attempt = 0;
+        CUresult rc = reserve_at(&charge, place, ret && shape ? bytes_deep_v1(shape) : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = real.cuArray3DCreate(ret, shape);
+        while (is_draining(&charge, rc, &attempt));
+        return settle_array(&charge, rc, ret, place.device);
+}
+
+CUresult hook_cuArray3DCreate_v2(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR *shape)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct place place = place_here();
+        struct charge charge;
+        unsigned attempt = 0;
+        CUresult rc = reserve_at(&charge, place, ret && shape ? measure_array(shape) : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = real.cuArray3DCreate_v2(ret, shape);
+        while (is_draining(&charge, rc, &attempt));
+        return settle_array(&charge, rc, ret, place.device);
+}
 
 CUresult hook_cuMipmappedArrayCreate(CUmipmappedArray *ret, const CUDA_ARRAY3D_DESCRIPTOR *shape,
                                      unsigned int levels)
@@ -109,18 +160,25 @@ CUresult hook_cuMipmappedArrayCreate(CUmipmappedArray *ret, const CUDA_ARRAY3D_D
         struct place place = place_here();
         CUDA_ARRAY_MEMORY_REQUIREMENTS needs;
         struct charge charge;
+        unsigned attempt = 0;
         CUresult rc = reserve_at(&charge, place, ret && shape ? measure_mipmap(shape, levels) : 0);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&charge, real.cuMipmappedArrayCreate(ret, shape, levels));
+        do
+                rc = real.cuMipmappedArrayCreate(ret, shape, levels);
+        while (is_draining(&charge, rc, &attempt));
         if (rc != CUDA_SUCCESS || !ret)
                 return settle(&charge, rc, SPACE_ARRAY, 0);
         rc = correct(&charge,
                      real.cuMipmappedArrayGetMemoryRequirements(&needs, *ret, place.device),
                      &needs);
-        if (rc != CUDA_SUCCESS)
-                undone(real.cuMipmappedArrayDestroy(*ret));
+        if (rc != CUDA_SUCCESS) {
+                struct relaxed was = relax();
+
+                real.cuMipmappedArrayDestroy(*ret);
+                unrelax(was);
+        }
         return settle(&charge, rc, SPACE_ARRAY, key_of(*ret));
 }
 

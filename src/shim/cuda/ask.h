@@ -20,15 +20,6 @@ struct relaxed {
 struct relaxed relax(void);
 void unrelax(struct relaxed was);
 
-/* The end of something that the program asked for and is not to have. */
-#define undone(call)                                     \
-        do {                                             \
-                struct relaxed undone_relaxed = relax(); \
-                                                         \
-                (void)(call);                            \
-                unrelax(undone_relaxed);                 \
-        } while (0)
-
 /* True also where the driver does not say. */
 bool may_be_capturing(CUstream stream);
 

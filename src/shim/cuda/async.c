@@ -14,35 +14,36 @@
 #include "shim/cuda/real.h"
 #include "shim/cuda/remainder.h"
 
-/* Reserve, call, settle; again with another grant if the pool grew more than the first one. */
-#define grow(ret, request, call)                                                   \
-        ({                                                                         \
-                struct growth growth;                                              \
-                CUresult grow_rc = growth_begin(&growth, request);                 \
-                                                                                   \
-                while (grow_rc == CUDA_SUCCESS) {                                  \
-                        grow_rc = growth.is_plain ? plain_take(&growth, ret)       \
-                                                  : drained(&growth.charge, call); \
-                        if (growth_end(&growth, &grow_rc, ret))                    \
-                                break;                                             \
-                }                                                                  \
-                grow_rc;                                                           \
-        })
-
 CUresult hook_cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
 {
         scoped_access const struct credit *access = access_scope();
         struct growth_request request = { .stream = legacy(stream), .bytes = ret ? bytes : 0 };
+        struct growth growth;
+        CUresult rc = growth_begin(&growth, &request);
 
-        return grow(ret, &request, real.cuMemAllocAsync(ret, bytes, stream));
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = growth.is_plain ? plain_take(&growth, ret)
+                                     : real.cuMemAllocAsync(ret, bytes, stream);
+        while (!growth_end(&growth, &rc, ret));
+        return rc;
 }
 
 CUresult hook_cuMemAllocAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUstream stream)
 {
         scoped_access const struct credit *access = access_scope();
         struct growth_request request = { .stream = per_thread(stream), .bytes = ret ? bytes : 0 };
+        struct growth growth;
+        CUresult rc = growth_begin(&growth, &request);
 
-        return grow(ret, &request, real.cuMemAllocAsync_ptsz(ret, bytes, stream));
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = growth.is_plain ? plain_take(&growth, ret)
+                                     : real.cuMemAllocAsync_ptsz(ret, bytes, stream);
+        while (!growth_end(&growth, &rc, ret));
+        return rc;
 }
 
 CUresult hook_cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool,
@@ -52,8 +53,16 @@ CUresult hook_cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemoryPo
         struct growth_request request = { .pool = pool,
                                           .stream = legacy(stream),
                                           .bytes = ret && pool ? bytes : 0 };
+        struct growth growth;
+        CUresult rc = growth_begin(&growth, &request);
 
-        return grow(ret, &request, real.cuMemAllocFromPoolAsync(ret, bytes, pool, stream));
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = growth.is_plain ? plain_take(&growth, ret)
+                                     : real.cuMemAllocFromPoolAsync(ret, bytes, pool, stream);
+        while (!growth_end(&growth, &rc, ret));
+        return rc;
 }
 
 CUresult hook_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool,
@@ -63,8 +72,16 @@ CUresult hook_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUmem
         struct growth_request request = { .pool = pool,
                                           .stream = per_thread(stream),
                                           .bytes = ret && pool ? bytes : 0 };
+        struct growth growth;
+        CUresult rc = growth_begin(&growth, &request);
 
-        return grow(ret, &request, real.cuMemAllocFromPoolAsync_ptsz(ret, bytes, pool, stream));
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = growth.is_plain ? plain_take(&growth, ret)
+                                     : real.cuMemAllocFromPoolAsync_ptsz(ret, bytes, pool, stream);
+        while (!growth_end(&growth, &rc, ret));
+        return rc;
 }
 
 /* Plain memory and imports may be freed in stream order too. */

@@ -268,14 +268,17 @@ static struct capture_stream capture_ending(CUstream handle)
         struct capture_stream capture = lock_stream(handle);
 
         capture.is_there = may_be_capturing(handle);
+        capture_ends_begin();
         return capture;
 }
 
 /* A capture that failed has ended, too. Others may have joined it. */
 static CUresult capture_ended(const struct capture_stream *capture, CUresult rc)
 {
-        bool is_there = may_be_capturing(capture->handle);
+        bool is_there;
 
+        capture_ends_end(rc);
+        is_there = may_be_capturing(capture->handle);
         unlock_stream(capture, is_there);
         if (capture->is_there && !is_there)
                 unlist(capture->key, true);
@@ -287,14 +290,14 @@ CUresult hook_cuStreamEndCapture(CUstream stream, CUgraph *ret)
 {
         struct capture_stream capture = capture_ending(legacy(stream));
 
-        return capture_ended(&capture, ends_captures(real.cuStreamEndCapture(stream, ret)));
+        return capture_ended(&capture, real.cuStreamEndCapture(stream, ret));
 }
 
 CUresult hook_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *ret)
 {
         struct capture_stream capture = capture_ending(per_thread(stream));
 
-        return capture_ended(&capture, ends_captures(real.cuStreamEndCapture_ptsz(stream, ret)));
+        return capture_ended(&capture, real.cuStreamEndCapture_ptsz(stream, ret));
 }
 
 /* -- Joining ---------------------------------------------------------------------------------- */

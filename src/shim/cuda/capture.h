@@ -65,10 +65,5 @@ CUresult capture_end(struct capture_stream capture, CUresult rc);
 /* Around a call of the driver that may end captures; the second returns `rc`. */
 void capture_ends_begin(void);
 CUresult capture_ends_end(CUresult rc);
-#define ends_captures(call)             \
-        ({                              \
-                capture_ends_begin();   \
-                capture_ends_end(call); \
-        })
 
 #endif

@@ -33,6 +33,7 @@
 struct making {
         struct place place;
         struct charge charge;
+        unsigned attempt; /* is_draining() */
         void *turn;
 };
 
@@ -41,6 +42,7 @@ static CUresult making_begin(struct making *making, CUdevice device, const CUcon
 {
         CUresult rc;
 
+        making->attempt = 0;
         making->place = place_of_device(device);
         making->turn = context_turn_take(making->place);
         rc = reserve_at(&making->charge, making->place, ret ? context_bytes(making->place) : 0);
@@ -49,9 +51,10 @@ static CUresult making_begin(struct making *making, CUdevice device, const CUcon
         return rc;
 }
 
-/* A new context gets its number; its own charge is found by its handle. */
-static CUresult making_end(struct making *making, CUresult rc, CUcontext context)
+/* A new context, left at `ret`, gets its number; its own charge is found by its handle. */
+static CUresult making_end(struct making *making, CUresult rc, const CUcontext *ret)
 {
+        CUcontext context = rc == CUDA_SUCCESS && ret ? *ret : NULL;
         struct charge *charge = &making->charge;
 
         if (rc == CUDA_SUCCESS) {
@@ -67,30 +70,91 @@ static CUresult making_end(struct making *making, CUresult rc, CUcontext context
         return rc;
 }
 
-/* The hook of a function that makes a context; what follows the device is passed on. */
-#define MAKES_CONTEXT(symbol, params, ...)                                                    \
-        CUresult hook_##symbol params                                                         \
-        {                                                                                     \
-                scoped_access const struct credit *access = access_scope();                   \
-                struct making making;                                                         \
-                CUresult rc = making_begin(&making, device, ret);                             \
-                                                                                              \
-                if (rc != CUDA_SUCCESS)                                                       \
-                        return rc;                                                            \
-                rc = drained(&making.charge, real.symbol(ret, flags, device, ##__VA_ARGS__)); \
-                return making_end(&making, rc, made(ret));                                    \
-        }
+CUresult hook_cuCtxCreate(CUcontext *ret, unsigned int flags, CUdevice device)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct making making;
+        CUresult rc = making_begin(&making, device, ret);
 
-MAKES_CONTEXT(cuCtxCreate, (CUcontext * ret, unsigned int flags, CUdevice device))
-MAKES_CONTEXT(cuCtxCreate_v2, (CUcontext * ret, unsigned int flags, CUdevice device))
-MAKES_CONTEXT(cuGLCtxCreate, (CUcontext * ret, unsigned int flags, CUdevice device))
-MAKES_CONTEXT(cuGLCtxCreate_v2, (CUcontext * ret, unsigned int flags, CUdevice device))
-MAKES_CONTEXT(cuVDPAUCtxCreate,
-              (CUcontext * ret, unsigned int flags, CUdevice device, unsigned int vdp, void *find),
-              vdp, find)
-MAKES_CONTEXT(cuVDPAUCtxCreate_v2,
-              (CUcontext * ret, unsigned int flags, CUdevice device, unsigned int vdp, void *find),
-              vdp, find)
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = real.cuCtxCreate(ret, flags, device);
+        while (is_draining(&making.charge, rc, &making.attempt));
+        return making_end(&making, rc, ret);
+}
+
+CUresult hook_cuCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct making making;
+        CUresult rc = making_begin(&making, device, ret);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = real.cuCtxCreate_v2(ret, flags, device);
+        while (is_draining(&making.charge, rc, &making.attempt));
+        return making_end(&making, rc, ret);
+}
+
+CUresult hook_cuGLCtxCreate(CUcontext *ret, unsigned int flags, CUdevice device)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct making making;
+        CUresult rc = making_begin(&making, device, ret);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = real.cuGLCtxCreate(ret, flags, device);
+        while (is_draining(&making.charge, rc, &making.attempt));
+        return making_end(&making, rc, ret);
+}
+
+CUresult hook_cuGLCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct making making;
+        CUresult rc = making_begin(&making, device, ret);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = real.cuGLCtxCreate_v2(ret, flags, device);
+        while (is_draining(&making.charge, rc, &making.attempt));
+        return making_end(&making, rc, ret);
+}
+
+CUresult hook_cuVDPAUCtxCreate(CUcontext *ret, unsigned int flags, CUdevice device,
+                               unsigned int vdp, void *find)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct making making;
+        CUresult rc = making_begin(&making, device, ret);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = real.cuVDPAUCtxCreate(ret, flags, device, vdp, find);
+        while (is_draining(&making.charge, rc, &making.attempt));
+        return making_end(&making, rc, ret);
+}
+
+CUresult hook_cuVDPAUCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device,
+                                  unsigned int vdp, void *find)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct making making;
+        CUresult rc = making_begin(&making, device, ret);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = real.cuVDPAUCtxCreate_v2(ret, flags, device, vdp, find);
+        while (is_draining(&making.charge, rc, &making.attempt));
+        return making_end(&making, rc, ret);
+}
 
 CUresult hook_cuCtxCreate_v3(CUcontext *ret, CUexecAffinityParam *params, int count,
                              unsigned int flags, CUdevice device)
@@ -101,8 +165,10 @@ CUresult hook_cuCtxCreate_v3(CUcontext *ret, CUexecAffinityParam *params, int co
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&making.charge, real.cuCtxCreate_v3(ret, params, count, flags, device));
-        return making_end(&making, rc, made(ret));
+        do
+                rc = real.cuCtxCreate_v3(ret, params, count, flags, device);
+        while (is_draining(&making.charge, rc, &making.attempt));
+        return making_end(&making, rc, ret);
 }
 
 CUresult hook_cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned int flags,
@@ -114,8 +180,10 @@ CUresult hook_cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&making.charge, real.cuCtxCreate_v4(ret, params, flags, device));
-        return making_end(&making, rc, made(ret));
+        do
+                rc = real.cuCtxCreate_v4(ret, params, flags, device);
+        while (is_draining(&making.charge, rc, &making.attempt));
+        return making_end(&making, rc, ret);
 }
 
 /* What was made in the context went with it. */
@@ -153,26 +221,47 @@ static CUresult ending_end(struct ending *ending, CUresult rc)
         return rc;
 }
 
-#define ENDS_CONTEXT(symbol)                                                \
-        CUresult hook_##symbol(CUcontext context)                           \
-        {                                                                   \
-                scoped_access const struct credit *access = access_scope(); \
-                struct ending ending;                                       \
-                uint64_t began_ns;                                          \
-                CUresult rc;                                                \
-                                                                            \
-                ending = ending_begin(context);                             \
-                began_ns = time_context_ends();                             \
-                rc = ends_captures(real.symbol(context));                   \
-                if (rc == CUDA_SUCCESS)                                     \
-                        time_context_gone(context, began_ns);               \
-                time_context_ended(rc == CUDA_SUCCESS ? context : NULL);    \
-                rc = ending_end(&ending, rc);                               \
-                return rc;                                                  \
-        }
+/* Around a call that destroys a context. */
+struct destroying {
+        struct ending ending;
+        uint64_t began_ns;
+};
 
-ENDS_CONTEXT(cuCtxDestroy)
-ENDS_CONTEXT(cuCtxDestroy_v2)
+static struct destroying destroying_begin(CUcontext context)
+{
+        struct destroying destroying = { .ending = ending_begin(context) };
+
+        destroying.began_ns = time_context_ends();
+        capture_ends_begin();
+        return destroying;
+}
+
+static CUresult destroying_end(struct destroying *destroying, CUresult rc)
+{
+        CUcontext context = destroying->ending.context;
+
+        capture_ends_end(rc);
+        if (rc == CUDA_SUCCESS)
+                time_context_gone(context, destroying->began_ns);
+        time_context_ended(rc == CUDA_SUCCESS ? context : NULL);
+        return ending_end(&destroying->ending, rc);
+}
+
+CUresult hook_cuCtxDestroy(CUcontext context)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct destroying destroying = destroying_begin(context);
+
+        return destroying_end(&destroying, real.cuCtxDestroy(context));
+}
+
+CUresult hook_cuCtxDestroy_v2(CUcontext context)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct destroying destroying = destroying_begin(context);
+
+        return destroying_end(&destroying, real.cuCtxDestroy_v2(context));
+}
 
 /* One user less; the last one ends it, which the driver tells by not knowing it any more. */
 CUresult hook_cuCtxDetach(CUcontext context)
@@ -185,7 +274,8 @@ CUresult hook_cuCtxDetach(CUcontext context)
         CUresult rc;
 
         began_ns = time_context_ends();
-        rc = ends_captures(real.cuCtxDetach(context));
+        capture_ends_begin();
+        rc = capture_ends_end(real.cuCtxDetach(context));
         if (rc == CUDA_SUCCESS && front_is_on())
                 alive = real.cuCtxGetApiVersion(context, &version);
         is_gone = alive == CUDA_ERROR_INVALID_CONTEXT || alive == CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -366,30 +456,68 @@ static void primaries_go_on(const struct primaries *primaries)
         lock_drop(&state.primary_lock);
 }
 
-#define PRIMARY_LESS(symbol, is_reset)                                      \
-        CUresult hook_##symbol(CUdevice device)                             \
-        {                                                                   \
-                scoped_access const struct credit *access = access_scope(); \
-                struct place place = place_of_device(device);               \
-                struct primaries primaries;                                 \
-                CUresult rc;                                                \
-                                                                            \
-                if (place.row < 0)                                          \
-                        return ends_captures(real.symbol(device));          \
-                primaries = primaries_hold();                               \
-                rc = ends_captures(real.symbol(device));                    \
-                if (rc == CUDA_SUCCESS)                                     \
-                        primary_check(&primaries, device, is_reset);        \
-                primaries_go_on(&primaries);                                \
-                if (rc == CUDA_SUCCESS)                                     \
-                        remainder_changed(place.row);                       \
-                return rc;                                                  \
-        }
+/* Around a call by which a primary context may end. */
+struct releasing {
+        struct place place; /* of no row: nothing is known of its context */
+        struct primaries primaries;
+};
 
-PRIMARY_LESS(cuDevicePrimaryCtxRelease, false)
-PRIMARY_LESS(cuDevicePrimaryCtxRelease_v2, false)
-PRIMARY_LESS(cuDevicePrimaryCtxReset, true)
-PRIMARY_LESS(cuDevicePrimaryCtxReset_v2, true)
+static struct releasing releasing_begin(CUdevice device)
+{
+        struct releasing releasing = { .place = place_of_device(device) };
+
+        if (releasing.place.row >= 0)
+                releasing.primaries = primaries_hold();
+        capture_ends_begin();
+        return releasing;
+}
+
+static CUresult releasing_end(struct releasing *releasing, CUresult rc, bool is_reset)
+{
+        const struct place *place = &releasing->place;
+
+        capture_ends_end(rc);
+        if (place->row < 0)
+                return rc;
+        if (rc == CUDA_SUCCESS)
+                primary_check(&releasing->primaries, place->device, is_reset);
+        primaries_go_on(&releasing->primaries);
+        if (rc == CUDA_SUCCESS)
+                remainder_changed(place->row);
+        return rc;
+}
+
+CUresult hook_cuDevicePrimaryCtxRelease(CUdevice device)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct releasing releasing = releasing_begin(device);
+
+        return releasing_end(&releasing, real.cuDevicePrimaryCtxRelease(device), false);
+}
+
+CUresult hook_cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct releasing releasing = releasing_begin(device);
+
+        return releasing_end(&releasing, real.cuDevicePrimaryCtxRelease_v2(device), false);
+}
+
+CUresult hook_cuDevicePrimaryCtxReset(CUdevice device)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct releasing releasing = releasing_begin(device);
+
+        return releasing_end(&releasing, real.cuDevicePrimaryCtxReset(device), true);
+}
+
+CUresult hook_cuDevicePrimaryCtxReset_v2(CUdevice device)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct releasing releasing = releasing_begin(device);
+
+        return releasing_end(&releasing, real.cuDevicePrimaryCtxReset_v2(device), true);
+}
 
 /* A green context keeps its device's primary context alive, and brings little of its own. */
 static uint64_t green_bytes(struct place place)
@@ -408,13 +536,16 @@ CUresult hook_cuGreenCtxCreate(CUgreenCtx *ret, CUdevResourceDesc resources, CUd
         scoped_access const struct credit *access = access_scope();
         struct place place = place_of_device(device);
         struct charge charge;
+        unsigned attempt = 0;
         CUresult rc = reserve_at(&charge, place, ret ? green_bytes(place) : 0);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&charge, real.cuGreenCtxCreate(ret, resources, device, flags));
+        do
+                rc = real.cuGreenCtxCreate(ret, resources, device, flags);
+        while (is_draining(&charge, rc, &attempt));
         charge.owner = 0;
-        settle(&charge, rc, SPACE_CONTEXT, key_at(ret));
+        settle(&charge, rc, SPACE_CONTEXT, key_at(rc, ret));
         if (rc == CUDA_SUCCESS)
                 remainder_changed(place.row);
         return rc;
@@ -430,7 +561,8 @@ CUresult hook_cuGreenCtxDestroy(CUgreenCtx context)
 
         charge_take(&taken, SPACE_CONTEXT, key_of(context));
         primaries = primaries_hold();
-        rc = ends_captures(real.cuGreenCtxDestroy(context));
+        capture_ends_begin();
+        rc = capture_ends_end(real.cuGreenCtxDestroy(context));
         for (CUdevice device = 0; rc == CUDA_SUCCESS && device < STATE_DEVICES; device++)
                 primary_check(&primaries, device, false);
         primaries_go_on(&primaries);

@@ -3,11 +3,15 @@
  * What every hook of the CUDA front end is made of.
  *
  *      struct charge charge;
+ *      unsigned attempt = 0;
  *      CUresult rc = reserve(&charge, bytes);          // else: what the program is told
  *
- *      if (rc == CUDA_SUCCESS)
- *              rc = drained(&charge, real.cuMemAlloc_v2(ret, bytes));
- *      return settle(&charge, rc, SPACE_POINTER, ret);
+ *      if (rc != CUDA_SUCCESS)
+ *              return rc;
+ *      do
+ *              rc = real.cuMemAlloc_v2(ret, bytes);
+ *      while (is_draining(&charge, rc, &attempt));
+ *      return settle(&charge, rc, SPACE_POINTER, key_at(rc, ret));
  *
  * A *place* is where memory of the calling thread goes: the row of its current context's device,
  * and the context's number, under which everything that dies with the context is kept. A process
@@ -95,31 +99,29 @@ CUresult settle(struct charge *charge, CUresult rc, enum charge_space space, uin
 /* For a release: the block was taken out first; put it back if the driver said no. */
 CUresult settle_free(struct charge *taken, CUresult rc, enum charge_space space, uint64_t key);
 
-/* Calls the driver, again while bytes of a dead process drain. */
-#define drained(charge, call)                                               \
-        ({                                                                  \
-                CUresult drained_rc;                                        \
-                unsigned drained_attempt = 0;                               \
-                do                                                          \
-                        drained_rc = (call);                                \
-                while (drained_rc == CUDA_ERROR_OUT_OF_MEMORY &&            \
-                       charge_wait_for_drain((charge), drained_attempt++)); \
-                drained_rc;                                                 \
-        })
+/* The driver has no memory for what was granted: it is called again while bytes of a dead process
+ * drain, which this waits for a little. `*attempt` counts from 0. */
+static inline bool is_draining(const struct charge *charge, CUresult rc, unsigned *attempt)
+{
+        return rc == CUDA_ERROR_OUT_OF_MEMORY && charge_wait_for_drain(charge, (*attempt)++);
+}
 
 /* A stream, with the default one spelt out, as one number; the default stream of a thread has one
  * handle for all threads, and a number for each. Never 0. */
 uint64_t stream_key(CUstream stream);
 
-/* What the driver left at `ret`, after it said yes (`rc`), as a handle or as a key. A driver that
- * says yes to nowhere to leave it is not believed. */
-#define made(ret) (rc == CUDA_SUCCESS && (ret) ? *(ret) : NULL)
-#define key_at(ret) ((uint64_t)(rc == CUDA_SUCCESS && (ret) ? (uintptr_t) * (ret) : 0))
-
 static inline uint64_t key_of(const void *handle)
 {
         return (uint64_t)(uintptr_t)handle;
 }
+
+/* What the driver left at `ret` as a key, if it said yes. A driver that says yes to nowhere to
+ * leave it is not believed. */
+#define key_at(rc, ret)                                                             \
+        ({                                                                          \
+                __typeof__(ret) key_ret = (ret);                                    \
+                (rc) == CUDA_SUCCESS &&key_ret ? (uint64_t)(uintptr_t)*key_ret : 0; \
+        })
 
 /* There may be something to charge: false only when nothing was asked of us. */
 static inline bool front_is_on(void)

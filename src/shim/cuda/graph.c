@@ -58,7 +58,10 @@ static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph)
                                                      : CUDA_ERROR_NOT_PERMITTED;
         }
         if (rc != CUDA_SUCCESS) {
-                undone(hook_cuGraphExecDestroy(*exec));
+                struct relaxed was = relax();
+
+                hook_cuGraphExecDestroy(*exec);
+                unrelax(was);
                 *exec = NULL;
         }
         return rc;

@@ -29,11 +29,14 @@ static CUresult set_heap(CUcontext context, uint64_t bytes)
         uint64_t held = charge_held(SPACE_CONTEXT, heap_key(context));
         struct place place = place_here();
         struct charge more, kept;
+        unsigned attempt = 0;
         CUresult rc = reserve_at(&more, place, extra > held ? extra - held : 0);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&more, real.cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, bytes));
+        do
+                rc = real.cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, bytes);
+        while (is_draining(&more, rc, &attempt));
         if (rc != CUDA_SUCCESS) {
                 charge_drop(&more);
                 return rc;

@@ -21,37 +21,46 @@ CUresult hook_cuMemAlloc(CUdeviceptr_v1 *ret, unsigned int bytes)
 {
         scoped_access const struct credit *access = access_scope();
         struct charge charge;
+        unsigned attempt = 0;
         CUresult rc = reserve(&charge, ret ? bytes : 0);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&charge, real.cuMemAlloc(ret, bytes));
-        return settle(&charge, rc, SPACE_POINTER, key_at(ret));
+        do
+                rc = real.cuMemAlloc(ret, bytes);
+        while (is_draining(&charge, rc, &attempt));
+        return settle(&charge, rc, SPACE_POINTER, key_at(rc, ret));
 }
 
 CUresult hook_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
 {
         scoped_access const struct credit *access = access_scope();
         struct charge charge;
+        unsigned attempt = 0;
         CUresult rc = reserve(&charge, ret ? bytes : 0);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&charge, real.cuMemAlloc_v2(ret, bytes));
-        return settle(&charge, rc, SPACE_POINTER, key_at(ret));
+        do
+                rc = real.cuMemAlloc_v2(ret, bytes);
+        while (is_draining(&charge, rc, &attempt));
+        return settle(&charge, rc, SPACE_POINTER, key_at(rc, ret));
 }
 
 CUresult hook_cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned int flags)
 {
         scoped_access const struct credit *access = access_scope();
         struct charge charge;
+        unsigned attempt = 0;
         CUresult rc = reserve(&charge, ret ? bytes : 0);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
         charge_mark_unseen(&charge);
-        rc = drained(&charge, real.cuMemAllocManaged(ret, bytes, flags));
-        return settle(&charge, rc, SPACE_POINTER, key_at(ret));
+        do
+                rc = real.cuMemAllocManaged(ret, bytes, flags);
+        while (is_draining(&charge, rc, &attempt));
+        return settle(&charge, rc, SPACE_POINTER, key_at(rc, ret));
 }
 
 /*
@@ -69,8 +78,12 @@ static CUresult settle_pitch(struct charge *charge, CUdeviceptr address, uint64_
         }
         charge_drop(charge);
         rc = reserve_at(charge, place, bytes);
-        if (rc != CUDA_SUCCESS)
-                undone(real.cuMemFree_v2(address));
+        if (rc != CUDA_SUCCESS) {
+                struct relaxed was = relax();
+
+                real.cuMemFree_v2(address);
+                unrelax(was);
+        }
         return settle(charge, rc, SPACE_POINTER, address);
 }
 
@@ -79,11 +92,14 @@ CUresult hook_cuMemAllocPitch(CUdeviceptr_v1 *ret, unsigned int *ret_pitch, unsi
 {
         scoped_access const struct credit *access = access_scope();
         struct charge charge;
+        unsigned attempt = 0;
         CUresult rc = reserve(&charge, ret && ret_pitch ? measure_pitch(width, height) : 0);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&charge, real.cuMemAllocPitch(ret, ret_pitch, width, height, element));
+        do
+                rc = real.cuMemAllocPitch(ret, ret_pitch, width, height, element);
+        while (is_draining(&charge, rc, &attempt));
         if (rc != CUDA_SUCCESS || !ret || !ret_pitch)
                 return settle(&charge, rc, SPACE_POINTER, 0);
         return settle_pitch(&charge, *ret, product_of(*ret_pitch, height));
@@ -94,11 +110,14 @@ CUresult hook_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t wid
 {
         scoped_access const struct credit *access = access_scope();
         struct charge charge;
+        unsigned attempt = 0;
         CUresult rc = reserve(&charge, ret && ret_pitch ? measure_pitch(width, height) : 0);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&charge, real.cuMemAllocPitch_v2(ret, ret_pitch, width, height, element));
+        do
+                rc = real.cuMemAllocPitch_v2(ret, ret_pitch, width, height, element);
+        while (is_draining(&charge, rc, &attempt));
         if (rc != CUDA_SUCCESS || !ret || !ret_pitch)
                 return settle(&charge, rc, SPACE_POINTER, 0);
         return settle_pitch(&charge, *ret, product_of(*ret_pitch, height));

@@ -150,24 +150,30 @@ CUresult hook_cuModuleLoad(CUmodule *ret, const char *path)
 {
         scoped_access const struct credit *access = access_scope();
         struct charge charge;
+        unsigned attempt = 0;
         CUresult rc = reserve_file(&charge, path);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&charge, real.cuModuleLoad(ret, path));
-        return settle_image(&charge, rc, key_at(ret));
+        do
+                rc = real.cuModuleLoad(ret, path);
+        while (is_draining(&charge, rc, &attempt));
+        return settle_image(&charge, rc, key_at(rc, ret));
 }
 
 CUresult hook_cuModuleLoadData(CUmodule *ret, const void *image)
 {
         scoped_access const struct credit *access = access_scope();
         struct charge charge;
+        unsigned attempt = 0;
         CUresult rc = reserve_image(&charge, image);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&charge, real.cuModuleLoadData(ret, image));
-        return settle_image(&charge, rc, key_at(ret));
+        do
+                rc = real.cuModuleLoadData(ret, image);
+        while (is_draining(&charge, rc, &attempt));
+        return settle_image(&charge, rc, key_at(rc, ret));
 }
 
 CUresult hook_cuModuleLoadDataEx(CUmodule *ret, const void *image, unsigned int count,
@@ -175,24 +181,30 @@ CUresult hook_cuModuleLoadDataEx(CUmodule *ret, const void *image, unsigned int 
 {
         scoped_access const struct credit *access = access_scope();
         struct charge charge;
+        unsigned attempt = 0;
         CUresult rc = reserve_image(&charge, image);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&charge, real.cuModuleLoadDataEx(ret, image, count, options, values));
-        return settle_image(&charge, rc, key_at(ret));
+        do
+                rc = real.cuModuleLoadDataEx(ret, image, count, options, values);
+        while (is_draining(&charge, rc, &attempt));
+        return settle_image(&charge, rc, key_at(rc, ret));
 }
 
 CUresult hook_cuModuleLoadFatBinary(CUmodule *ret, const void *image)
 {
         scoped_access const struct credit *access = access_scope();
         struct charge charge;
+        unsigned attempt = 0;
         CUresult rc = reserve_image(&charge, image);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&charge, real.cuModuleLoadFatBinary(ret, image));
-        return settle_image(&charge, rc, key_at(ret));
+        do
+                rc = real.cuModuleLoadFatBinary(ret, image);
+        while (is_draining(&charge, rc, &attempt));
+        return settle_image(&charge, rc, key_at(rc, ret));
 }
 
 CUresult hook_cuModuleUnload(CUmodule module)
@@ -223,14 +235,17 @@ CUresult hook_cuLibraryLoadData(CUlibrary *ret, const void *image, CUjit_option 
         scoped_access const struct credit *access = access_scope();
         struct place place = place_of_library();
         struct charge charge;
+        unsigned attempt = 0;
         CUresult rc = reserve_at(&charge, place, image_bytes(image, place));
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&charge, real.cuLibraryLoadData(ret, image, jit_options, jit_values, jit_count,
-                                                     options, values, count));
+        do
+                rc = real.cuLibraryLoadData(ret, image, jit_options, jit_values, jit_count, options,
+                                            values, count);
+        while (is_draining(&charge, rc, &attempt));
         charge.owner = 0;
-        return settle_image(&charge, rc, key_at(ret));
+        return settle_image(&charge, rc, key_at(rc, ret));
 }
 
 CUresult hook_cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_option *jit_options,
@@ -240,14 +255,17 @@ CUresult hook_cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_opti
         scoped_access const struct credit *access = access_scope();
         struct place place = place_of_library();
         struct charge charge;
+        unsigned attempt = 0;
         CUresult rc = reserve_at(&charge, place, file_bytes(path, place));
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = drained(&charge, real.cuLibraryLoadFromFile(ret, path, jit_options, jit_values,
-                                                         jit_count, options, values, count));
+        do
+                rc = real.cuLibraryLoadFromFile(ret, path, jit_options, jit_values, jit_count,
+                                                options, values, count);
+        while (is_draining(&charge, rc, &attempt));
         charge.owner = 0;
-        return settle_image(&charge, rc, key_at(ret));
+        return settle_image(&charge, rc, key_at(rc, ret));
 }
 
 CUresult hook_cuLibraryUnload(CUlibrary library)
@@ -273,22 +291,51 @@ static void look_behind(uint64_t key)
                 remainder_changed(row);
 }
 
-#define LOADS(symbol, parameters, arguments, key)                           \
-        CUresult hook_##symbol parameters                                   \
-        {                                                                   \
-                scoped_access const struct credit *access = access_scope(); \
-                CUresult rc = real.symbol arguments;                        \
-                                                                            \
-                if (rc == CUDA_SUCCESS)                                     \
-                        look_behind(key);                                   \
-                return rc;                                                  \
-        }
+/* `key`: of what was found. */
+static CUresult looked_up(CUresult rc, uint64_t key)
+{
+        if (rc == CUDA_SUCCESS)
+                look_behind(key);
+        return rc;
+}
 
-LOADS(cuModuleGetFunction, (CUfunction * ret, CUmodule module, const char *name),
-      (ret, module, name), key_at(ret))
-LOADS(cuKernelGetFunction, (CUfunction * ret, CUkernel kernel), (ret, kernel), key_at(ret))
-LOADS(cuLibraryGetModule, (CUmodule * ret, CUlibrary library), (ret, library), key_at(ret))
-LOADS(cuLibraryGetGlobal,
-      (CUdeviceptr * ret, size_t *ret_bytes, CUlibrary library, const char *name),
-      (ret, ret_bytes, library, name), key_at(ret))
-LOADS(cuFuncLoad, (CUfunction function), (function), key_of(function))
+CUresult hook_cuModuleGetFunction(CUfunction *ret, CUmodule module, const char *name)
+{
+        scoped_access const struct credit *access = access_scope();
+        CUresult rc = real.cuModuleGetFunction(ret, module, name);
+
+        return looked_up(rc, key_at(rc, ret));
+}
+
+CUresult hook_cuKernelGetFunction(CUfunction *ret, CUkernel kernel)
+{
+        scoped_access const struct credit *access = access_scope();
+        CUresult rc = real.cuKernelGetFunction(ret, kernel);
+
+        return looked_up(rc, key_at(rc, ret));
+}
+
+CUresult hook_cuLibraryGetModule(CUmodule *ret, CUlibrary library)
+{
+        scoped_access const struct credit *access = access_scope();
+        CUresult rc = real.cuLibraryGetModule(ret, library);
+
+        return looked_up(rc, key_at(rc, ret));
+}
+
+CUresult hook_cuLibraryGetGlobal(CUdeviceptr *ret, size_t *ret_bytes, CUlibrary library,
+                                 const char *name)
+{
+        scoped_access const struct credit *access = access_scope();
+        CUresult rc = real.cuLibraryGetGlobal(ret, ret_bytes, library, name);
+
+        return looked_up(rc, key_at(rc, ret));
+}
+
+CUresult hook_cuFuncLoad(CUfunction function)
+{
+        scoped_access const struct credit *access = access_scope();
+        CUresult rc = real.cuFuncLoad(function);
+
+        return looked_up(rc, key_of(function));
+}

@@ -262,6 +262,9 @@ static void captured_end(struct growth *growth, CUresult rc)
 
 bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address)
 {
+        if (!growth->is_plain && is_draining(&growth->charge, *rc, &growth->attempt))
+                return false;
+        growth->attempt = 0;
         if (growth->capture) {
                 captured_end(growth, *rc);
                 return true;

@@ -25,6 +25,7 @@ struct growth {
         uint64_t bytes;
         uint64_t capture; /* held until growth_end(): nothing is charged; 0: none */
         unsigned rung;
+        unsigned attempt; /* is_draining() */
         bool is_alone;
         bool is_plain; /* the grant is for plain memory: plain_take() instead of the driver's call
                         */

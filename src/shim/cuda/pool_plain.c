@@ -86,6 +86,7 @@ CUresult plain_take(struct growth *growth, CUdeviceptr *ret)
         bool is_elsewhere = place_here().owner != growth->place.owner;
         CUcontext context = NULL;
         CUresult rc = CUDA_SUCCESS;
+        unsigned attempt = 0;
 
         if (is_elsewhere)
                 rc = real.cuStreamGetCtx(growth->stream, &context);
@@ -94,7 +95,9 @@ CUresult plain_take(struct growth *growth, CUdeviceptr *ret)
         if (rc != CUDA_SUCCESS)
                 return rc;
         real.cuThreadExchangeStreamCaptureMode(&mode);
-        rc = drained(&growth->charge, real.cuMemAlloc_v2(ret, growth->bytes));
+        do
+                rc = real.cuMemAlloc_v2(ret, growth->bytes);
+        while (is_draining(&growth->charge, rc, &attempt));
         real.cuThreadExchangeStreamCaptureMode(&mode);
         if (is_elsewhere)
                 real.cuCtxPopCurrent_v2(&context);

@@ -126,35 +126,55 @@ CUresult hook_cuStreamBeginCaptureToCig_ptsz(CUstream stream, CUstreamCigCapture
 CUresult hook_cuStreamEndCaptureToCig(CUstream stream)
 {
         uint64_t id = id_of(stream);
-        CUresult rc = ends_captures(real.cuStreamEndCaptureToCig(stream));
+        CUresult rc;
 
+        capture_ends_begin();
+        rc = capture_ends_end(real.cuStreamEndCaptureToCig(stream));
         return take_if(rc == CUDA_SUCCESS, id, rc);
 }
 
 CUresult hook_cuStreamEndCaptureToCig_ptsz(CUstream stream)
 {
         uint64_t id = id_of_per_thread(stream);
-        CUresult rc = ends_captures(real.cuStreamEndCaptureToCig_ptsz(stream));
+        CUresult rc;
 
+        capture_ends_begin();
+        rc = capture_ends_end(real.cuStreamEndCaptureToCig_ptsz(stream));
         return take_if(rc == CUDA_SUCCESS, id, rc);
 }
 
-/* A stream may end before what it records does. */
-#define ENDS_STREAM(symbol)                                                            \
-        CUresult hook_##symbol(CUstream stream)                                        \
-        {                                                                              \
-                uint64_t id = load_relaxed(&state.recorded_count) ? id_of(stream) : 0; \
-                CUresult rc;                                                           \
-                                                                                       \
-                gate_return_credit();                                                  \
-                time_forget_stream(stream);                                            \
-                rc = ends_captures(real.symbol(stream));                               \
-                if (rc == CUDA_SUCCESS)                                                \
-                        capture_stream_gone(stream);                                   \
-                while (rc == CUDA_SUCCESS && take(id))                                 \
-                        ;                                                              \
-                return rc;                                                             \
-        }
+/* Around the call that destroys a stream; `id`: it may end before what it records does. */
+static uint64_t stream_ending(CUstream stream)
+{
+        uint64_t id = load_relaxed(&state.recorded_count) ? id_of(stream) : 0;
 
-ENDS_STREAM(cuStreamDestroy)
-ENDS_STREAM(cuStreamDestroy_v2)
+        gate_return_credit();
+        time_forget_stream(stream);
+        capture_ends_begin();
+        return id;
+}
+
+static CUresult stream_ended(CUstream stream, uint64_t id, CUresult rc)
+{
+        capture_ends_end(rc);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        capture_stream_gone(stream);
+        while (take(id))
+                ;
+        return rc;
+}
+
+CUresult hook_cuStreamDestroy(CUstream stream)
+{
+        uint64_t id = stream_ending(stream);
+
+        return stream_ended(stream, id, real.cuStreamDestroy(stream));
+}
+
+CUresult hook_cuStreamDestroy_v2(CUstream stream)
+{
+        uint64_t id = stream_ending(stream);
+
+        return stream_ended(stream, id, real.cuStreamDestroy_v2(stream));
+}

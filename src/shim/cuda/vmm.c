@@ -110,6 +110,7 @@ CUresult hook_cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
         scoped_access const struct credit *access = access_scope();
         struct vmm_allocation *allocation;
         struct charge charge;
+        unsigned attempt = 0;
         CUresult rc;
 
         if (!ret || !prop || !front_is_on())
@@ -120,7 +121,9 @@ CUresult hook_cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
         allocation = allocation_make();
         if (!allocation)
                 return settle(&charge, CUDA_ERROR_OUT_OF_MEMORY, SPACE_HANDLE, 0);
-        rc = drained(&charge, real.cuMemCreate(ret, bytes, prop, flags));
+        do
+                rc = real.cuMemCreate(ret, bytes, prop, flags);
+        while (is_draining(&charge, rc, &attempt));
         if (rc != CUDA_SUCCESS) {
                 allocation_unmake(allocation);
                 return settle(&charge, rc, SPACE_HANDLE, 0);
@@ -481,8 +484,12 @@ CUresult hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, 
         rc = settle_import(handle, name, import_announce(name));
         if (rc == CUDA_SUCCESS)
                 *ret = handle;
-        else
-                undone(real.cuMemRelease(handle));
+        else {
+                struct relaxed was = relax();
+
+                real.cuMemRelease(handle);
+                unrelax(was);
+        }
         import_end(announced);
         return rc;
 }
