@@ -51,46 +51,68 @@ const char spin_ptx[] =
         "        ret;\n"
         "}\n";
 
-#define TRY(call)                                           \
-        do {                                                \
-                int tried = driver_check(call, #call, err); \
-                if (tried < 0)                              \
-                        return tried;                       \
-        } while (0)
+#define CHECK(call, err) driver_check(call, #call, err)
 
 static int open_simulated(struct spin *spin, struct error *err)
 {
         CUmodule module;
+        int rc;
 
         spin->judge = LOAD_JUDGE_ENGINE;
-        TRY(cuModuleLoadData(&module, SIM_MODULE));
-        TRY(cuModuleGetFunction(&spin->function, module, SIM_KERNEL));
-        return 0;
+        rc = CHECK(cuModuleLoadData(&module, SIM_MODULE), err);
+        if (rc == 0)
+                rc = CHECK(cuModuleGetFunction(&spin->function, module, SIM_KERNEL), err);
+        return rc;
+}
+
+/* Where the kernels write when they began and ended. */
+static int open_stamps(struct spin *spin, struct error *err)
+{
+        void *ring;
+        int rc = CHECK(
+                cuMemHostAlloc(&ring, SPIN_RING * sizeof(*spin->stamp), CU_MEMHOSTALLOC_DEVICEMAP),
+                err);
+
+        if (rc < 0)
+                return rc;
+        memset(ring, 0, SPIN_RING * sizeof(*spin->stamp));
+        spin->stamp = ring;
+        return CHECK(cuMemHostGetDevicePointer_v2(&spin->stamps, ring, 0), err);
+}
+
+static int open_count(struct spin *spin, struct error *err)
+{
+        int rc = CHECK(cuMemAlloc_v2(&spin->count, sizeof(uint32_t)), err);
+
+        return rc == 0 ? CHECK(cuMemsetD32_v2(spin->count, 0, 1), err) : rc;
 }
 
 static int open_real(struct spin *spin, struct error *err)
 {
         CUmodule module;
-        void *ring;
+        int rc;
 
         spin->judge = LOAD_JUDGE_STAMPS;
-        TRY(cuModuleLoadData(&module, spin_ptx));
-        TRY(cuModuleGetFunction(&spin->function, module, PTX_KERNEL));
-        TRY(cuMemHostAlloc(&ring, SPIN_RING * sizeof(*spin->stamp), CU_MEMHOSTALLOC_DEVICEMAP));
-        memset(ring, 0, SPIN_RING * sizeof(*spin->stamp));
-        spin->stamp = ring;
-        TRY(cuMemHostGetDevicePointer_v2(&spin->stamps, ring, 0));
-        TRY(cuMemAlloc_v2(&spin->count, sizeof(uint32_t)));
-        TRY(cuMemsetD32_v2(spin->count, 0, 1));
+        rc = CHECK(cuModuleLoadData(&module, spin_ptx), err);
+        if (rc == 0)
+                rc = CHECK(cuModuleGetFunction(&spin->function, module, PTX_KERNEL), err);
+        if (rc == 0)
+                rc = open_stamps(spin, err);
+        if (rc == 0)
+                rc = open_count(spin, err);
         spin->params[1] = &spin->stamps;
         spin->params[2] = &spin->count;
-        return 0;
+        return rc;
 }
 
 int spin_open(struct spin *spin, uint64_t ns, struct error *err)
 {
+        int rc;
+
         *spin = (struct spin){ .ns = ns, .params = { &spin->ns } };
-        TRY(cuDeviceGetUuid(&spin->uuid, 0));
+        rc = CHECK(cuDeviceGetUuid(&spin->uuid, 0), err);
+        if (rc < 0)
+                return rc;
         spin->engine = driver_find_busy();
         return spin->engine ? open_simulated(spin, err) : open_real(spin, err);
 }
