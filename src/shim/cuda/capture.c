@@ -11,14 +11,14 @@
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/real.h"
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/captures.h"
 #include "shim/cuda/time.h"
 #include "shim/cuda/wait.h"
 #include "shim/time/credit.h"
 
 bool captures_are_open(void)
 {
-        return load_acquire(&state.captures) || load_relaxed(&state.recorded_count);
+        return load_acquire(&capture_state.captures) || load_relaxed(&capture_state.recorded_count);
 }
 
 /* -- Which are open --------------------------------------------------------------------------- */
@@ -27,8 +27,8 @@ bool captures_are_open(void)
 static struct begun *find(uint64_t key)
 {
         for (unsigned i = 0; i < STATE_CAPTURES; i++) {
-                if (state.begun[i].key == key)
-                        return &state.begun[i];
+                if (capture_state.begun[i].key == key)
+                        return &capture_state.begun[i];
         }
         return NULL;
 }
@@ -37,7 +37,7 @@ static struct begun *find(uint64_t key)
 static void end(struct begun *begun)
 {
         *begun = (struct begun){ 0 };
-        add_acq_rel(&state.captures, -1u);
+        add_acq_rel(&capture_state.captures, -1u);
 }
 
 /* A capture of the same stream is over: nobody saw its end. */
@@ -45,14 +45,14 @@ static void list(uint64_t key, CUcontext context)
 {
         struct begun *place;
 
-        lock_take(&state.captures_lock);
+        lock_take(&capture_state.captures_lock);
         place = find(key);
         if (place)
                 end(place);
         place = find(0);
         if (place)
                 *place = (struct begun){ key, key_of(context) };
-        lock_drop(&state.captures_lock);
+        lock_drop(&capture_state.captures_lock);
 }
 
 /* `is_seen`: the driver said that one was there. One for which there was no place is over, too. */
@@ -60,29 +60,29 @@ static void unlist(uint64_t key, bool is_seen)
 {
         struct begun *begun;
 
-        lock_take(&state.captures_lock);
+        lock_take(&capture_state.captures_lock);
         begun = find(key);
         if (begun)
                 end(begun);
-        else if (is_seen && !find(0) && load_relaxed(&state.captures))
-                add_acq_rel(&state.captures, -1u);
-        lock_drop(&state.captures_lock);
+        else if (is_seen && !find(0) && load_relaxed(&capture_state.captures))
+                add_acq_rel(&capture_state.captures, -1u);
+        lock_drop(&capture_state.captures_lock);
 }
 
 void capture_stream_gone(CUstream stream)
 {
-        if (load_relaxed(&state.captures) && stream)
+        if (load_relaxed(&capture_state.captures) && stream)
                 unlist(key_of(stream), false);
 }
 
 void captures_context_gone(CUcontext context)
 {
-        lock_take(&state.captures_lock);
+        lock_take(&capture_state.captures_lock);
         for (unsigned i = 0; i < STATE_CAPTURES; i++) {
-                if (state.begun[i].key && state.begun[i].context == key_of(context))
-                        end(&state.begun[i]);
+                if (capture_state.begun[i].key && capture_state.begun[i].context == key_of(context))
+                        end(&capture_state.begun[i]);
         }
-        lock_drop(&state.captures_lock);
+        lock_drop(&capture_state.captures_lock);
 }
 
 /* -- Holding ---------------------------------------------------------------------------------- */
@@ -108,16 +108,16 @@ static uint64_t capture_of(CUstream stream)
 
 static void drop(void)
 {
-        add_acq_rel(&state.capture_holds, -1u);
+        add_acq_rel(&capture_state.capture_holds, -1u);
 }
 
 /* False: it takes long to end one, as a context with work does. */
 static bool take(void)
 {
         for (unsigned i = 0; i < HOLD_TRIES; i++) {
-                add_acq_rel(&state.capture_holds, 1u);
+                add_acq_rel(&capture_state.capture_holds, 1u);
                 fence_seq_cst();
-                if (!load_acquire(&state.capture_ends))
+                if (!load_acquire(&capture_state.capture_ends))
                         return true;
                 drop();
                 clock_sleep_ns(HOLD_SLEEP_NS);
@@ -139,15 +139,15 @@ uint64_t capture_hold(CUstream stream)
 
 void capture_ends_begin(void)
 {
-        add_acq_rel(&state.capture_ends, 1u);
+        add_acq_rel(&capture_state.capture_ends, 1u);
         fence_seq_cst();
-        while (load_acquire(&state.capture_holds))
+        while (load_acquire(&capture_state.capture_holds))
                 clock_sleep_ns(HOLD_SLEEP_NS);
 }
 
 CUresult capture_ends_end(CUresult rc)
 {
-        add_acq_rel(&state.capture_ends, -1u);
+        add_acq_rel(&capture_state.capture_ends, -1u);
         return rc;
 }
 
@@ -188,13 +188,13 @@ static void open_one(void)
 {
         bool is_first;
 
-        lock_take(&state.captures_lock);
+        lock_take(&capture_state.captures_lock);
         is_first = !captures_are_open();
-        add_acq_rel(&state.captures, 1);
+        add_acq_rel(&capture_state.captures, 1);
         wait_for_looks();
         if (is_first)
                 streams_each(mark_default, NULL);
-        lock_drop(&state.captures_lock);
+        lock_drop(&capture_state.captures_lock);
 }
 
 static struct capture_stream lock_stream(CUstream handle)
@@ -242,7 +242,7 @@ CUresult capture_end(struct capture_stream capture, CUresult rc)
         if (rc == CUDA_SUCCESS)
                 list(capture.key, capture.context);
         else
-                add_acq_rel(&state.captures, -1u);
+                add_acq_rel(&capture_state.captures, -1u);
         return rc;
 }
 

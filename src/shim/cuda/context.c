@@ -22,7 +22,8 @@
 #include "shim/cuda/real.h"
 #include "shim/cuda/recorded.h"
 #include "shim/cuda/remainder.h"
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/places.h"
+#include "shim/cuda/state/primaries.h"
 #include "shim/cuda/time.h"
 
 /* Of a green context, beside its primary one: measured on an H200, driver 580.159.04 (2026-11-26).
@@ -304,14 +305,14 @@ static bool is_active(struct place place, CUcontext context)
         if (context)
                 return true;
         if (real.cuDevicePrimaryCtxGetState(place.device, &flags, &active) != CUDA_SUCCESS)
-                return state.primary[place.device] != 0;
+                return primary_state.primary[place.device] != 0;
         return active != 0;
 }
 
 /* Under primary_lock: the one that is known is no more. */
 static void primary_gone(struct place place)
 {
-        uint64_t *known = &state.primary[place.device];
+        uint64_t *known = &primary_state.primary[place.device];
         struct charge old;
 
         owner_gone(place_forget((CUcontext)(uintptr_t)*known).owner);
@@ -327,7 +328,7 @@ static void primary_gone(struct place place)
  */
 static bool primary_settle(struct place place, CUcontext context, struct charge *charge)
 {
-        uint64_t *known = &state.primary[place.device];
+        uint64_t *known = &primary_state.primary[place.device];
         bool is_alive = is_active(place, context);
         bool is_new;
 
@@ -356,14 +357,14 @@ static CUresult retain_once(CUcontext *ret, struct place place, struct charge *r
 {
         CUresult rc;
 
-        lock_take(&state.primary_lock);
+        lock_take(&primary_state.primary_lock);
         rc = reserve_at(ret_charge, place, primary_bytes(place));
         if (rc == CUDA_SUCCESS) {
                 rc = real.cuDevicePrimaryCtxRetain(ret, place.device);
                 if (rc == CUDA_SUCCESS)
                         *ret_is_new = primary_settle(place, *ret, ret_charge);
         }
-        lock_drop(&state.primary_lock);
+        lock_drop(&primary_state.primary_lock);
         return rc;
 }
 
@@ -374,13 +375,13 @@ static void primary_correct(struct place place, CUcontext context)
 
         if (!context_measure(place, charge_held(SPACE_CONTEXT, primary_key(place))))
                 return;
-        lock_take(&state.primary_lock);
-        if (state.primary[place.device] == key_of(context) &&
+        lock_take(&primary_state.primary_lock);
+        if (primary_state.primary[place.device] == key_of(context) &&
             charge_take(&kept, SPACE_CONTEXT, primary_key(place))) {
                 context_correct(&kept, place);
                 charge_keep(&kept, SPACE_CONTEXT, primary_key(place));
         }
-        lock_drop(&state.primary_lock);
+        lock_drop(&primary_state.primary_lock);
 }
 
 /* The lock is not held while bytes of the dead drain. */
@@ -430,14 +431,14 @@ struct primaries {
 
 static struct primaries primaries_hold(void)
 {
-        lock_take(&state.primary_lock);
+        lock_take(&primary_state.primary_lock);
         return (struct primaries){ .began_ns = time_context_ends() };
 }
 
 /* The driver has ended it if it says so, or was told to, whoever else had retained it. */
 static void primary_check(struct primaries *primaries, CUdevice device, bool is_reset)
 {
-        CUcontext context = (CUcontext)(uintptr_t)state.primary[device];
+        CUcontext context = (CUcontext)(uintptr_t)primary_state.primary[device];
         struct place place;
 
         if (!context)
@@ -453,7 +454,7 @@ static void primary_check(struct primaries *primaries, CUdevice device, bool is_
 static void primaries_go_on(const struct primaries *primaries)
 {
         time_context_ended(primaries->gone);
-        lock_drop(&state.primary_lock);
+        lock_drop(&primary_state.primary_lock);
 }
 
 /* Around a call by which a primary context may end. */
@@ -524,9 +525,9 @@ static uint64_t green_bytes(struct place place)
 {
         uint64_t bytes = GREEN_BYTES;
 
-        lock_take(&state.primary_lock);
+        lock_take(&primary_state.primary_lock);
         bytes += primary_bytes(place);
-        lock_drop(&state.primary_lock);
+        lock_drop(&primary_state.primary_lock);
         return bytes;
 }
 

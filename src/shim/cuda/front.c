@@ -5,19 +5,17 @@
 #include <string.h>
 
 #include "common/atomic.h"
-#include "common/wiped.h"
 #include "shim/attach.h"
 #include "shim/cards.h"
 #include "shim/cuda/import.h"
 #include "shim/cuda/meter.h"
 #include "shim/cuda/remainder.h"
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/places.h"
+#include "shim/cuda/state/state.h"
 #include "shim/cuda/real.h"
 #include "shim/hold.h"
 
 #define ROW_KNOWN 16
-
-WIPED_AT_FORK(struct state, state);
 
 /* `answer` is what the program is told; CUDA_SUCCESS: not permitted. */
 static struct place place_refused(CUresult answer)
@@ -68,7 +66,7 @@ bool front_start(void)
 {
         int saved = errno;
 
-        wiped_mark(state);
+        state_mark();
         if (session_state() == SESSION_UNKNOWN)
                 session_start(list_cards);
         hold_use();
@@ -113,7 +111,7 @@ static int row_ask(CUdevice device)
         if (row < 0)
                 row = row_claim(device, &uuid);
         if (row >= 0)
-                store_relaxed(&state.rows[device], row + ROW_KNOWN);
+                store_relaxed(&place_state.rows[device], row + ROW_KNOWN);
         return row;
 }
 
@@ -135,7 +133,7 @@ static int row_of(CUdevice device)
         if (session_state() == SESSION_NONE)
                 return CHARGE_NO_DEVICE;
         if (device >= 0 && device < STATE_DEVICES)
-                known = load_relaxed(&state.rows[device]);
+                known = load_relaxed(&place_state.rows[device]);
         return known ? known - ROW_KNOWN : row_ask(device);
 }
 
@@ -148,11 +146,11 @@ struct place place_of_device(CUdevice device)
 
 static struct state_seat *seat_find(CUcontext context)
 {
-        uint32_t high = load_acquire(&state.seats_high);
+        uint32_t high = load_acquire(&place_state.seats_high);
 
         for (uint32_t i = 0; i < high; i++) {
-                if (load_acquire(&state.seats[i].context) == key_of(context))
-                        return &state.seats[i];
+                if (load_acquire(&place_state.seats[i].context) == key_of(context))
+                        return &place_state.seats[i];
         }
         return NULL;
 }
@@ -169,26 +167,27 @@ static struct place seat_take(CUcontext context, struct place place)
 {
         struct state_seat *seat;
 
-        lock_take(&state.seats_lock);
+        lock_take(&place_state.seats_lock);
         seat = seat_find(context);
         if (seat) {
                 place = seat_read(seat);
-                lock_drop(&state.seats_lock);
+                lock_drop(&place_state.seats_lock);
                 return place;
         }
         seat = seat_find(NULL);
-        if (!seat && load_relaxed(&state.seats_high) < STATE_SEATS)
-                seat = &state.seats[load_relaxed(&state.seats_high)];
+        if (!seat && load_relaxed(&place_state.seats_high) < STATE_SEATS)
+                seat = &place_state.seats[load_relaxed(&place_state.seats_high)];
         if (seat) {
-                place.owner = place.owner ? place.owner : ++state.last_owner;
+                place.owner = place.owner ? place.owner : ++place_state.last_owner;
                 store_relaxed(&seat->row, place.row);
                 store_relaxed(&seat->owner, place.owner);
                 store_relaxed(&seat->device, place.device);
                 store_release(&seat->context, key_of(context));
-                if (seat == &state.seats[load_relaxed(&state.seats_high)])
-                        store_release(&state.seats_high, load_relaxed(&state.seats_high) + 1);
+                if (seat == &place_state.seats[load_relaxed(&place_state.seats_high)])
+                        store_release(&place_state.seats_high,
+                                      load_relaxed(&place_state.seats_high) + 1);
         }
-        lock_drop(&state.seats_lock);
+        lock_drop(&place_state.seats_lock);
         return place;
 }
 
@@ -312,13 +311,13 @@ struct place place_forget(CUcontext context)
 
         if (session_state() == SESSION_NONE || !context)
                 return place_nowhere;
-        lock_take(&state.seats_lock);
+        lock_take(&place_state.seats_lock);
         seat = seat_find(context);
         if (seat) {
                 place = seat_read(seat);
                 store_release(&seat->context, 0);
         }
-        lock_drop(&state.seats_lock);
+        lock_drop(&place_state.seats_lock);
         return place;
 }
 

@@ -18,7 +18,9 @@
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/remainder.h"
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/graphs.h"
+#include "shim/cuda/state/meters.h"
+#include "shim/cuda/state/places.h"
 
 static CUresult note(CUgraphExec exec, struct place place, const struct graph_need *need)
 {
@@ -26,17 +28,17 @@ static CUresult note(CUgraphExec exec, struct place place, const struct graph_ne
 
         if (place.row < 0)
                 return refusal(place);
-        lock_take(&state.graphs_lock);
-        part = table_make(&state.graphs, sizeof(*part));
+        lock_take(&graph_state.graphs_lock);
+        part = table_make(&graph_state.graphs, sizeof(*part));
         if (part) {
                 part->link.key = key_of(exec);
                 part->place = place;
                 part->need_bytes = need->bytes[place.device];
                 part->stays = need->stays;
-                table_put(&state.graphs, part);
-                add_relaxed(&state.graphs_with_memory, 1u);
+                table_put(&graph_state.graphs, part);
+                add_relaxed(&graph_state.graphs_with_memory, 1u);
         }
-        lock_drop(&state.graphs_lock);
+        lock_drop(&graph_state.graphs_lock);
         return part ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -217,8 +219,8 @@ static struct graph_part *take_parts(uint64_t key)
         struct graph_part *list = NULL;
         struct graph_part *part;
 
-        while ((part = table_find(&state.graphs, key))) {
-                table_remove(&state.graphs, part);
+        while ((part = table_find(&graph_state.graphs, key))) {
+                table_remove(&graph_state.graphs, part);
                 part->next = list;
                 list = part;
         }
@@ -232,23 +234,23 @@ CUresult hook_cuGraphExecDestroy(CUgraphExec exec)
         struct graph_part *list, *part;
         CUresult rc;
 
-        if (!load_relaxed(&state.graphs_with_memory))
+        if (!load_relaxed(&graph_state.graphs_with_memory))
                 return real.cuGraphExecDestroy(exec);
-        lock_take(&state.graphs_lock);
+        lock_take(&graph_state.graphs_lock);
         list = take_parts(key_of(exec));
-        lock_drop(&state.graphs_lock);
+        lock_drop(&graph_state.graphs_lock);
         rc = real.cuGraphExecDestroy(exec);
-        lock_take(&state.graphs_lock);
+        lock_take(&graph_state.graphs_lock);
         while ((part = list)) {
                 list = part->next;
                 if (rc == CUDA_SUCCESS) {
-                        add_relaxed(&state.graphs_with_memory, -1u);
-                        table_free(&state.graphs, part);
+                        add_relaxed(&graph_state.graphs_with_memory, -1u);
+                        table_free(&graph_state.graphs, part);
                 } else {
-                        table_put(&state.graphs, part);
+                        table_put(&graph_state.graphs, part);
                 }
         }
-        lock_drop(&state.graphs_lock);
+        lock_drop(&graph_state.graphs_lock);
         return rc;
 }
 

@@ -5,12 +5,14 @@
 #include "common/sums.h"
 #include "shim/cuda/capture.h"
 #include "shim/cuda/measure.h"
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/graphs.h"
+#include "shim/cuda/state/meters.h"
+#include "shim/cuda/state/places.h"
 
 /* Under graphs_lock: NULL if the graph has none there. */
 static struct graph_part *part_find(CUgraphExec exec, CUdevice device)
 {
-        struct graph_part *part = table_find(&state.graphs, key_of(exec));
+        struct graph_part *part = table_find(&graph_state.graphs, key_of(exec));
 
         while (part && part->place.device != device)
                 part = table_next(part);
@@ -21,13 +23,13 @@ static void find_parts(struct launch *launch)
 {
         struct graph_part *part;
 
-        lock_take(&state.graphs_lock);
-        part = table_find(&state.graphs, key_of(launch->exec));
+        lock_take(&graph_state.graphs_lock);
+        part = table_find(&graph_state.graphs, key_of(launch->exec));
         for (; part && launch->count < GRAPH_DEVICES; part = table_next(part))
                 launch->part[launch->count++] = (struct launch_part){
                         .place = part->place, .need_bytes = part->need_bytes, .stays = part->stays
                 };
-        lock_drop(&state.graphs_lock);
+        lock_drop(&graph_state.graphs_lock);
 }
 
 /* What may be reserved once a graph with that need was launched in that stream too. */
@@ -92,12 +94,12 @@ static bool is_launched(CUgraphExec exec, const struct launch_part *part, uint64
         struct graph_part *known;
         bool is_launched;
 
-        lock_take(&state.graphs_lock);
+        lock_take(&graph_state.graphs_lock);
         known = exec ? part_find(exec, part->place.device) : NULL;
         is_launched = known && known->generation == part->meter->generation;
         if (known && generation)
                 known->generation = generation;
-        lock_drop(&state.graphs_lock);
+        lock_drop(&graph_state.graphs_lock);
         return is_launched;
 }
 
@@ -178,7 +180,7 @@ CUresult launch_begin(struct launch *ret, CUgraphExec exec, CUstream stream)
 {
         ret->count = 0;
         ret->capture = 0;
-        if (!load_relaxed(&state.graphs_with_memory))
+        if (!load_relaxed(&graph_state.graphs_with_memory))
                 return CUDA_SUCCESS;
         ret->exec = exec;
         ret->stream = stream;

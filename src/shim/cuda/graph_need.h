@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "abi/cuda.h"
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/places.h"
 
 struct graph_need {
         uint64_t bytes[STATE_DEVICES]; /* by ordinal */

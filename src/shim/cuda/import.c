@@ -8,7 +8,7 @@
 
 #include "common/clock.h"
 #include "shim/cuda/orphan.h"
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/imports.h"
 #include "store/liveness.h"
 
 #define CHARGING_SLEEP_NS 20000
@@ -95,15 +95,15 @@ uint64_t import_bytes_known(uint64_t name)
 {
         uint64_t bytes = 0;
 
-        if (!name || !load_relaxed(&state.exports_live))
+        if (!name || !load_relaxed(&shared_state.exports_live))
                 return 0;
-        lock_take(&state.imports_lock);
-        for (struct memory_export *own = table_each(&state.exports, NULL); own && !bytes;
-             own = table_each(&state.exports, own)) {
+        lock_take(&shared_state.imports_lock);
+        for (struct memory_export *own = table_each(&shared_state.exports, NULL); own && !bytes;
+             own = table_each(&shared_state.exports, own)) {
                 if (own->name == name)
                         bytes = charge_held(own->space, own->link.key);
         }
-        lock_drop(&state.imports_lock);
+        lock_drop(&shared_state.imports_lock);
         return bytes;
 }
 
@@ -122,24 +122,24 @@ static void unlock(void *lock)
 static void set_state(struct memory_import *import, enum import_state next)
 {
         if (import->state == IMPORT_WAITING)
-                add_relaxed(&state.imports_uncharged, -1u);
+                add_relaxed(&shared_state.imports_uncharged, -1u);
         import->state = next;
         if (next == IMPORT_WAITING)
-                add_relaxed(&state.imports_uncharged, 1u);
+                add_relaxed(&shared_state.imports_uncharged, 1u);
 }
 
 /* Under imports_lock: one that nobody refers to and that is nowhere yet; NULL: no memory. */
 static struct memory_import *import_make(uint64_t name)
 {
-        struct memory_import *import = table_make(&state.imports, sizeof(*import));
+        struct memory_import *import = table_make(&shared_state.imports, sizeof(*import));
 
         if (!import)
                 return NULL;
         import->link.key = name;
         import->row = CHARGE_NO_DEVICE;
-        import->number = ++state.imports_last_id;
+        import->number = ++shared_state.imports_last_id;
         import->hold_lock = name ? name_hold(name) : NULL;
-        table_put(&state.imports, import);
+        table_put(&shared_state.imports, import);
         return import;
 }
 
@@ -148,13 +148,13 @@ static struct memory_import *hold(uint64_t name)
 {
         struct memory_import *import;
 
-        lock_take(&state.imports_lock);
-        import = name ? table_find(&state.imports, name) : NULL;
+        lock_take(&shared_state.imports_lock);
+        import = name ? table_find(&shared_state.imports, name) : NULL;
         if (!import)
                 import = import_make(name);
         if (import)
                 import->references++;
-        lock_drop(&state.imports_lock);
+        lock_drop(&shared_state.imports_lock);
         return import;
 }
 
@@ -172,7 +172,7 @@ static bool is_mine_to_charge(struct memory_import *import, struct import_growth
         for (;;) {
                 bool is_charged, is_busy;
 
-                lock_take(&state.imports_lock);
+                lock_take(&shared_state.imports_lock);
                 is_charged = import->row >= 0 && (import->bytes >= ret->bytes || is_told(import));
                 is_busy = import->state == IMPORT_CHARGING;
                 if (!is_charged && !is_busy) {
@@ -182,7 +182,7 @@ static bool is_mine_to_charge(struct memory_import *import, struct import_growth
                         if (import->row >= 0)
                                 place->row = import->row;
                 }
-                lock_drop(&state.imports_lock);
+                lock_drop(&shared_state.imports_lock);
                 if (is_charged || !is_busy)
                         return !is_charged;
                 clock_sleep_ns(CHARGING_SLEEP_NS);
@@ -221,7 +221,7 @@ CUresult import_settle(struct import_growth *growth, CUresult rc)
 
         if (!import)
                 return rc;
-        lock_take(&state.imports_lock);
+        lock_take(&shared_state.imports_lock);
         if (rc == CUDA_SUCCESS) {
                 old_lock = import->charge_lock;
                 if (growth->more.is_reserved)
@@ -240,7 +240,7 @@ CUresult import_settle(struct import_growth *growth, CUresult rc)
                 set_state(import, growth->was_waiting ? IMPORT_WAITING : IMPORT_SETTLED);
         }
         charge_drop(&charge);
-        lock_drop(&state.imports_lock);
+        lock_drop(&shared_state.imports_lock);
         unlock(old_lock); /* after the charge: the next to be charged finds the room */
         growth->import = NULL;
         return rc;
@@ -281,7 +281,7 @@ void import_end(struct memory_import *import)
 
         if (!import)
                 return;
-        lock_take(&state.imports_lock);
+        lock_take(&shared_state.imports_lock);
         if (--import->references == 0) {
                 charge_lock = import->charge_lock;
                 set_state(import, IMPORT_SETTLED);
@@ -290,10 +290,10 @@ void import_end(struct memory_import *import)
                 if (import->link.key)
                         give_up(import->link.key, &charge_lock, &charge);
                 charge_drop(&charge);
-                table_remove(&state.imports, import);
-                table_free(&state.imports, import);
+                table_remove(&shared_state.imports, import);
+                table_free(&shared_state.imports, import);
         }
-        lock_drop(&state.imports_lock);
+        lock_drop(&shared_state.imports_lock);
         unlock(charge_lock); /* after the charge: the next to be charged finds the room */
 }
 
@@ -303,21 +303,21 @@ void import_keep(struct memory_import *import, enum charge_space space, uint64_t
 
         if (!import)
                 return;
-        lock_take(&state.imports_lock);
-        handle = table_make(&state.import_handles, sizeof(*handle));
+        lock_take(&shared_state.imports_lock);
+        handle = table_make(&shared_state.import_handles, sizeof(*handle));
         if (handle) { /* without it the import stays charged until the process ends */
                 handle->link.key = key;
                 handle->space = space;
                 handle->import = import;
-                table_put(&state.import_handles, handle);
+                table_put(&shared_state.import_handles, handle);
         }
-        lock_drop(&state.imports_lock);
+        lock_drop(&shared_state.imports_lock);
 }
 
 /* Under imports_lock. */
 static struct import_handle *find_handle(enum charge_space space, uint64_t key)
 {
-        struct import_handle *handle = table_find(&state.import_handles, key);
+        struct import_handle *handle = table_find(&shared_state.import_handles, key);
 
         while (handle && handle->space != space)
                 handle = table_next(handle);
@@ -327,7 +327,7 @@ static struct import_handle *find_handle(enum charge_space space, uint64_t key)
 /* Under imports_lock. */
 static struct memory_export *find_export(enum charge_space space, uint64_t key)
 {
-        struct memory_export *export = table_find(&state.exports, key);
+        struct memory_export *export = table_find(&shared_state.exports, key);
 
         while (export && export->space != space)
                 export = table_next(export);
@@ -339,14 +339,14 @@ struct memory_import *import_take(enum charge_space space, uint64_t key)
         struct memory_import *import = NULL;
         struct import_handle *handle;
 
-        lock_take(&state.imports_lock);
+        lock_take(&shared_state.imports_lock);
         handle = find_handle(space, key);
         if (handle) {
                 import = handle->import;
-                table_remove(&state.import_handles, handle);
-                table_free(&state.import_handles, handle);
+                table_remove(&shared_state.import_handles, handle);
+                table_free(&shared_state.import_handles, handle);
         }
-        lock_drop(&state.imports_lock);
+        lock_drop(&shared_state.imports_lock);
         return import;
 }
 
@@ -355,11 +355,11 @@ struct memory_import *import_find(enum charge_space space, uint64_t key)
         struct memory_import *import = NULL;
         struct import_handle *handle;
 
-        lock_take(&state.imports_lock);
+        lock_take(&shared_state.imports_lock);
         handle = find_handle(space, key);
         if (handle)
                 import = handle->import;
-        lock_drop(&state.imports_lock);
+        lock_drop(&shared_state.imports_lock);
         return import;
 }
 
@@ -371,27 +371,27 @@ void import_export(uint64_t name, enum charge_space space, uint64_t key)
 
         if (!name || session_state() != SESSION_ACTIVE)
                 return;
-        lock_take(&state.imports_lock);
+        lock_take(&shared_state.imports_lock);
         /* What was imported and is passed on is its importers' business: nothing of it is charged
          * here under `key`. */
         is_known = find_export(space, key) || find_handle(space, key);
-        lock_drop(&state.imports_lock);
+        lock_drop(&shared_state.imports_lock);
         if (is_known)
                 return;
         charge_lock = name_lock(charge_name(name, charge_held(space, key)), &is_free);
         if (!charge_lock)
                 return;
-        lock_take(&state.imports_lock);
-        export = table_make(&state.exports, sizeof(*export));
+        lock_take(&shared_state.imports_lock);
+        export = table_make(&shared_state.exports, sizeof(*export));
         if (export) {
                 export->link.key = key;
                 export->space = space;
                 export->name = name;
                 export->charge_lock = charge_lock;
-                table_put(&state.exports, export);
-                add_relaxed(&state.exports_live, 1u);
+                table_put(&shared_state.exports, export);
+                add_relaxed(&shared_state.exports_live, 1u);
         }
-        lock_drop(&state.imports_lock);
+        lock_drop(&shared_state.imports_lock);
         if (!export)
                 unlock(charge_lock);
 }
@@ -399,7 +399,7 @@ void import_export(uint64_t name, enum charge_space space, uint64_t key)
 /* Under imports_lock: an import of the same memory, held by this process without a charge. */
 static struct memory_import *heir(uint64_t name, uint64_t bytes)
 {
-        struct memory_import *import = table_find(&state.imports, name);
+        struct memory_import *import = table_find(&shared_state.imports, name);
         bool is_heir = import && import->state == IMPORT_WAITING;
 
         return is_heir && (!(name & STATED) || import->bytes == bytes) ? import : NULL;
@@ -420,17 +420,17 @@ void import_unexport(enum charge_space space, uint64_t key, struct charge *charg
         void *charge_lock = NULL;
         uint64_t name = 0;
 
-        if (!load_relaxed(&state.exports_live))
+        if (!load_relaxed(&shared_state.exports_live))
                 return;
-        lock_take(&state.imports_lock);
+        lock_take(&shared_state.imports_lock);
         export = find_export(space, key);
         if (export) {
                 charge_lock = export->charge_lock;
                 name = export->name;
                 import = heir(name, charge->bytes);
-                table_remove(&state.exports, export);
-                table_free(&state.exports, export);
-                add_relaxed(&state.exports_live, -1u);
+                table_remove(&shared_state.exports, export);
+                table_free(&shared_state.exports, export);
+                add_relaxed(&shared_state.exports_live, -1u);
         }
         if (import && charge->bytes) {
                 charge->owner = 0;
@@ -439,7 +439,7 @@ void import_unexport(enum charge_space space, uint64_t key, struct charge *charg
         } else if (export) {
                 give_up(name, &charge_lock, charge);
         }
-        lock_drop(&state.imports_lock);
+        lock_drop(&shared_state.imports_lock);
         unlock(charge_lock); /* what is left of the charge is of memory that nobody else holds */
 }
 
@@ -449,9 +449,9 @@ static uint64_t take_owned(uint32_t owner, enum charge_space *ret_space, struct 
 {
         uint64_t key = 0;
 
-        lock_take(&state.imports_lock);
-        for (struct memory_export *export = table_each(&state.exports, NULL); export && !key;
-             export = table_each(&state.exports, export)) {
+        lock_take(&shared_state.imports_lock);
+        for (struct memory_export *export = table_each(&shared_state.exports, NULL); export && !key;
+             export = table_each(&shared_state.exports, export)) {
                 *ret_space = export->space;
                 if (!charge_take(ret, *ret_space, export->link.key))
                         continue;
@@ -460,7 +460,7 @@ static uint64_t take_owned(uint32_t owner, enum charge_space *ret_space, struct 
                 else
                         charge_keep(ret, *ret_space, export->link.key);
         }
-        lock_drop(&state.imports_lock);
+        lock_drop(&shared_state.imports_lock);
         return key;
 }
 
@@ -470,7 +470,7 @@ void import_owner_gone(uint32_t owner)
         struct charge charge;
         uint64_t key;
 
-        if (!owner || !load_relaxed(&state.exports_live))
+        if (!owner || !load_relaxed(&shared_state.exports_live))
                 return;
         while ((key = take_owned(owner, &space, &charge))) {
                 import_unexport(space, key, &charge);
@@ -496,13 +496,13 @@ static void claim(struct memory_import *import)
 
 void import_claim(int row)
 {
-        if (!load_relaxed(&state.imports_uncharged))
+        if (!load_relaxed(&shared_state.imports_uncharged))
                 return;
-        lock_take(&state.imports_lock);
-        for (struct memory_import *import = table_each(&state.imports, NULL); import;
-             import = table_each(&state.imports, import)) {
+        lock_take(&shared_state.imports_lock);
+        for (struct memory_import *import = table_each(&shared_state.imports, NULL); import;
+             import = table_each(&shared_state.imports, import)) {
                 if (import->state == IMPORT_WAITING && (row < 0 || import->row == row))
                         claim(import);
         }
-        lock_drop(&state.imports_lock);
+        lock_drop(&shared_state.imports_lock);
 }

@@ -17,7 +17,7 @@
 void kernel_note_launched(CUfunction function, uint32_t at)
 {
         for (uint32_t i = 0; i < PROBES; i++) {
-                _Atomic uint64_t *place = &state.launched[(at + i) % STATE_LAUNCHED];
+                _Atomic uint64_t *place = &code_state.launched[(at + i) % STATE_LAUNCHED];
                 uint64_t none = 0;
 
                 if (load_relaxed(place) == key_of(function))

@@ -9,7 +9,7 @@
 #ifndef ALIQUOT_SHIM_CUDA_KERNEL_H
 #define ALIQUOT_SHIM_CUDA_KERNEL_H
 
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/code.h"
 #include "shim/cuda/submit.h"
 
 /* A kernel takes about as long as it did with a grid of that size. */
@@ -46,8 +46,9 @@ static inline CUresult kernel_end(CUfunction function, CUresult rc)
                 (uint32_t)(key_of(function) * UINT64_C(0x9e3779b97f4a7c15) >> 32) % STATE_LAUNCHED;
 
         rc = submission_end(rc);
-        if (__builtin_expect(
-                    rc == CUDA_SUCCESS && load_relaxed(&state.launched[at]) != key_of(function), 0))
+        if (__builtin_expect(rc == CUDA_SUCCESS &&
+                                     load_relaxed(&code_state.launched[at]) != key_of(function),
+                             0))
                 kernel_note_launched(function, at);
         return rc;
 }

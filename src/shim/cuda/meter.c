@@ -8,7 +8,8 @@
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/remainder.h"
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/imports.h"
+#include "shim/cuda/state/meters.h"
 
 /* A pool is closed when nobody asks the driver about it any more; a thread that was ended in the
  * middle of that is waited for 20 ms. */
@@ -17,10 +18,10 @@
 
 struct meter *meter_find(enum charge_space space, uint64_t key)
 {
-        uint32_t high = load_acquire(&state.meters_high);
+        uint32_t high = load_acquire(&meter_state.meters_high);
 
         for (uint32_t i = 0; i < high; i++) {
-                struct meter *meter = &state.meters[i];
+                struct meter *meter = &meter_state.meters[i];
 
                 if (load_acquire(&meter->key) == key && load_relaxed(&meter->space) == (int)space)
                         return meter;
@@ -30,16 +31,16 @@ struct meter *meter_find(enum charge_space space, uint64_t key)
 
 static struct meter *free_meter(void)
 {
-        uint32_t high = load_relaxed(&state.meters_high);
+        uint32_t high = load_relaxed(&meter_state.meters_high);
 
         for (uint32_t i = 0; i < high; i++) {
-                if (!load_relaxed(&state.meters[i].key))
-                        return &state.meters[i];
+                if (!load_relaxed(&meter_state.meters[i].key))
+                        return &meter_state.meters[i];
         }
         if (high == STATE_METERS)
                 return NULL;
-        store_release(&state.meters_high, high + 1);
-        return &state.meters[high];
+        store_release(&meter_state.meters_high, high + 1);
+        return &meter_state.meters[high];
 }
 
 static struct meter *meter_make(enum charge_space space, uint64_t key, struct place place)
@@ -48,7 +49,7 @@ static struct meter *meter_make(enum charge_space space, uint64_t key, struct pl
 
         if (place.row < 0)
                 return NULL;
-        lock_take(&state.meters_lock);
+        lock_take(&meter_state.meters_lock);
         meter = meter_find(space, key);
         if (!meter) {
                 meter = free_meter();
@@ -69,7 +70,7 @@ static struct meter *meter_make(enum charge_space space, uint64_t key, struct pl
                         store_release(&meter->key, key);
                 }
         }
-        lock_drop(&state.meters_lock);
+        lock_drop(&meter_state.meters_lock);
         return meter;
 }
 
@@ -301,10 +302,10 @@ static void refresh(struct meter *meter)
 
 void meters_refresh(int row, bool is_dirty_only)
 {
-        uint32_t high = load_acquire(&state.meters_high);
+        uint32_t high = load_acquire(&meter_state.meters_high);
 
         for (uint32_t i = 0; i < high; i++) {
-                struct meter *meter = &state.meters[i];
+                struct meter *meter = &meter_state.meters[i];
 
                 if (!load_acquire(&meter->key) || (row >= 0 && load_relaxed(&meter->row) != row))
                         continue;
@@ -316,10 +317,10 @@ void meters_refresh(int row, bool is_dirty_only)
 static void trim(int row)
 {
         struct relaxed was = relax();
-        uint32_t high = load_acquire(&state.meters_high);
+        uint32_t high = load_acquire(&meter_state.meters_high);
 
         for (uint32_t i = 0; i < high; i++) {
-                struct meter *meter = &state.meters[i];
+                struct meter *meter = &meter_state.meters[i];
                 uint64_t key;
 
                 if (!load_acquire(&meter->key) || load_relaxed(&meter->row) != row)
@@ -337,10 +338,11 @@ static void trim(int row)
 
 static bool has_meters(int row)
 {
-        uint32_t high = load_acquire(&state.meters_high);
+        uint32_t high = load_acquire(&meter_state.meters_high);
 
         for (uint32_t i = 0; i < high; i++) {
-                if (load_acquire(&state.meters[i].key) && load_relaxed(&state.meters[i].row) == row)
+                if (load_acquire(&meter_state.meters[i].key) &&
+                    load_relaxed(&meter_state.meters[i].row) == row)
                         return true;
         }
         return false;
@@ -348,7 +350,7 @@ static bool has_meters(int row)
 
 bool meters_relieve(struct place place, unsigned step)
 {
-        if (step > 1 || (!load_relaxed(&state.orphans_live) && !has_meters(place.row)))
+        if (step > 1 || (!load_relaxed(&shared_state.orphans_live) && !has_meters(place.row)))
                 return false;
         if (step == 0) {
                 orphans_sweep(place.row);

@@ -22,7 +22,7 @@
 #include "shim/cuda/measure.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/remainder.h"
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/code.h"
 
 /* Of the device on which it is loaded, as 90 for 9.0; 0: the driver does not say. */
 static unsigned capability_at(struct place place)
@@ -95,13 +95,13 @@ static CUresult reserve_image(struct charge *ret, const void *image)
 static void forget_looked_up(void)
 {
         for (unsigned i = 0; i < STATE_LOOKED_UP; i++)
-                store_relaxed(&state.looked_up[i], 0);
+                store_relaxed(&code_state.looked_up[i], 0);
 }
 
 static void forget_launched(void)
 {
         for (unsigned i = 0; i < STATE_LAUNCHED; i++)
-                store_relaxed(&state.launched[i], 0);
+                store_relaxed(&code_state.launched[i], 0);
 }
 
 /* Programs look a function up before each launch. */
@@ -109,7 +109,7 @@ static bool is_known(uint64_t key)
 {
         uint32_t at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) % STATE_LOOKED_UP;
 
-        return swap_acq_rel(&state.looked_up[at], key) == key && key;
+        return swap_acq_rel(&code_state.looked_up[at], key) == key && key;
 }
 
 /* A library may be loaded before anything is on the device: NVML lists this process later. */

@@ -2,7 +2,7 @@
 #include "shim/cuda/orphan.h"
 
 #include "shim/attach.h"
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/imports.h"
 #include "shim/turn.h"
 #include "store/liveness.h"
 
@@ -64,16 +64,16 @@ bool name_is_held(uint64_t name)
 
 void orphan_make(uint64_t name, void *charge_lock, struct charge *take_charge)
 {
-        struct orphan *orphan = table_make(&state.orphans, sizeof(*orphan));
-        uint64_t number = ++state.imports_last_id;
+        struct orphan *orphan = table_make(&shared_state.orphans, sizeof(*orphan));
+        uint64_t number = ++shared_state.imports_last_id;
 
         if (orphan) { /* without it the charge stays until the process ends */
                 orphan->link.key = name;
                 orphan->charge_lock = charge_lock;
                 orphan->number = number;
                 orphan->row = take_charge->device;
-                table_put(&state.orphans, orphan);
-                add_relaxed(&state.orphans_live, 1u);
+                table_put(&shared_state.orphans, orphan);
+                add_relaxed(&shared_state.orphans_live, 1u);
         }
         take_charge->owner = 0;
         charge_keep(take_charge, SPACE_IMPORT, number);
@@ -88,18 +88,18 @@ static void orphan_end(struct orphan *orphan)
         /* After the charge: the next to be charged finds the room. */
         if (orphan->charge_lock)
                 liveness_unlock(orphan->charge_lock);
-        table_remove(&state.orphans, orphan);
-        table_free(&state.orphans, orphan);
-        add_relaxed(&state.orphans_live, -1u);
+        table_remove(&shared_state.orphans, orphan);
+        table_free(&shared_state.orphans, orphan);
+        add_relaxed(&shared_state.orphans_live, -1u);
 }
 
 /* The first that is over; the table changes when it is ended. */
 static struct orphan *orphan_over(int row)
 {
-        struct orphan *orphan = table_each(&state.orphans, NULL);
+        struct orphan *orphan = table_each(&shared_state.orphans, NULL);
 
         while (orphan && ((row >= 0 && orphan->row != row) || name_is_held(orphan->link.key)))
-                orphan = table_each(&state.orphans, orphan);
+                orphan = table_each(&shared_state.orphans, orphan);
         return orphan;
 }
 
@@ -107,10 +107,10 @@ void orphans_sweep(int row)
 {
         struct orphan *orphan;
 
-        if (!load_relaxed(&state.orphans_live))
+        if (!load_relaxed(&shared_state.orphans_live))
                 return;
-        lock_take(&state.imports_lock);
+        lock_take(&shared_state.imports_lock);
         while ((orphan = orphan_over(row)))
                 orphan_end(orphan);
-        lock_drop(&state.imports_lock);
+        lock_drop(&shared_state.imports_lock);
 }

@@ -7,7 +7,7 @@
 #include "shim/cuda/measure.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/remainder.h"
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/meters.h"
 
 /* An allocation without a grant waits to be alone, and before a refusal for the calls of others: 20
  * ms at most. */
@@ -290,19 +290,19 @@ bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address)
 
 uint64_t pool_frees(void)
 {
-        return load_relaxed(&state.frees);
+        return load_relaxed(&meter_state.frees);
 }
 
 void pool_freeing(CUstream stream)
 {
-        uint32_t high = load_relaxed(&state.meters_high);
+        uint32_t high = load_relaxed(&meter_state.meters_high);
         uint64_t key = stream_key(stream);
 
         if (!high)
                 return;
-        add_acq_rel(&state.frees, 1);
+        add_acq_rel(&meter_state.frees, 1);
         for (uint32_t i = 0; i < high; i++) {
-                struct meter *meter = &state.meters[i];
+                struct meter *meter = &meter_state.meters[i];
                 uint64_t freed = load_relaxed(&meter->freed_stream);
 
                 store_relaxed(&meter->is_dirty, 1);
@@ -327,10 +327,10 @@ static void look_again(struct meter *meter)
 
 void pool_synchronised(CUstream stream, uint64_t frees)
 {
-        uint32_t high = load_acquire(&state.meters_high);
+        uint32_t high = load_acquire(&meter_state.meters_high);
 
         for (uint32_t i = 0; i < high; i++) {
-                struct meter *meter = &state.meters[i];
+                struct meter *meter = &meter_state.meters[i];
 
                 if (!load_acquire(&meter->key) || !load_relaxed(&meter->is_dirty) ||
                     load_relaxed(&meter->space) != SPACE_POOL)
@@ -345,10 +345,10 @@ void pool_synchronised(CUstream stream, uint64_t frees)
 
 void pool_freed_at_once(void)
 {
-        uint32_t high = load_acquire(&state.meters_high);
+        uint32_t high = load_acquire(&meter_state.meters_high);
 
         for (uint32_t i = 0; i < high; i++) {
-                struct meter *meter = &state.meters[i];
+                struct meter *meter = &meter_state.meters[i];
 
                 if (!load_acquire(&meter->key) || load_relaxed(&meter->space) != SPACE_POOL)
                         continue;

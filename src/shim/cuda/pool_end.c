@@ -17,7 +17,7 @@
 
 #include "shim/cuda/ask.h"
 #include "shim/cuda/real.h"
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/meters.h"
 
 void pool_made(struct meter *meter, const CUmemPoolProps *props)
 {

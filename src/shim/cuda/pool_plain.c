@@ -19,7 +19,7 @@
 #include "common/clock.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/remainder.h"
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/meters.h"
 
 #define WAIT_TRIES 20000u
 #define WAIT_SLEEP_NS UINT64_C(100000) /* 2 s in all */

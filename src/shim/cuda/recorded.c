@@ -5,7 +5,7 @@
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/real.h"
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/captures.h"
 #include "shim/cuda/time.h"
 
 /* 0: the driver does not say, or nobody asks. */
@@ -27,22 +27,22 @@ static uint64_t id_of_per_thread(CUstream stream)
 /* Under recorded_lock. The first place with the id; with 0, a free one. */
 static struct recorded *find(uint64_t id)
 {
-        struct recorded *place = state.recorded;
+        struct recorded *place = capture_state.recorded;
 
-        while (place < state.recorded + STATE_RECORDED && place->id != id)
+        while (place < capture_state.recorded + STATE_RECORDED && place->id != id)
                 place++;
-        return place < state.recorded + STATE_RECORDED ? place : NULL;
+        return place < capture_state.recorded + STATE_RECORDED ? place : NULL;
 }
 
 static bool replace(uint64_t id, struct recorded by)
 {
         struct recorded *place;
 
-        lock_take(&state.recorded_lock);
+        lock_take(&capture_state.recorded_lock);
         place = find(id);
         if (place)
                 *place = by;
-        lock_drop(&state.recorded_lock);
+        lock_drop(&capture_state.recorded_lock);
         return place != NULL;
 }
 
@@ -53,7 +53,7 @@ static bool put(CUstream stream, uint64_t id)
         bool is_put = replace(0, recorded);
 
         if (is_put)
-                add_acq_rel(&state.recorded_count, 1u);
+                add_acq_rel(&capture_state.recorded_count, 1u);
         return is_put;
 }
 
@@ -62,7 +62,7 @@ static bool take(uint64_t id)
         bool is_taken = id && replace(id, (struct recorded){ 0 });
 
         if (is_taken)
-                add_acq_rel(&state.recorded_count, -1u);
+                add_acq_rel(&capture_state.recorded_count, -1u);
         return is_taken;
 }
 
@@ -75,16 +75,16 @@ static CUresult take_if(bool is_over, uint64_t id, CUresult rc)
 
 void recorded_owner_gone(uint32_t owner)
 {
-        if (!owner || !load_relaxed(&state.recorded_count))
+        if (!owner || !load_relaxed(&capture_state.recorded_count))
                 return;
-        lock_take(&state.recorded_lock);
+        lock_take(&capture_state.recorded_lock);
         for (unsigned i = 0; i < STATE_RECORDED; i++) {
-                if (state.recorded[i].owner != owner)
+                if (capture_state.recorded[i].owner != owner)
                         continue;
-                state.recorded[i] = (struct recorded){ 0 };
-                add_acq_rel(&state.recorded_count, -1u);
+                capture_state.recorded[i] = (struct recorded){ 0 };
+                add_acq_rel(&capture_state.recorded_count, -1u);
         }
-        lock_drop(&state.recorded_lock);
+        lock_drop(&capture_state.recorded_lock);
 }
 
 bool stream_is_recorded(CUstream stream)
@@ -92,12 +92,12 @@ bool stream_is_recorded(CUstream stream)
         unsigned long long id = 0;
         bool is_found;
 
-        if (!load_relaxed(&state.recorded_count) ||
+        if (!load_relaxed(&capture_state.recorded_count) ||
             real.cuStreamGetId(stream, &id) != CUDA_SUCCESS || !id)
                 return false;
-        lock_take(&state.recorded_lock);
+        lock_take(&capture_state.recorded_lock);
         is_found = find(id) != NULL;
-        lock_drop(&state.recorded_lock);
+        lock_drop(&capture_state.recorded_lock);
         return is_found;
 }
 
@@ -146,7 +146,7 @@ CUresult hook_cuStreamEndCaptureToCig_ptsz(CUstream stream)
 /* Around the call that destroys a stream; `id`: it may end before what it records does. */
 static uint64_t stream_ending(CUstream stream)
 {
-        uint64_t id = load_relaxed(&state.recorded_count) ? id_of(stream) : 0;
+        uint64_t id = load_relaxed(&capture_state.recorded_count) ? id_of(stream) : 0;
 
         gate_return_credit();
         time_forget_stream(stream);

@@ -9,7 +9,7 @@
 #include "shim/cards.h"
 #include "shim/cuda/meter.h"
 #include "shim/cuda/pool.h"
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/remainders.h"
 
 #define PAUSE_NS UINT64_C(20000000)
 /* What one question takes, times so many, lies between two by the clock; where it is quick each
@@ -39,9 +39,9 @@ static struct remainder *of_row(int row)
         const struct limits_page *limits = session_limits();
 
         if (row < 0 || row >= (int)PAGE_DEVICES || !limits || limits->flags & PAGE_CONTEXT_FREE ||
-            load_acquire(&state.remainder[row].is_foreign))
+            load_acquire(&remainder_state.remainder[row].is_foreign))
                 return NULL;
-        return &state.remainder[row];
+        return &remainder_state.remainder[row];
 }
 
 /* NULL where NVML does not list this process. */
@@ -55,7 +55,7 @@ static struct remainder *measured(int row)
 bool remainder_is_foreign(int row)
 {
         return row >= 0 && row < (int)PAGE_DEVICES &&
-               load_acquire(&state.remainder[row].is_foreign);
+               load_acquire(&remainder_state.remainder[row].is_foreign);
 }
 
 void remainder_before_context(int row)
@@ -406,7 +406,7 @@ void remainders_are_due(void)
 void remainders_changed(void)
 {
         for (int row = 0; row < (int)PAGE_DEVICES; row++) {
-                if (load_relaxed(&state.remainder[row].is_told))
+                if (load_relaxed(&remainder_state.remainder[row].is_told))
                         remainder_changed(row);
         }
 }

@@ -14,7 +14,7 @@
 #include "shim/cuda/capture.h"
 #include "shim/cuda/front.h"
 #include "shim/cuda/real.h"
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/markers.h"
 #include "shim/helper.h"
 
 /* -- Keys ------------------------------------------------------------------------------------- */
@@ -119,8 +119,8 @@ static void relax_thread(bool is_relaxed)
 static struct resting *find(uint64_t context)
 {
         for (unsigned i = 0; i < STATE_EVENTS; i++) {
-                if (state.events[i].context == context)
-                        return &state.events[i];
+                if (marker_state.events[i].context == context)
+                        return &marker_state.events[i];
         }
         return NULL;
 }
@@ -130,13 +130,13 @@ static CUevent take_event(uint64_t context)
         struct resting *resting;
         CUevent event = NULL;
 
-        lock_take(&state.events_lock);
+        lock_take(&marker_state.events_lock);
         resting = find(context);
         if (resting) {
                 event = resting->event;
                 *resting = (struct resting){ 0 };
         }
-        lock_drop(&state.events_lock);
+        lock_drop(&marker_state.events_lock);
         return event;
 }
 
@@ -171,11 +171,11 @@ static void drop(struct time_stream *stream, void *marker)
 {
         struct resting *place;
 
-        lock_take(&state.events_lock);
+        lock_take(&marker_state.events_lock);
         place = find(0);
         if (place)
                 *place = (struct resting){ stream->context, marker };
-        lock_drop(&state.events_lock);
+        lock_drop(&marker_state.events_lock);
         if (!place)
                 real.cuEventDestroy_v2(marker);
 }

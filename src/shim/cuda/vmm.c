@@ -23,7 +23,7 @@
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/import.h"
 #include "shim/cuda/real.h"
-#include "shim/cuda/state.h"
+#include "shim/cuda/state/mappings.h"
 
 struct vmm_allocation {
         struct table_link link; /* key: the handle that was seen last */
@@ -54,8 +54,8 @@ static void end_if_unused(struct vmm_allocation *allocation)
         charge_take(&charge, SPACE_HANDLE, allocation->number);
         import_unexport(SPACE_HANDLE, allocation->number, &charge);
         charge_drop(&charge);
-        table_remove(&state.vmm_handles, allocation);
-        table_free(&state.vmm_handles, allocation);
+        table_remove(&mapping_state.vmm_handles, allocation);
+        table_free(&mapping_state.vmm_handles, allocation);
 }
 
 /* A new one outside the table, or NULL: no memory for it. */
@@ -63,29 +63,29 @@ static struct vmm_allocation *allocation_make(void)
 {
         struct vmm_allocation *allocation;
 
-        lock_take(&state.vmm_lock);
-        allocation = table_make(&state.vmm_handles, sizeof(*allocation));
+        lock_take(&mapping_state.vmm_lock);
+        allocation = table_make(&mapping_state.vmm_handles, sizeof(*allocation));
         if (allocation) {
-                allocation->number = ++state.vmm_last_id;
+                allocation->number = ++mapping_state.vmm_last_id;
                 allocation->handles = 1;
         }
-        lock_drop(&state.vmm_lock);
+        lock_drop(&mapping_state.vmm_lock);
         return allocation;
 }
 
 static void allocation_put(struct vmm_allocation *allocation, CUmemGenericAllocationHandle handle)
 {
-        lock_take(&state.vmm_lock);
+        lock_take(&mapping_state.vmm_lock);
         allocation->link.key = handle;
-        table_put(&state.vmm_handles, allocation);
-        lock_drop(&state.vmm_lock);
+        table_put(&mapping_state.vmm_handles, allocation);
+        lock_drop(&mapping_state.vmm_lock);
 }
 
 static void allocation_unmake(struct vmm_allocation *allocation)
 {
-        lock_take(&state.vmm_lock);
-        table_free(&state.vmm_handles, allocation);
-        lock_drop(&state.vmm_lock);
+        lock_take(&mapping_state.vmm_lock);
+        table_free(&mapping_state.vmm_handles, allocation);
+        lock_drop(&mapping_state.vmm_lock);
 }
 
 /* What does not tell where it is counts here, where it is about to be used. */
@@ -138,11 +138,11 @@ static struct vmm_allocation *hold(CUmemGenericAllocationHandle handle)
 {
         struct vmm_allocation *allocation;
 
-        lock_take(&state.vmm_lock);
-        allocation = table_find(&state.vmm_handles, handle);
+        lock_take(&mapping_state.vmm_lock);
+        allocation = table_find(&mapping_state.vmm_handles, handle);
         if (allocation)
                 allocation->calls++;
-        lock_drop(&state.vmm_lock);
+        lock_drop(&mapping_state.vmm_lock);
         return allocation;
 }
 
@@ -150,11 +150,11 @@ static void let_go(struct vmm_allocation *allocation, int more_handles)
 {
         if (!allocation)
                 return;
-        lock_take(&state.vmm_lock);
+        lock_take(&mapping_state.vmm_lock);
         allocation->calls--;
         allocation->handles += (uint64_t)(int64_t)more_handles;
         end_if_unused(allocation);
-        lock_drop(&state.vmm_lock);
+        lock_drop(&mapping_state.vmm_lock);
 }
 
 /* The count falls first: once the driver said yes, the value may come again for another one. */
@@ -164,15 +164,15 @@ CUresult hook_cuMemRelease(CUmemGenericAllocationHandle handle)
         struct vmm_allocation *allocation;
         CUresult rc;
 
-        lock_take(&state.vmm_lock);
-        allocation = table_find(&state.vmm_handles, handle);
+        lock_take(&mapping_state.vmm_lock);
+        allocation = table_find(&mapping_state.vmm_handles, handle);
         while (allocation && !allocation->handles)
                 allocation = table_next(allocation);
         if (allocation) {
                 allocation->handles--;
                 allocation->calls++;
         }
-        lock_drop(&state.vmm_lock);
+        lock_drop(&mapping_state.vmm_lock);
         rc = real.cuMemRelease(handle);
         let_go(allocation, rc == CUDA_SUCCESS ? 0 : 1);
         return rc;
@@ -188,19 +188,19 @@ CUresult hook_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, voi
 
         if (rc != CUDA_SUCCESS || !front_is_on())
                 return rc;
-        lock_take(&state.vmm_lock);
-        mapping = table_find(&state.vmm_mappings, key_of(address));
+        lock_take(&mapping_state.vmm_lock);
+        mapping = table_find(&mapping_state.vmm_mappings, key_of(address));
         allocation = mapping ? mapping->allocation : NULL;
         if (!allocation)
-                allocation = table_find(&state.vmm_handles, *ret);
+                allocation = table_find(&mapping_state.vmm_handles, *ret);
         if (allocation && allocation->link.key != *ret) {
-                table_remove(&state.vmm_handles, allocation);
+                table_remove(&mapping_state.vmm_handles, allocation);
                 allocation->link.key = *ret;
-                table_put(&state.vmm_handles, allocation);
+                table_put(&mapping_state.vmm_handles, allocation);
         }
         if (allocation)
                 allocation->handles++;
-        lock_drop(&state.vmm_lock);
+        lock_drop(&mapping_state.vmm_lock);
         return rc;
 }
 
@@ -208,9 +208,9 @@ static struct vmm_mapping *mapping_make(void)
 {
         struct vmm_mapping *mapping;
 
-        lock_take(&state.vmm_lock);
-        mapping = table_make(&state.vmm_mappings, sizeof(*mapping));
-        lock_drop(&state.vmm_lock);
+        lock_take(&mapping_state.vmm_lock);
+        mapping = table_make(&mapping_state.vmm_mappings, sizeof(*mapping));
+        lock_drop(&mapping_state.vmm_lock);
         return mapping;
 }
 
@@ -219,16 +219,16 @@ static struct vmm_mapping *mapping_make(void)
 static void mapping_settle(struct vmm_mapping *mapping, struct vmm_allocation *allocation,
                            CUresult rc)
 {
-        lock_take(&state.vmm_lock);
+        lock_take(&mapping_state.vmm_lock);
         if (rc == CUDA_SUCCESS) {
                 mapping->allocation = allocation;
-                table_put(&state.vmm_mappings, mapping);
+                table_put(&mapping_state.vmm_mappings, mapping);
                 if (allocation)
                         allocation->mappings++;
         } else {
-                table_free(&state.vmm_mappings, mapping);
+                table_free(&mapping_state.vmm_mappings, mapping);
         }
-        lock_drop(&state.vmm_lock);
+        lock_drop(&mapping_state.vmm_lock);
         let_go(allocation, 0);
 }
 
@@ -290,10 +290,10 @@ static struct vmm_mapping *mappings_take(uint64_t address, uint64_t bytes)
         struct vmm_mapping *mapping;
 
         for (uint64_t at = address; at - address < bytes;) {
-                mapping = table_find(&state.vmm_mappings, at);
+                mapping = table_find(&mapping_state.vmm_mappings, at);
                 if (!mapping || !mapping->bytes)
                         break;
-                table_remove(&state.vmm_mappings, mapping);
+                table_remove(&mapping_state.vmm_mappings, mapping);
                 mapping->next = list;
                 list = mapping;
                 at += mapping->bytes;
@@ -308,10 +308,10 @@ static void mappings_settle(struct vmm_mapping *list, CUresult rc)
 
                 next = list->next;
                 if (rc != CUDA_SUCCESS) {
-                        table_put(&state.vmm_mappings, list);
+                        table_put(&mapping_state.vmm_mappings, list);
                         continue;
                 }
-                table_free(&state.vmm_mappings, list);
+                table_free(&mapping_state.vmm_mappings, list);
                 if (allocation)
                         allocation->mappings--;
                 end_if_unused(allocation);
@@ -324,13 +324,13 @@ CUresult hook_cuMemUnmap(CUdeviceptr address, size_t bytes)
         struct vmm_mapping *list;
         CUresult rc;
 
-        lock_take(&state.vmm_lock);
+        lock_take(&mapping_state.vmm_lock);
         list = mappings_take(address, bytes);
-        lock_drop(&state.vmm_lock);
+        lock_drop(&mapping_state.vmm_lock);
         rc = real.cuMemUnmap(address, bytes);
-        lock_take(&state.vmm_lock);
+        lock_take(&mapping_state.vmm_lock);
         mappings_settle(list, rc);
-        lock_drop(&state.vmm_lock);
+        lock_drop(&mapping_state.vmm_lock);
         return rc;
 }
 
@@ -378,13 +378,13 @@ void vmm_array_gone(uint64_t array)
 {
         struct vmm_mapping *mapping;
 
-        lock_take(&state.vmm_lock);
-        while ((mapping = table_find(&state.vmm_mappings, array)) && !mapping->bytes) {
-                table_remove(&state.vmm_mappings, mapping);
+        lock_take(&mapping_state.vmm_lock);
+        while ((mapping = table_find(&mapping_state.vmm_mappings, array)) && !mapping->bytes) {
+                table_remove(&mapping_state.vmm_mappings, mapping);
                 mapping->next = NULL;
                 mappings_settle(mapping, CUDA_SUCCESS);
         }
-        lock_drop(&state.vmm_lock);
+        lock_drop(&mapping_state.vmm_lock);
 }
 
 /* What names an exported handle in every process. */
@@ -424,11 +424,11 @@ static bool is_again(CUmemGenericAllocationHandle handle)
 {
         struct vmm_allocation *allocation;
 
-        lock_take(&state.vmm_lock);
-        allocation = table_find(&state.vmm_handles, handle);
+        lock_take(&mapping_state.vmm_lock);
+        allocation = table_find(&mapping_state.vmm_handles, handle);
         if (allocation)
                 allocation->handles++;
-        lock_drop(&state.vmm_lock);
+        lock_drop(&mapping_state.vmm_lock);
         return allocation != NULL;
 }
 
