@@ -15,6 +15,7 @@
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/reserve.h"
 #include "shim/cuda/vmm.h"
 
 static CUDA_ARRAY3D_DESCRIPTOR flat(const CUDA_ARRAY_DESCRIPTOR *shape)

@@ -10,8 +10,11 @@
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/import.h"
+#include "shim/cuda/plain_frees.h"
 #include "shim/cuda/pool.h"
+#include "shim/cuda/pool_end.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/reserve.h"
 #include "shim/cuda/remainder.h"
 
 CUresult hook_cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)

@@ -20,6 +20,7 @@
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/import.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/reserve.h"
 #include "shim/cuda/recorded.h"
 #include "shim/cuda/remainder.h"
 #include "shim/cuda/state/places.h"

@@ -5,6 +5,7 @@
 #include "common/sums.h"
 #include "shim/cuda/capture.h"
 #include "shim/cuda/measure.h"
+#include "shim/cuda/reserve.h"
 #include "shim/cuda/state/graphs.h"
 #include "shim/cuda/state/meters.h"
 #include "shim/cuda/state/places.h"

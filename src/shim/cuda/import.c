@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "shim/cuda/orphan.h"
+#include "shim/cuda/reserve.h"
 #include "shim/cuda/state/imports.h"
 #include "store/liveness.h"
 

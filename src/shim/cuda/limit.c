@@ -12,6 +12,7 @@
 #include "shim/cuda/front.h"
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/reserve.h"
 #include "shim/cuda/remainder.h"
 
 #define DEFAULT_HEAP_BYTES (UINT64_C(8) << 20)

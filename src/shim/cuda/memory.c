@@ -16,6 +16,7 @@
 #include "shim/cuda/measure.h"
 #include "shim/cuda/pool.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/reserve.h"
 
 CUresult hook_cuMemAlloc(CUdeviceptr_v1 *ret, unsigned int bytes)
 {

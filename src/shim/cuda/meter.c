@@ -5,7 +5,7 @@
 #include "common/minmax.h"
 #include "shim/cuda/ask.h"
 #include "shim/cuda/orphan.h"
-#include "shim/cuda/pool.h"
+#include "shim/cuda/pool_end.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/remainder.h"
 #include "shim/cuda/state/imports.h"

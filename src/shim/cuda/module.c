@@ -21,6 +21,7 @@
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/measure.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/reserve.h"
 #include "shim/cuda/remainder.h"
 #include "shim/cuda/state/code.h"
 

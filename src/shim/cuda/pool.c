@@ -5,7 +5,9 @@
 #include "shim/cuda/ask.h"
 #include "shim/cuda/import.h"
 #include "shim/cuda/measure.h"
+#include "shim/cuda/pool_end.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/reserve.h"
 #include "shim/cuda/remainder.h"
 #include "shim/cuda/state/meters.h"
 
@@ -336,7 +338,7 @@ void pool_synchronised(CUstream stream, uint64_t frees)
                     load_relaxed(&meter->space) != SPACE_POOL)
                         continue;
                 if (frees == pool_frees() &&
-                    (stream == POOL_CONTEXT ||
+                    (stream == TOLD_CONTEXT ||
                      load_relaxed(&meter->freed_stream) == stream_key(stream)))
                         store_relaxed(&meter->freed_stream, 0);
                 look_again(meter);

@@ -15,6 +15,7 @@
 
 #include "shim/cuda/capture.h"
 #include "shim/cuda/meter.h"
+#include "shim/cuda/told.h"
 
 /* One stream-ordered allocation. */
 struct growth {
@@ -47,30 +48,16 @@ bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address);
 bool plain_begin(struct growth *growth);
 CUresult plain_take(struct growth *growth, CUdeviceptr *ret);
 
-/* So many more, or fewer, frees of plain memory that their streams have not got to. Any thread. */
-void plain_note_frees(int more);
-bool plain_frees_are_pending(void);
-
 /* A stream-ordered free is about to be made, in a stream with the default one spelt out. */
 void pool_freeing(CUstream stream);
-
-/*
- * The program destroys a pool. While blocks of it are in use, or freed in a stream that has not got
- * there, the driver would keep their memory and tell nobody when it goes: so the pool is kept, out
- * of the program's reach, and pool_bury() destroys it once it is empty, at a later look.
- */
-void pool_made(struct meter *meter, const CUmemPoolProps *props);
-CUresult pool_end(CUmemoryPool pool);
-void pool_bury(struct meter *meter);
 
 /* A block that may have been of a pool was freed, and waited for. */
 void pool_freed_at_once(void);
 
 /*
- * Waiting for a stream, or for the whole context (POOL_CONTEXT): pools may have shrunk, and what
+ * Waiting for a stream, or for the whole context (TOLD_CONTEXT): pools may have shrunk, and what
  * was freed there is free. `frees` is pool_frees() from before the wait.
  */
-#define POOL_CONTEXT ((CUstream)-1)
 uint64_t pool_frees(void);
 void pool_synchronised(CUstream stream, uint64_t frees);
 

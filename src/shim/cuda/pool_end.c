@@ -13,9 +13,10 @@
  *
  * What is done to a pool behind the program's back is done relaxed: it breaks no capture.
  */
-#include "shim/cuda/pool.h"
+#include "shim/cuda/pool_end.h"
 
 #include "shim/cuda/ask.h"
+#include "shim/cuda/meter.h"
 #include "shim/cuda/real.h"
 #include "shim/cuda/state/meters.h"
 

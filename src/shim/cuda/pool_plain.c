@@ -17,7 +17,9 @@
 #include "shim/cuda/pool.h"
 
 #include "common/clock.h"
+#include "shim/cuda/plain_frees.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/reserve.h"
 #include "shim/cuda/remainder.h"
 #include "shim/cuda/state/meters.h"
 
@@ -35,19 +37,6 @@ static bool is_ordinary(const struct growth *growth)
                key_of(pool) == load_relaxed(&meter->key);
 }
 
-/* Of this process; a child of fork() has none of the driver's work. */
-static _Atomic int64_t pending_frees;
-
-void plain_note_frees(int more)
-{
-        add_relaxed(&pending_frees, (int64_t)more);
-}
-
-bool plain_frees_are_pending(void)
-{
-        return load_acquire(&pending_frees) > 0;
-}
-
 /* A pool would give the memory of a free to the next request of its stream at once. Plain memory
  * is there when the stream has got to the free: a request that only lacks that waits for it, as
  * long as for a card that drains. No call of the driver: legal while anybody captures. */
@@ -56,7 +45,7 @@ static bool charge_in_time(struct growth *growth)
         const uint32_t row = load_relaxed(&growth->meter->row);
 
         for (unsigned i = 0; !charge_begin(&growth->charge, row, growth->bytes); i++) {
-                if (load_relaxed(&pending_frees) <= 0 || i == WAIT_TRIES)
+                if (!plain_frees_are_pending() || i == WAIT_TRIES)
                         return false;
                 clock_sleep_ns(WAIT_SLEEP_NS);
         }

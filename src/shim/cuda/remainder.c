@@ -8,7 +8,7 @@
 #include "shim/attach.h"
 #include "shim/cards.h"
 #include "shim/cuda/meter.h"
-#include "shim/cuda/pool.h"
+#include "shim/cuda/plain_frees.h"
 #include "shim/cuda/state/remainders.h"
 
 #define PAUSE_NS UINT64_C(20000000)

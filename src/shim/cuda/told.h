@@ -9,6 +9,7 @@
 #ifndef ALIQUOT_SHIM_CUDA_TOLD_H
 #define ALIQUOT_SHIM_CUDA_TOLD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "abi/cuda.h"
@@ -22,7 +23,13 @@ struct told {
 
 struct told told_begin(void);
 
-/* With CUDA_SUCCESS the stream, with the default one spelt out, or the context (POOL_CONTEXT), has
+/* Stands for every stream of the current context. */
+#define TOLD_CONTEXT ((CUstream)-1)
+
+/* What was waited for is over, and somebody is billed for it. */
+bool told_is_over(const struct told *told, CUresult rc);
+
+/* With CUDA_SUCCESS the stream, with the default one spelt out, or the context (TOLD_CONTEXT), has
  * done all that it was given. NULL: it is not known what was waited for. */
 void told_end(const struct told *told, CUstream stream, CUresult rc);
 

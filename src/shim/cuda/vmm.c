@@ -23,6 +23,7 @@
 #include "shim/cuda/hooks.h"
 #include "shim/cuda/import.h"
 #include "shim/cuda/real.h"
+#include "shim/cuda/reserve.h"
 #include "shim/cuda/state/mappings.h"
 
 struct vmm_allocation {
