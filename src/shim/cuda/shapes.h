@@ -14,11 +14,11 @@
 #ifndef ALIQUOT_SHIM_CUDA_SHAPES_H
 #define ALIQUOT_SHIM_CUDA_SHAPES_H
 
-#include "shim/cuda/access.h"  // IWYU pragma: export
-#include "shim/cuda/capture.h" // IWYU pragma: export
-#include "shim/cuda/copy.h"    // IWYU pragma: export
-#include "shim/cuda/kernel.h"  // IWYU pragma: export
-#include "shim/cuda/submit.h"  // IWYU pragma: export
-#include "shim/cuda/wait.h"    // IWYU pragma: export
+#include "shim/cuda/code/kernel.h"    // IWYU pragma: export
+#include "shim/cuda/stream/access.h"  // IWYU pragma: export
+#include "shim/cuda/stream/capture.h" // IWYU pragma: export
+#include "shim/cuda/stream/copy.h"    // IWYU pragma: export
+#include "shim/cuda/stream/submit.h"  // IWYU pragma: export
+#include "shim/cuda/stream/wait.h"    // IWYU pragma: export
 
 #endif

@@ -7,13 +7,13 @@
  * that other processes of the session find the room without waiting for this one's next allocation.
  * A program without pools and graph memory pays one or two loads.
  */
-#include "shim/cuda/front.h"
-#include "shim/cuda/hooks.h"
-#include "shim/cuda/pool.h"
-#include "shim/cuda/real.h"
-#include "shim/cuda/remainder.h"
-#include "shim/cuda/time.h"
-#include "shim/cuda/told.h"
+#include "shim/cuda/charge/remainder.h"
+#include "shim/cuda/driver/hooks.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/memory/pool.h"
+#include "shim/cuda/place/front.h"
+#include "shim/cuda/stream/time.h"
+#include "shim/cuda/stream/told.h"
 
 /* What was there before the wait. */
 struct wait {

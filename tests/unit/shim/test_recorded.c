@@ -4,13 +4,13 @@
  * driver answers, and however their handles come and go. The driver is played here.
  */
 #include "shim/time/credit.h"
-#include "shim/cuda/front.h"
-#include "shim/cuda/hooks.h"
-#include "shim/cuda/real.h"
-#include "shim/cuda/recorded.h"
+#include "shim/cuda/driver/hooks.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/place/front.h"
 #include "shim/cuda/state/captures.h"
-#include "shim/cuda/capture.h"
-#include "shim/cuda/time.h"
+#include "shim/cuda/stream/capture.h"
+#include "shim/cuda/stream/recorded.h"
+#include "shim/cuda/stream/time.h"
 #include "shim/session.h"
 
 #include <setjmp.h>

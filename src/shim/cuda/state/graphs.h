@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "common/atomic.h"
-#include "shim/cuda/table.h"
+#include "shim/cuda/state/table.h"
 #include "shim/lock.h"
 
 struct graph_state {

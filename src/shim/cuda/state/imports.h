@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "common/atomic.h"
-#include "shim/cuda/table.h"
+#include "shim/cuda/state/table.h"
 #include "shim/lock.h"
 
 struct shared_state {

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "shim/cuda/table.h"
+#include "shim/cuda/state/table.h"
 #include "shim/lock.h"
 
 struct mapping_state {
