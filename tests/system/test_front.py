@@ -43,6 +43,8 @@ def tree(tmp_path):
     ("core__pure_c", '"store/store.h"'),
     ("core__pure_c", "<unistd.h>"),
     ("shim__cuda__hook_c", '"shim/nvml/front.h"'),
+    ("shim__cuda__stream__capture_c", '"shim/cuda/charge/reserve.h"'),
+    ("shim__cuda__graph__graph_c", '"shim/cuda/memory/pool.h"'),
     ("interpose__door_c", '"shim/charge.h"'),
     ("sim__device_c", '"proto/page.h"'),
     ("addpath__list_c", '"common/error.h"'),
