@@ -74,6 +74,16 @@ def test_a_retired_word_in_a_name_is_refused(tool, tree, text):
     assert status == 1 and "'lane' is a retired word" in output
 
 
+def test_a_macro_that_returns_is_refused(tool, tree):
+    text = "#define TRY(call) \\\n        if (call) \\\n                return 1\n"
+    status, output = tool("check-macros", tree(shim__one_c=text, sim__two_c=text))
+    assert status == 1 and output == "src/shim/one.c: TRY hides a return: make it a function, or a row of a table\n"
+
+
+def test_a_macro_that_only_computes_is_fine(tool, tree):
+    assert tool("check-macros", tree(shim__one_c="#define TWICE(a) ((a) + (a))\nint f(void)\n{\n        return TWICE(1);\n}\n"))[0] == 0
+
+
 @pytest.fixture
 def log(tmp_path):
     """A Meson test log of (name, result, what the test printed)."""
