@@ -3,13 +3,14 @@
  * The shapes of hooks that gen-api makes from cuda.api: SHAPE_begin() before the driver's call,
  * SHAPE_end() after it.
  *
- *      submission   gives a device work: submit.h
- *      kernel       launches a function: kernel.h
- *      copying      copies, within a device or over a link: copy.h
- *      copy_out     copies to the host, and returns when that is done: copy.h
- *      touch        leaves to a stream what is no work of the processors: access.h
- *      wait         makes a stream wait for somebody: wait.h
- *      capture      begins a capture: capture.h
+ *      submission     gives a device work: submit.h
+ *      kernel         launches a function: kernel.h
+ *      copying        copies, within a device or over a link: copy.h
+ *      copying_parts  copies boxes, or several at once: copy.h
+ *      copy_out       copies to the host, and returns when that is done: copy.h
+ *      touch          leaves to a stream what is no work of the processors: access.h
+ *      wait           makes a stream wait for somebody: wait.h
+ *      capture        begins a capture: capture.h
  */
 #ifndef ALIQUOT_SHIM_CUDA_SHAPES_H
 #define ALIQUOT_SHIM_CUDA_SHAPES_H

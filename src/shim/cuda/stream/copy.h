@@ -28,10 +28,12 @@ static inline bool copy_is_work(struct copy_end to, struct copy_end from)
         return copy_may_be_work() && copy_is_within(to, from);
 }
 
-static inline bool copying_begin(bool is_work, struct submission submission)
+/* Copies of about the same size take about as long. The hint is made only where it is needed: most
+ * copies are over a link. */
+static inline bool copying_begin(bool is_work, struct submission submission, uint64_t count)
 {
         if (is_work)
-                submission_begin(submission);
+                submission_begin(submission_alike(submission, 0, count));
         else
                 touch_begin(submission.stream);
         return is_work;
@@ -40,6 +42,22 @@ static inline bool copying_begin(bool is_work, struct submission submission)
 static inline CUresult copying_end(bool is_work, CUresult rc)
 {
         return is_work ? submission_end(rc) : touch_end(rc);
+}
+
+/* Of boxes, and of several copies at once: nothing says how long they take. A batch is one
+ * submission, however long. */
+static inline bool copying_parts_begin(bool is_work, struct submission submission)
+{
+        if (is_work)
+                submission_begin(submission);
+        else
+                touch_begin(submission.stream);
+        return is_work;
+}
+
+static inline CUresult copying_parts_end(bool is_work, CUresult rc)
+{
+        return copying_end(is_work, rc);
 }
 
 /* A copy to the host that returns when it is done: so is all that was in its stream. */
@@ -52,7 +70,7 @@ struct copy_out {
 static inline struct copy_out copy_out_begin(bool is_work, struct submission submission,
                                              size_t count)
 {
-        struct copy_out out = { .is_work = copying_begin(is_work, submission) };
+        struct copy_out out = { .is_work = copying_begin(is_work, submission, count) };
 
         if (!is_work) {
                 out.stream = count ? submission.stream : NULL;
