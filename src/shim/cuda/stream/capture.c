@@ -234,13 +234,13 @@ struct capture_stream capture_begin(CUstream handle)
         return capture;
 }
 
-CUresult capture_end(struct capture_stream capture, CUresult rc)
+CUresult capture_end(const struct capture_stream *capture, CUresult rc)
 {
-        bool was_captured = capture.stream && load_relaxed(&capture.stream->is_captured);
+        bool was_captured = capture->stream && load_relaxed(&capture->stream->is_captured);
 
-        unlock_stream(&capture, was_captured || rc == CUDA_SUCCESS);
+        unlock_stream(capture, was_captured || rc == CUDA_SUCCESS);
         if (rc == CUDA_SUCCESS)
-                list(capture.key, capture.context);
+                list(capture->key, capture->context);
         else
                 add_acq_rel(&capture_state.captures, -1u);
         return rc;

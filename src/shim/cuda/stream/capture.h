@@ -60,7 +60,7 @@ struct capture_stream {
 
 /* Around the call that begins a capture in a stream, with the default one spelt out. */
 struct capture_stream capture_begin(CUstream handle);
-CUresult capture_end(struct capture_stream capture, CUresult rc);
+CUresult capture_end(const struct capture_stream *capture, CUresult rc);
 
 /* Around a call of the driver that may end captures; the second returns `rc`. */
 void capture_ends_begin(void);

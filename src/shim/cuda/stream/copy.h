@@ -79,11 +79,11 @@ static inline struct copy_out copy_out_begin(bool is_work, struct submission sub
         return out;
 }
 
-static inline CUresult copy_out_end(struct copy_out out, CUresult rc)
+static inline CUresult copy_out_end(const struct copy_out *out, CUresult rc)
 {
-        copying_end(out.is_work, rc);
-        if (!out.is_work)
-                told_end(&out.told, out.stream, rc);
+        copying_end(out->is_work, rc);
+        if (!out->is_work)
+                told_end(&out->told, out->stream, rc);
         return rc;
 }
 
