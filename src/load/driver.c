@@ -7,61 +7,156 @@
 
 #define BUSY_SYMBOL "aliquot_sim_busy_ns"
 
-/* name, parameters, arguments */
-#define FUNCTIONS(X)                                                                            \
-        X(cuInit, (unsigned flags), (flags))                                                    \
-        X(cuDeviceGetUuid, (CUuuid * uuid, CUdevice device), (uuid, device))                    \
-        X(cuCtxCreate_v2, (CUcontext * ret, unsigned flags, CUdevice device),                   \
-          (ret, flags, device))                                                                 \
-        X(cuCtxSynchronize, (void), ())                                                         \
-        X(cuModuleLoadData, (CUmodule * ret, const void *image), (ret, image))                  \
-        X(cuModuleGetFunction, (CUfunction * ret, CUmodule module, const char *name),           \
-          (ret, module, name))                                                                  \
-        X(cuMemHostAlloc, (void **ret, size_t bytes, unsigned flags), (ret, bytes, flags))      \
-        X(cuMemHostGetDevicePointer_v2, (CUdeviceptr * ret, void *host, unsigned flags),        \
-          (ret, host, flags))                                                                   \
-        X(cuMemAlloc_v2, (CUdeviceptr * ret, size_t bytes), (ret, bytes))                       \
-        X(cuMemsetD32_v2, (CUdeviceptr at, unsigned value, size_t count), (at, value, count))   \
-        X(cuStreamCreate, (CUstream * ret, unsigned flags), (ret, flags))                       \
-        X(cuStreamQuery, (CUstream stream), (stream))                                           \
-        X(cuStreamSynchronize, (CUstream stream), (stream))                                     \
-        X(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode), (stream, mode)) \
-        X(cuStreamEndCapture, (CUstream stream, CUgraph * ret), (stream, ret))                  \
-        X(cuGraphInstantiateWithFlags,                                                          \
-          (CUgraphExec * ret, CUgraph graph, unsigned long long flags), (ret, graph, flags))    \
-        X(cuGraphLaunch, (CUgraphExec graph, CUstream stream), (graph, stream))                 \
-        X(cuLaunchKernel,                                                                       \
-          (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,       \
-           unsigned bz, unsigned shared, CUstream stream, void **params, void **extra),         \
-          (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra))                           \
-        X(cuLaunchKernelEx,                                                                     \
-          (const CUlaunchConfig *config, CUfunction f, void **params, void **extra),            \
-          (config, f, params, extra))                                                           \
-        X(cuLaunchCooperativeKernel,                                                            \
-          (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,       \
-           unsigned bz, unsigned shared, CUstream stream, void **params),                       \
-          (f, gx, gy, gz, bx, by, bz, shared, stream, params))
-
 static struct {
-#define X(name, parameters, arguments) __typeof__ (&(name))(name);
-        FUNCTIONS(X)
-#undef X
+        __typeof__(&cuInit) cuInit;
+        __typeof__(&cuDeviceGetUuid) cuDeviceGetUuid;
+        __typeof__(&cuCtxCreate_v2) cuCtxCreate_v2;
+        __typeof__(&cuCtxSynchronize) cuCtxSynchronize;
+        __typeof__(&cuModuleLoadData) cuModuleLoadData;
+        __typeof__(&cuModuleGetFunction) cuModuleGetFunction;
+        __typeof__(&cuMemHostAlloc) cuMemHostAlloc;
+        __typeof__(&cuMemHostGetDevicePointer_v2) cuMemHostGetDevicePointer_v2;
+        __typeof__(&cuMemAlloc_v2) cuMemAlloc_v2;
+        __typeof__(&cuMemsetD32_v2) cuMemsetD32_v2;
+        __typeof__(&cuStreamCreate) cuStreamCreate;
+        __typeof__(&cuStreamQuery) cuStreamQuery;
+        __typeof__(&cuStreamSynchronize) cuStreamSynchronize;
+        __typeof__(&cuStreamBeginCapture_v2) cuStreamBeginCapture_v2;
+        __typeof__(&cuStreamEndCapture) cuStreamEndCapture;
+        __typeof__(&cuGraphInstantiateWithFlags) cuGraphInstantiateWithFlags;
+        __typeof__(&cuGraphLaunch) cuGraphLaunch;
+        __typeof__(&cuLaunchKernel) cuLaunchKernel;
+        __typeof__(&cuLaunchKernelEx) cuLaunchKernelEx;
+        __typeof__(&cuLaunchCooperativeKernel) cuLaunchCooperativeKernel;
 } driver;
 
-#define X(name, parameters, arguments)        \
-        CUresult name parameters              \
-        {                                     \
-                return driver.name arguments; \
-        }
-FUNCTIONS(X)
-#undef X
+CUresult cuInit(unsigned flags)
+{
+        return driver.cuInit(flags);
+}
+
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
+{
+        return driver.cuDeviceGetUuid(uuid, device);
+}
+
+CUresult cuCtxCreate_v2(CUcontext *ret, unsigned flags, CUdevice device)
+{
+        return driver.cuCtxCreate_v2(ret, flags, device);
+}
+
+CUresult cuCtxSynchronize(void)
+{
+        return driver.cuCtxSynchronize();
+}
+
+CUresult cuModuleLoadData(CUmodule *ret, const void *image)
+{
+        return driver.cuModuleLoadData(ret, image);
+}
+
+CUresult cuModuleGetFunction(CUfunction *ret, CUmodule module, const char *name)
+{
+        return driver.cuModuleGetFunction(ret, module, name);
+}
+
+CUresult cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
+{
+        return driver.cuMemHostAlloc(ret, bytes, flags);
+}
+
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *ret, void *host, unsigned flags)
+{
+        return driver.cuMemHostGetDevicePointer_v2(ret, host, flags);
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
+{
+        return driver.cuMemAlloc_v2(ret, bytes);
+}
+
+CUresult cuMemsetD32_v2(CUdeviceptr at, unsigned value, size_t count)
+{
+        return driver.cuMemsetD32_v2(at, value, count);
+}
+
+CUresult cuStreamCreate(CUstream *ret, unsigned flags)
+{
+        return driver.cuStreamCreate(ret, flags);
+}
+
+CUresult cuStreamQuery(CUstream stream)
+{
+        return driver.cuStreamQuery(stream);
+}
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+        return driver.cuStreamSynchronize(stream);
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
+{
+        return driver.cuStreamBeginCapture_v2(stream, mode);
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *ret)
+{
+        return driver.cuStreamEndCapture(stream, ret);
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *ret, CUgraph graph, unsigned long long flags)
+{
+        return driver.cuGraphInstantiateWithFlags(ret, graph, flags);
+}
+
+CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream)
+{
+        return driver.cuGraphLaunch(graph, stream);
+}
+
+CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                        unsigned by, unsigned bz, unsigned shared, CUstream stream, void **params,
+                        void **extra)
+{
+        return driver.cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
+{
+        return driver.cuLaunchKernelEx(config, f, params, extra);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                                   unsigned by, unsigned bz, unsigned shared, CUstream stream,
+                                   void **params)
+{
+        return driver.cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, stream, params);
+}
 
 int driver_open(struct error *err)
 {
         static const struct loader_row rows[] = {
-#define X(name, parameters, arguments) { #name, &driver.name },
-                FUNCTIONS(X)
-#undef X
+                { "cuInit", &driver.cuInit },
+                { "cuDeviceGetUuid", &driver.cuDeviceGetUuid },
+                { "cuCtxCreate_v2", &driver.cuCtxCreate_v2 },
+                { "cuCtxSynchronize", &driver.cuCtxSynchronize },
+                { "cuModuleLoadData", &driver.cuModuleLoadData },
+                { "cuModuleGetFunction", &driver.cuModuleGetFunction },
+                { "cuMemHostAlloc", &driver.cuMemHostAlloc },
+                { "cuMemHostGetDevicePointer_v2", &driver.cuMemHostGetDevicePointer_v2 },
+                { "cuMemAlloc_v2", &driver.cuMemAlloc_v2 },
+                { "cuMemsetD32_v2", &driver.cuMemsetD32_v2 },
+                { "cuStreamCreate", &driver.cuStreamCreate },
+                { "cuStreamQuery", &driver.cuStreamQuery },
+                { "cuStreamSynchronize", &driver.cuStreamSynchronize },
+                { "cuStreamBeginCapture_v2", &driver.cuStreamBeginCapture_v2 },
+                { "cuStreamEndCapture", &driver.cuStreamEndCapture },
+                { "cuGraphInstantiateWithFlags", &driver.cuGraphInstantiateWithFlags },
+                { "cuGraphLaunch", &driver.cuGraphLaunch },
+                { "cuLaunchKernel", &driver.cuLaunchKernel },
+                { "cuLaunchKernelEx", &driver.cuLaunchKernelEx },
+                { "cuLaunchCooperativeKernel", &driver.cuLaunchCooperativeKernel },
         };
 
         return loader_open(rows, sizeof(rows) / sizeof(rows[0]), err);

@@ -51,39 +51,55 @@ const char spin_ptx[] =
         "        ret;\n"
         "}\n";
 
-/* The result of a call of the driver as an error that names the call. */
-#define CHECKED(call, err) driver_check(call, #call, err)
+#define CHECK(call, err) driver_check(call, #call, err)
 
 static int open_simulated(struct spin *spin, struct error *err)
 {
         CUmodule module;
-        int rc = CHECKED(cuModuleLoadData(&module, SIM_MODULE), err);
+        int rc;
 
         spin->judge = LOAD_JUDGE_ENGINE;
-        return rc < 0 ? rc : CHECKED(cuModuleGetFunction(&spin->function, module, SIM_KERNEL), err);
+        rc = CHECK(cuModuleLoadData(&module, SIM_MODULE), err);
+        if (rc == 0)
+                rc = CHECK(cuModuleGetFunction(&spin->function, module, SIM_KERNEL), err);
+        return rc;
+}
+
+/* Where the kernels write when they began and ended. */
+static int open_stamps(struct spin *spin, struct error *err)
+{
+        void *ring;
+        int rc = CHECK(
+                cuMemHostAlloc(&ring, SPIN_RING * sizeof(*spin->stamp), CU_MEMHOSTALLOC_DEVICEMAP),
+                err);
+
+        if (rc < 0)
+                return rc;
+        memset(ring, 0, SPIN_RING * sizeof(*spin->stamp));
+        spin->stamp = ring;
+        return CHECK(cuMemHostGetDevicePointer_v2(&spin->stamps, ring, 0), err);
+}
+
+static int open_count(struct spin *spin, struct error *err)
+{
+        int rc = CHECK(cuMemAlloc_v2(&spin->count, sizeof(uint32_t)), err);
+
+        return rc == 0 ? CHECK(cuMemsetD32_v2(spin->count, 0, 1), err) : rc;
 }
 
 static int open_real(struct spin *spin, struct error *err)
 {
         CUmodule module;
-        const size_t bytes = SPIN_RING * sizeof(*spin->stamp);
-        void *ring;
-        int rc = CHECKED(cuModuleLoadData(&module, spin_ptx), err);
+        int rc;
 
         spin->judge = LOAD_JUDGE_STAMPS;
+        rc = CHECK(cuModuleLoadData(&module, spin_ptx), err);
         if (rc == 0)
-                rc = CHECKED(cuModuleGetFunction(&spin->function, module, PTX_KERNEL), err);
+                rc = CHECK(cuModuleGetFunction(&spin->function, module, PTX_KERNEL), err);
         if (rc == 0)
-                rc = CHECKED(cuMemHostAlloc(&ring, bytes, CU_MEMHOSTALLOC_DEVICEMAP), err);
-        if (rc != 0)
-                return rc;
-        memset(ring, 0, bytes);
-        spin->stamp = ring;
-        rc = CHECKED(cuMemHostGetDevicePointer_v2(&spin->stamps, ring, 0), err);
+                rc = open_stamps(spin, err);
         if (rc == 0)
-                rc = CHECKED(cuMemAlloc_v2(&spin->count, sizeof(uint32_t)), err);
-        if (rc == 0)
-                rc = CHECKED(cuMemsetD32_v2(spin->count, 0, 1), err);
+                rc = open_count(spin, err);
         spin->params[1] = &spin->stamps;
         spin->params[2] = &spin->count;
         return rc;
@@ -94,7 +110,7 @@ int spin_open(struct spin *spin, uint64_t ns, struct error *err)
         int rc;
 
         *spin = (struct spin){ .ns = ns, .params = { &spin->ns } };
-        rc = CHECKED(cuDeviceGetUuid(&spin->uuid, 0), err);
+        rc = CHECK(cuDeviceGetUuid(&spin->uuid, 0), err);
         if (rc < 0)
                 return rc;
         spin->engine = driver_find_busy();

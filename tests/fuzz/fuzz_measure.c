@@ -3,7 +3,7 @@
  * A module's file, by a hostile author: nothing outside of it is read, and what is charged does not
  * depend on what lies behind it.
  */
-#include "shim/cuda/measure.h"
+#include "shim/cuda/measure/measure.h"
 
 #include <stdlib.h>
 

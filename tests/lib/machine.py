@@ -23,7 +23,7 @@ def rows(api):
     table = {}
     for line in (SOURCE / "src/shim" / api / f"{api}.api").read_text().splitlines():
         words = line.split()
-        if words and words[0][0] not in "#!=":
+        if words and line[0] not in "#!=~ ":
             table[words[0]] = (0 if words[1] == "-" else int(words[1]), words[2])
     return table
 

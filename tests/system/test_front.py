@@ -43,6 +43,8 @@ def tree(tmp_path):
     ("core__pure_c", '"store/store.h"'),
     ("core__pure_c", "<unistd.h>"),
     ("shim__cuda__hook_c", '"shim/nvml/front.h"'),
+    ("shim__cuda__stream__capture_c", '"shim/cuda/charge/reserve.h"'),
+    ("shim__cuda__graph__graph_c", '"shim/cuda/memory/pool.h"'),
     ("interpose__door_c", '"shim/charge.h"'),
     ("sim__device_c", '"proto/page.h"'),
     ("addpath__list_c", '"common/error.h"'),
@@ -87,6 +89,16 @@ def test_a_struct_name_that_another_one_has_is_refused(tool, tree):
 def test_a_retired_word_in_a_name_is_refused(tool, tree, text):
     status, output = tool("check-words", tree(core__one_c=text))
     assert status == 1 and "'lane' is a retired word" in output
+
+
+def test_a_macro_that_returns_is_refused(tool, tree):
+    text = "#define TRY(call) \\\n        if (call) \\\n                return 1\n"
+    status, output = tool("check-macros", tree(shim__one_c=text, sim__two_c=text))
+    assert status == 1 and output == "src/shim/one.c: TRY hides a return: make it a function, or a row of a table\n"
+
+
+def test_a_macro_that_only_computes_is_fine(tool, tree):
+    assert tool("check-macros", tree(shim__one_c="#define TWICE(a) ((a) + (a))\nint f(void)\n{\n        return TWICE(1);\n}\n"))[0] == 0
 
 
 @pytest.fixture

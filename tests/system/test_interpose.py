@@ -261,6 +261,12 @@ def test_the_doctor_is_told_what_is_there(machine, tmp_path):
     ("toyA 1", "not enough values"),
     ("toyB 1 pass\ntoyA 1 pass", "unsorted or repeated"),
     ("toyA 1 pass\ntoyA 1 pass", "unsorted or repeated"),
+    ("toyOther 1 pass\n  (a) shape(a)", "a hook is made once, after its row"),
+    ("toyOther 1 hook why\n  (a) shape", "expected: (NAMES) SHAPE(ARGUMENTS)"),
+    ("toyOther 1 hook why\n  (a)\n  shape(a", "expected: (NAMES) SHAPE(ARGUMENTS)"),
+    ("toyOther 1 hook why\n  (a) shape(a)", "no shape shape was declared"),
+    ("~ shape -\ntoyOther 1 hook why\n  (a, b) shape(a)", "not as many names"),
+    ("~ shape -\ntoyOther 1 hook why\n  (a) shape(a)\n  (a) shape(a)", "a hook is made once"),
 ])
 def test_a_wrong_table_is_refused_with_its_line(tmp_path, line, complaint):
     (tmp_path / "toy.api").write_text("# a table\n" + line + "\n")

@@ -12,13 +12,13 @@
 
 #include "common/atomic.h"
 #include "common/minmax.h"
-#include "shim/cuda/front.h"
-#include "shim/cuda/hooks.h"
-#include "shim/cuda/import.h"
-#include "shim/cuda/orphan.h"
-#include "shim/cuda/pool.h"
-#include "shim/cuda/real.h"
-#include "shim/cuda/remainder.h"
+#include "shim/cuda/charge/import.h"
+#include "shim/cuda/charge/orphan.h"
+#include "shim/cuda/charge/remainder.h"
+#include "shim/cuda/driver/hooks.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/memory/pool.h"
+#include "shim/cuda/place/front.h"
 
 /* A broken session refuses: no context means no memory, whatever the program calls. */
 CUresult hook_cuInit(unsigned int flags)

@@ -9,17 +9,13 @@
  * time, so a wrong argument or an unsupported function is answered by it. Without a session all is
  * the driver's.
  */
-#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "common/uuid.h"
 #include "shim/attach.h"
-#include "shim/cards.h"
 #include "shim/nvml/front.h"
 #include "shim/nvml/hooks.h"
+#include "shim/nvml/list.h"
 #include "shim/nvml/real.h"
 #include "store/usage.h"
 
@@ -36,13 +32,6 @@ struct session_processes {
         unsigned count;
         size_t mapped_bytes;
 };
-
-static void *scratch(size_t bytes)
-{
-        void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-        return at == MAP_FAILED ? NULL : at;
-}
 
 /* A descriptor is open meanwhile: no fork, as far as this process has a slot to bar it with. */
 static int list_usage(struct usage_process *ret, size_t max)
@@ -76,9 +65,9 @@ static bool members_init(struct session_processes *ret, int row)
         if (room < 16)
                 return false;
         bytes = (size_t)room * sizeof(*used);
-        used = scratch(bytes);
+        used = list_scratch(bytes);
         ret->mapped_bytes = (size_t)room * sizeof(*ret->member);
-        ret->member = scratch(ret->mapped_bytes);
+        ret->member = list_scratch(ret->mapped_bytes);
         count = used && ret->member ? list_usage(used, (size_t)room) : -1;
         count = count < room ? count : room;
         if (count > 0)
@@ -160,11 +149,6 @@ static nvmlReturn_t list_charged(const struct session_processes *members, const 
         return NVML_SUCCESS;
 }
 
-static bool is_answered(nvmlReturn_t rc)
-{
-        return rc == NVML_SUCCESS || rc == NVML_ERROR_INSUFFICIENT_SIZE;
-}
-
 /* `rc`: what the driver says to a mere count, so that its own refusals stay as they are. */
 static nvmlReturn_t compute_list(nvmlDevice_t device, nvmlReturn_t rc, unsigned *count, void *infos,
                                  bool has_instances)
@@ -173,7 +157,7 @@ static nvmlReturn_t compute_list(nvmlDevice_t device, nvmlReturn_t rc, unsigned 
         int row = nvml_row(device);
         struct session_processes members;
 
-        if (!is_answered(rc))
+        if (!list_is_answered(rc))
                 return rc;
         if (*count && !infos)
                 return NVML_ERROR_INVALID_ARGUMENT;
@@ -226,8 +210,6 @@ nvmlReturn_t hook_nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, u
                             count, infos, true);
 }
 
-typedef nvmlReturn_t list_reader(nvmlDevice_t device, unsigned *count, void *infos);
-
 static unsigned pid_at(const void *infos, unsigned at, bool is_wide)
 {
         const nvmlProcessInfo_v1_t *narrow = infos;
@@ -255,28 +237,6 @@ static unsigned keep_members(const struct session_processes *members, void *info
         return kept;
 }
 
-/* What the driver lists, in scratch memory; *ret_count entries. NULL: see *ret_rc. */
-static void *read_list(list_reader *read, nvmlDevice_t device, unsigned *ret_count,
-                       size_t *ret_bytes, nvmlReturn_t *ret_rc)
-{
-        unsigned count = 0;
-        void *infos;
-
-        *ret_rc = read(device, &count, NULL);
-        if (!is_answered(*ret_rc))
-                return NULL;
-        count += 16;
-        *ret_bytes = count * sizeof(nvmlProcessInfo_v2_t);
-        infos = scratch(*ret_bytes);
-        *ret_rc = infos ? read(device, &count, infos) : NVML_ERROR_MEMORY;
-        *ret_count = count;
-        if (infos && *ret_rc != NVML_SUCCESS) {
-                munmap(infos, *ret_bytes);
-                infos = NULL;
-        }
-        return infos;
-}
-
 static nvmlReturn_t driver_list(list_reader *read, nvmlDevice_t device, unsigned *count,
                                 void *infos, bool is_wide)
 {
@@ -291,7 +251,7 @@ static nvmlReturn_t driver_list(list_reader *read, nvmlDevice_t device, unsigned
                 return read(device, count, infos);
         if (*count && !infos)
                 return NVML_ERROR_INVALID_ARGUMENT;
-        all = read_list(read, device, &found, &bytes, &rc);
+        all = list_read(read, device, &found, &bytes, &rc);
         if (!all)
                 return rc;
         if (members_init(&members, 0)) {
@@ -310,22 +270,73 @@ static nvmlReturn_t driver_list(list_reader *read, nvmlDevice_t device, unsigned
         return rc;
 }
 
-#define DRIVER_LIST(symbol, list_type, is_wide)                                               \
-        static nvmlReturn_t read_##symbol(nvmlDevice_t device, unsigned *count, void *infos)  \
-        {                                                                                     \
-                return real.symbol(device, count, infos);                                     \
-        }                                                                                     \
-        nvmlReturn_t hook_##symbol(nvmlDevice_t device, unsigned int *count, list_type infos) \
-        {                                                                                     \
-                return driver_list(read_##symbol, device, count, infos, is_wide);             \
-        }
+static nvmlReturn_t read_graphics(nvmlDevice_t device, unsigned *count, void *infos)
+{
+        return real.nvmlDeviceGetGraphicsRunningProcesses(device, count, infos);
+}
 
-DRIVER_LIST(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t *, false)
-DRIVER_LIST(nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlProcessInfo_v2_t *, true)
-DRIVER_LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_t *, true)
-DRIVER_LIST(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t *, false)
-DRIVER_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t *, true)
-DRIVER_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t *, true)
+nvmlReturn_t hook_nvmlDeviceGetGraphicsRunningProcesses(nvmlDevice_t device, unsigned int *count,
+                                                        nvmlProcessInfo_v1_t *infos)
+{
+        return driver_list(read_graphics, device, count, infos, false);
+}
+
+static nvmlReturn_t read_graphics_v2(nvmlDevice_t device, unsigned *count, void *infos)
+{
+        return real.nvmlDeviceGetGraphicsRunningProcesses_v2(device, count, infos);
+}
+
+nvmlReturn_t hook_nvmlDeviceGetGraphicsRunningProcesses_v2(nvmlDevice_t device, unsigned int *count,
+                                                           nvmlProcessInfo_v2_t *infos)
+{
+        return driver_list(read_graphics_v2, device, count, infos, true);
+}
+
+static nvmlReturn_t read_graphics_v3(nvmlDevice_t device, unsigned *count, void *infos)
+{
+        return real.nvmlDeviceGetGraphicsRunningProcesses_v3(device, count, infos);
+}
+
+nvmlReturn_t hook_nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device, unsigned int *count,
+                                                           nvmlProcessInfo_t *infos)
+{
+        return driver_list(read_graphics_v3, device, count, infos, true);
+}
+
+static nvmlReturn_t read_mps(nvmlDevice_t device, unsigned *count, void *infos)
+{
+        return real.nvmlDeviceGetMPSComputeRunningProcesses(device, count, infos);
+}
+
+nvmlReturn_t hook_nvmlDeviceGetMPSComputeRunningProcesses(nvmlDevice_t device, unsigned int *count,
+                                                          nvmlProcessInfo_v1_t *infos)
+{
+        return driver_list(read_mps, device, count, infos, false);
+}
+
+static nvmlReturn_t read_mps_v2(nvmlDevice_t device, unsigned *count, void *infos)
+{
+        return real.nvmlDeviceGetMPSComputeRunningProcesses_v2(device, count, infos);
+}
+
+nvmlReturn_t hook_nvmlDeviceGetMPSComputeRunningProcesses_v2(nvmlDevice_t device,
+                                                             unsigned int *count,
+                                                             nvmlProcessInfo_v2_t *infos)
+{
+        return driver_list(read_mps_v2, device, count, infos, true);
+}
+
+static nvmlReturn_t read_mps_v3(nvmlDevice_t device, unsigned *count, void *infos)
+{
+        return real.nvmlDeviceGetMPSComputeRunningProcesses_v3(device, count, infos);
+}
+
+nvmlReturn_t hook_nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device,
+                                                             unsigned int *count,
+                                                             nvmlProcessInfo_t *infos)
+{
+        return driver_list(read_mps_v3, device, count, infos, true);
+}
 
 /* The mere count may be that of all processes: it is a bound for the buffer, not an answer. */
 nvmlReturn_t hook_nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
@@ -387,84 +398,4 @@ nvmlReturn_t hook_nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
         members_finish(&members);
         list->numProcArrayEntries = kept;
         return rc;
-}
-
-static bool find_device(const uint8_t uuid[16], nvmlDevice_t *ret)
-{
-        char text[UUID_TEXT_BYTES];
-
-        return real.nvmlDeviceGetHandleByUUID(uuid_format(uuid, false, text), ret) ==
-                       NVML_SUCCESS ||
-               real.nvmlDeviceGetHandleByUUID(uuid_format(uuid, true, text), ret) == NVML_SUCCESS;
-}
-
-static nvmlReturn_t read_compute(nvmlDevice_t device, unsigned *count, void *infos)
-{
-        nvmlReturn_t rc = real.nvmlDeviceGetComputeRunningProcesses_v3(device, count, infos);
-
-        return rc == NVML_ERROR_FUNCTION_NOT_FOUND
-                       ? real.nvmlDeviceGetComputeRunningProcesses_v2(device, count, infos)
-                       : rc;
-}
-
-/* In another PID namespace than the driver's, our pid is not in the list: unknown. */
-static enum cards_answer own_bytes(nvmlDevice_t device, uint64_t *ret_bytes)
-{
-        enum cards_answer answer = CARDS_NOT_LISTED;
-        unsigned own = (unsigned)getpid();
-        nvmlProcessInfo_v2_t *infos;
-        unsigned count;
-        size_t bytes;
-        nvmlReturn_t rc;
-
-        infos = read_list(read_compute, device, &count, &bytes, &rc);
-        if (!infos)
-                return CARDS_UNKNOWN;
-        for (unsigned i = 0; i < count && answer != CARDS_TOLD; i++) {
-                if (infos[i].pid != own)
-                        continue;
-                *ret_bytes = infos[i].usedGpuMemory;
-                answer = *ret_bytes == (unsigned long long)NVML_VALUE_NOT_AVAILABLE ? CARDS_UNKNOWN
-                                                                                    : CARDS_TOLD;
-        }
-        munmap(infos, bytes);
-        return answer;
-}
-
-/* The number of the first PID namespace is the same on every machine (linux/proc_ns.h). */
-bool cards_know_pids(void)
-{
-        int saved = errno;
-        struct stat status;
-        bool is_first = stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == 0xEFFFFFFCu;
-
-        errno = saved;
-        return is_first;
-}
-
-bool cards_keep_open(void)
-{
-        static _Atomic uint32_t opened;
-        uint32_t own = (uint32_t)getpid();
-
-        if (load_acquire(&opened) == own)
-                return true;
-        if (real.nvmlInit_v2() != NVML_SUCCESS)
-                return false;
-        store_release(&opened, own);
-        return true;
-}
-
-/* Opened anew for each question: the program may have shut down more often than it opened. */
-enum cards_answer cards_own_bytes(const uint8_t uuid[16], uint64_t *ret_bytes)
-{
-        enum cards_answer answer = CARDS_UNKNOWN;
-        nvmlDevice_t device;
-
-        if (!cards_keep_open() || real.nvmlInit_v2() != NVML_SUCCESS)
-                return CARDS_UNKNOWN;
-        if (find_device(uuid, &device))
-                answer = own_bytes(device, ret_bytes);
-        real.nvmlShutdown();
-        return answer;
 }

@@ -15,7 +15,7 @@
  * knows of each thread whether it may still submit on the old ones.
  *
  * Calls that are no submissions but touch a device's memory have no credit: they check the
- * session's gate alone, between the same enter and leave (shim/cuda/access.h).
+ * session's gate alone, between the same enter and leave (shim/cuda/stream/access.h).
  *
  * Nobody else reads or writes a thread's credit. What others do is in its struct caller, which is
  * there when the thread has ended.

@@ -3,9 +3,9 @@
  * Which copies stay within a device, whatever the call says of their ends and the driver of their
  * addresses. The driver is played here: addresses below 100 are its devices', by tens.
  */
-#include "shim/cuda/copy_ends.h"
-#include "shim/cuda/front.h"
-#include "shim/cuda/real.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/place/copy_ends.h"
+#include "shim/cuda/place/front.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

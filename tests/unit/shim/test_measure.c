@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "shim/cuda/measure.h"
-#include "shim/cuda/measure_elf.h"
+#include "shim/cuda/measure/measure.h"
+#include "shim/cuda/measure/measure_elf.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

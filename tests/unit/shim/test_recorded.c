@@ -4,13 +4,13 @@
  * driver answers, and however their handles come and go. The driver is played here.
  */
 #include "shim/time/credit.h"
-#include "shim/cuda/front.h"
-#include "shim/cuda/hooks.h"
-#include "shim/cuda/real.h"
-#include "shim/cuda/recorded.h"
-#include "shim/cuda/state.h"
-#include "shim/cuda/capture.h"
-#include "shim/cuda/time.h"
+#include "shim/cuda/driver/hooks.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/place/front.h"
+#include "shim/cuda/state/captures.h"
+#include "shim/cuda/stream/capture.h"
+#include "shim/cuda/stream/recorded.h"
+#include "shim/cuda/stream/time.h"
 #include "shim/session.h"
 
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-struct state state;
+struct capture_state capture_state;
 static CUresult answer;
 static unsigned asked;
 static unsigned long long id_offset; /* a handle that comes again is another stream */
@@ -117,7 +117,7 @@ static void a_stream_records_from_its_begin_to_its_end(void **unused)
         assert_false(stream_is_recorded(stream_of(2)));
         assert_int_equal(hook_cuStreamEndCaptureToCig(stream_of(1)), CUDA_SUCCESS);
         assert_false(stream_is_recorded(stream_of(1)));
-        assert_int_equal(state.recorded_count, 0);
+        assert_int_equal(capture_state.recorded_count, 0);
 }
 
 /* The second beginning is refused, and takes nothing of the first one with it. */
@@ -165,7 +165,7 @@ static void there_is_an_end_to_what_is_remembered(void **unused)
         assert_int_equal(asked, 0);
         for (unsigned i = 1; i <= STATE_RECORDED; i++)
                 assert_int_equal(hook_cuStreamEndCaptureToCig(stream_of(i)), CUDA_SUCCESS);
-        assert_int_equal(state.recorded_count, 0);
+        assert_int_equal(capture_state.recorded_count, 0);
 }
 
 /* As often as it likes, and also one that was begun twice. */
@@ -188,7 +188,7 @@ static void a_stream_that_ends_leaves_its_place(void **unused)
         answer = CUDA_SUCCESS;
         assert_int_equal(hook_cuStreamDestroy_v2(stream_of(1)), CUDA_SUCCESS);
         assert_int_equal(hook_cuStreamDestroy_v2(stream_of(2)), CUDA_SUCCESS);
-        assert_int_equal(state.recorded_count, 0);
+        assert_int_equal(capture_state.recorded_count, 0);
 }
 
 static void a_context_takes_the_places_of_its_streams_along(void **unused)
@@ -200,14 +200,14 @@ static void a_context_takes_the_places_of_its_streams_along(void **unused)
                 assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(i), NULL), CUDA_SUCCESS);
         }
         recorded_owner_gone(0);
-        assert_int_equal(state.recorded_count, STATE_RECORDED);
+        assert_int_equal(capture_state.recorded_count, STATE_RECORDED);
         recorded_owner_gone(1);
-        assert_int_equal(state.recorded_count, STATE_RECORDED / 2);
+        assert_int_equal(capture_state.recorded_count, STATE_RECORDED / 2);
         assert_false(stream_is_recorded(stream_of(1)));
         assert_true(stream_is_recorded(stream_of(2)));
         for (unsigned i = 2; i <= STATE_RECORDED; i += 2)
                 assert_int_equal(hook_cuStreamEndCaptureToCig(stream_of(i)), CUDA_SUCCESS);
-        assert_int_equal(state.recorded_count, 0);
+        assert_int_equal(capture_state.recorded_count, 0);
 }
 
 int main(void)

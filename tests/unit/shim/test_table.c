@@ -3,7 +3,7 @@
  * The table of handles: the newest of a key is found first, nothing is lost when it grows, and a
  * record stays where it is.
  */
-#include "shim/cuda/table.h"
+#include "shim/cuda/state/table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

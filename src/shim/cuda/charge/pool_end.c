@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of a pool.
+ *
+ * What a pool has reserved after a trim is in use, or was freed in a stream that has not executed
+ * the free yet. The driver keeps that memory beyond cuMemPoolDestroy, but a destroyed pool cannot
+ * be read, so nobody could tell when it is gone. Therefore a pool that is not empty is only
+ * *ended*: it is no device's current pool any more, gives back at every synchronisation what it
+ * can, and its meter goes on being read like any other. It is destroyed when it is found empty.
+ *
+ * Only a pool that the program made itself is kept so: of another one the driver might refuse the
+ * end. What such a pool has reserved at its end stays charged until the process ends.
+ *
+ * What is done to a pool behind the program's back is done relaxed: it breaks no capture.
+ */
+#include "shim/cuda/charge/pool_end.h"
+
+#include "shim/cuda/charge/meter.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/state/meters.h"
+#include "shim/cuda/stream/ask.h"
+
+void pool_made(struct meter *meter, const CUmemPoolProps *props)
+{
+        store_relaxed(&meter->is_made, 1);
+        store_relaxed(&meter->is_ordinary, !props->handleTypes && !props->maxSize && !props->usage);
+}
+
+/* True: nothing of it is reserved. */
+static bool pool_empty(struct meter *meter)
+{
+        struct relaxed was = relax();
+        uint64_t reserved;
+        uint64_t key;
+
+        key = meter_hold(meter);
+        if (key)
+                real.cuMemPoolTrimTo((CUmemoryPool)(uintptr_t)key, 0);
+        meter_let_go(meter);
+        unrelax(was);
+        meter_follow(meter);
+        return meter_read(meter, &reserved) && reserved == 0;
+}
+
+/* A device whose current pool ends has its default pool again. False: the driver does not say. */
+static bool pool_withdraw(CUmemoryPool pool, CUdevice device)
+{
+        CUmemoryPool now, first;
+
+        if (real.cuDeviceGetMemPool(&now, device) != CUDA_SUCCESS)
+                return false;
+        if (now != pool)
+                return true;
+        return real.cuDeviceGetDefaultMemPool(&first, device) == CUDA_SUCCESS &&
+               real.cuDeviceSetMemPool(device, first) == CUDA_SUCCESS;
+}
+
+static bool pool_keep(CUmemoryPool pool, struct meter *meter)
+{
+        cuuint64_t nothing = 0;
+        struct relaxed was;
+
+        if (!load_relaxed(&meter->is_made) || !pool_withdraw(pool, load_relaxed(&meter->device)))
+                return false;
+        was = relax();
+        real.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &nothing);
+        unrelax(was);
+        store_relaxed(&meter->is_dirty, 1);
+        store_release(&meter->is_ended, METER_ENDED);
+        return true;
+}
+
+/* The meter goes first, since the handle may be used again at once. */
+static CUresult pool_destroy(CUmemoryPool pool, struct meter *meter)
+{
+        struct charge charge;
+        struct place place = meter_close(meter, &charge);
+        CUresult rc = real.cuMemPoolDestroy(pool);
+
+        if (rc == CUDA_SUCCESS)
+                meter_leave(&charge);
+        else
+                meter_reopen(pool, place, &charge);
+        return rc;
+}
+
+CUresult pool_end(CUmemoryPool pool)
+{
+        struct meter *meter = pool ? meter_find(SPACE_POOL, key_of(pool)) : NULL;
+
+        if (!meter)
+                return real.cuMemPoolDestroy(pool);
+        if (load_acquire(&meter->is_ended))
+                return CUDA_ERROR_INVALID_VALUE;
+        if (!pool_empty(meter) && pool_keep(pool, meter))
+                return CUDA_SUCCESS;
+        return pool_destroy(pool, meter);
+}
+
+void pool_bury(struct meter *meter)
+{
+        uint32_t ended = METER_ENDED;
+        struct charge charge;
+        struct relaxed was;
+        uint64_t key;
+
+        if (!cas_acq_rel(&meter->is_ended, &ended, METER_BURYING))
+                return;
+        if (!pool_empty(meter)) {
+                store_release(&meter->is_ended, METER_ENDED);
+                return;
+        }
+        key = load_relaxed(&meter->key);
+        meter_close(meter, &charge);
+        charge_drop(&charge);
+        was = relax();
+        real.cuMemPoolDestroy((CUmemoryPool)(uintptr_t)key);
+        unrelax(was);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ends of pools. Any thread.
+ */
+#ifndef ALIQUOT_SHIM_CUDA_CHARGE_POOL_END_H
+#define ALIQUOT_SHIM_CUDA_CHARGE_POOL_END_H
+
+#include "abi/cuda.h"
+
+struct meter;
+
+/*
+ * The program destroys a pool. While blocks of it are in use, or freed in a stream that has not got
+ * there, the driver would keep their memory and tell nobody when it goes: so the pool is kept, out
+ * of the program's reach, and pool_bury() destroys it once it is empty, at a later look.
+ */
+void pool_made(struct meter *meter, const CUmemPoolProps *props);
+CUresult pool_end(CUmemoryPool pool);
+void pool_bury(struct meter *meter);
+
+#endif

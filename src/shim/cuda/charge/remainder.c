@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/cuda/charge/remainder.h"
+
+#include "common/atomic.h"
+#include "common/clock.h"
+#include "common/minmax.h"
+#include "common/sums.h"
+#include "shim/attach.h"
+#include "shim/cards.h"
+#include "shim/cuda/charge/meter.h"
+#include "shim/cuda/charge/plain_frees.h"
+#include "shim/cuda/state/remainders.h"
+
+#define PAUSE_NS UINT64_C(20000000)
+/* What one question takes, times so many, lies between two by the clock; where it is quick each
+ * change is looked at. */
+#define COSTS_APART 500u
+/* The same, when it was not answered. */
+#define FAILURES_APART 10u
+#define QUICK_NS UINT64_C(200000)
+#define TRIES 3u
+#define DOUBTS 5u
+
+/* The driver takes memory in pages: a call that asks for less than whole ones may take up to one
+ * more than it is charged, or give back less (docs/simulator-memory.md: measured). */
+#define DRIVER_PAGE_BYTES (UINT64_C(2) << 20)
+/* Where there is room each process may have taken so much uncharged: a part of the limit. */
+#define UNLOOKED_LEAST_BYTES (UINT64_C(4) << 20)
+#define UNLOOKED_MOST_BYTES (UINT64_C(32) << 20)
+#define PARTS_OF_LIMIT 64u
+
+/* Estimates that the next look replaces. No context's number: those begin at 1. */
+#define ESTIMATES_OWNER(row) (UINT32_MAX - (uint32_t)(row))
+/* A heap is taken when so many parts of it less one are: something may be given back meanwhile. */
+#define HEAP_PARTS 8u
+
+static struct remainder *of_row(int row)
+{
+        const struct limits_page *limits = session_limits();
+
+        if (row < 0 || row >= (int)PAGE_DEVICES || !limits || limits->flags & PAGE_CONTEXT_FREE ||
+            load_acquire(&remainder_state.remainder[row].is_foreign))
+                return NULL;
+        return &remainder_state.remainder[row];
+}
+
+/* NULL where NVML does not list this process. */
+static struct remainder *measured(int row)
+{
+        struct remainder *remainder = of_row(row);
+
+        return remainder && load_acquire(&remainder->is_told) ? remainder : NULL;
+}
+
+bool remainder_is_foreign(int row)
+{
+        return row >= 0 && row < (int)PAGE_DEVICES &&
+               load_acquire(&remainder_state.remainder[row].is_foreign);
+}
+
+void remainder_before_context(int row)
+{
+        struct remainder *remainder = of_row(row);
+        uint64_t bytes;
+
+        if (remainder && !load_acquire(&remainder->is_told) && !front_own_bytes(row) &&
+            !cards_know_pids() &&
+            cards_own_bytes((const uint8_t *)session_limits()->device[row].uuid, &bytes) ==
+                    CARDS_TOLD)
+                store_release(&remainder->is_foreign, 1);
+}
+
+static uint64_t key_of_row(int row)
+{
+        return (uint64_t)row + 1;
+}
+
+/* Under its lock: the charge becomes what it should be. */
+static void set(int row, uint64_t bytes)
+{
+        uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
+        struct charge kept, more = { .device = CHARGE_NO_DEVICE };
+
+        if (bytes == held || (bytes > held && !charge_force(&more, row, bytes - held)))
+                return;
+        if (charge_take(&kept, SPACE_REMAINDER, key_of_row(row)))
+                charge_join(&more, &kept);
+        charge_trim(&more, bytes);
+        charge_keep(&more, SPACE_REMAINDER, key_of_row(row));
+}
+
+/* A thread may have to wait for a processor meanwhile: what it took at least, of late. */
+static void note_cost(struct remainder *remainder, uint64_t ns)
+{
+        uint64_t most_ns = remainder->cost_ns ? remainder->cost_ns + remainder->cost_ns / 8 + 1
+                                              : remainder->first_cost_ns;
+
+        if (most_ns)
+                remainder->cost_ns = min_u64(ns, most_ns);
+        else
+                remainder->first_cost_ns = ns;
+}
+
+/* Who was listed and is not any more holds nothing. */
+static bool is_listed(const struct remainder *remainder, const uint8_t uuid[16], uint64_t *ret_seen)
+{
+        enum cards_answer answer = cards_own_bytes(uuid, ret_seen);
+
+        if (answer == CARDS_NOT_LISTED)
+                *ret_seen = 0;
+        return answer == CARDS_TOLD ||
+               (answer == CARDS_NOT_LISTED && load_relaxed(&remainder->is_told));
+}
+
+struct answer {
+        uint64_t on_way; /* charges between us and the driver before NVML was asked */
+        uint64_t own;    /* charged, all in all */
+        uint64_t seen;   /* by NVML */
+        bool is_calm;    /* nothing was on its way to the driver, or back */
+        bool is_certain; /* no charge began meanwhile */
+};
+
+/* What NVML says, while no charge of this process begins. Sums alone would not tell: a block may
+ * come and go between two of them. */
+static bool ask(struct remainder *remainder, int row, struct answer *ret)
+{
+        const uint64_t *uuid = session_limits()->device[row].uuid;
+        uint64_t began_ns = clock_now_ns();
+        unsigned tries = 0;
+
+        do {
+                uint64_t flights = charge_flights(row), before = front_own_bytes(row);
+                bool may_move = plain_frees_are_pending();
+
+                if (!is_listed(remainder, (const uint8_t *)uuid, &ret->seen))
+                        return false;
+                ret->on_way = (uint32_t)flights;
+                ret->own = front_own_bytes(row);
+                ret->is_certain = before == ret->own && charge_flights(row) == flights;
+                ret->is_calm = charge_is_calm(flights) && !may_move;
+                ret->own = max_u64(ret->own, before);
+        } while (!ret->is_certain && ++tries < TRIES);
+        /* The first one opens NVML. */
+        if (remainder->looked_ns)
+                note_cost(remainder, (clock_now_ns() - began_ns) / (tries + 1));
+        remainder->looked_ns = clock_now_ns();
+        return true;
+}
+
+/* A heap that was set is taken with the first module that needs it: where the driver took so much
+ * at once, its charge is from then on one of those that NVML shows. Returns the bytes of it. */
+static uint64_t take_heap(uint64_t *key, uint64_t more_bytes)
+{
+        uint64_t bytes = *key ? charge_held(SPACE_CONTEXT, *key) : 0;
+        struct charge heap;
+
+        if (!bytes || more_bytes < bytes - bytes / HEAP_PARTS ||
+            !charge_take(&heap, SPACE_CONTEXT, *key))
+                return 0;
+        bytes = heap.bytes;
+        charge_mark_seen(&heap);
+        charge_keep(&heap, SPACE_CONTEXT, *key);
+        *key = 0;
+        return bytes;
+}
+
+static void correct(struct remainder *remainder, int row, uint64_t bytes, bool may_be_less)
+{
+        uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
+
+        for (unsigned i = 0; i < REMAINDER_HEAPS; i++)
+                bytes -= min_u64(take_heap(&remainder->heap_key[i], bytes - min_u64(held, bytes)),
+                                 bytes);
+        if (may_be_less || bytes > held)
+                set(row, bytes);
+}
+
+/* Under its lock. What is on its way may not be on the card yet, or not any more: then the
+ * remainder is only raised. True: it is what the driver took. */
+static bool note(struct remainder *remainder, int row, const struct answer *answer)
+{
+        uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
+        uint64_t known = answer->own - min_u64(held, answer->own), bytes;
+
+        known -= min_u64(charge_unseen_bytes(row), known);
+        bytes = answer->seen - min_u64(known, answer->seen);
+        /* Estimates stay until there is an answer that replaces them: what they were for is charged
+         * once. */
+        if (!answer->is_calm && load_relaxed(&remainder->has_estimates))
+                bytes -= min_u64(charge_owned_bytes(ESTIMATES_OWNER(row)), bytes);
+        if (answer->is_certain) {
+                remainder->doubts = 0;
+                correct(remainder, row, bytes, answer->is_calm);
+                return answer->is_calm;
+        }
+        /* A program that never stands still: so much at least, by several answers. */
+        remainder->least_bytes =
+                remainder->doubts++ ? min_u64(remainder->least_bytes, bytes) : bytes;
+        if (remainder->doubts < DOUBTS)
+                return false;
+        remainder->doubts = 0;
+        correct(remainder, row, remainder->least_bytes, false);
+        return false;
+}
+
+/* For views. Under its lock, so that each bit has one writer. */
+static void tell(int row)
+{
+        uint32_t slot = process_slot_plus_one(), bit = UINT32_C(1) << row;
+        _Atomic uint32_t *devices;
+
+        if (!slot)
+                return;
+        devices = shared_half(&session_slots()->slot[slot - 1].measured_devices);
+        if (!(load_relaxed(devices) & bit))
+                add_relaxed(devices, bit);
+}
+
+static void look(struct remainder *remainder, int row)
+{
+        uint64_t unlooked_bytes = load_acquire(&remainder->unlooked_bytes);
+        uint64_t began_ns = clock_now_ns();
+        struct answer answer;
+
+        /* First: what makes another one due meanwhile may come after the answer. */
+        store_relaxed(&remainder->due_ns,
+                      began_ns + max_u64(PAUSE_NS, remainder->cost_ns * COSTS_APART));
+        if (began_ns < remainder->silent_ns)
+                return;
+        store_release(&remainder->is_changed, 0);
+        if (!ask(remainder, row, &answer)) {
+                store_release(&remainder->is_changed, 1);
+                if (load_relaxed(&remainder->is_told))
+                        remainder->silent_ns = clock_now_ns() + PAUSE_NS +
+                                               (clock_now_ns() - began_ns) * FAILURES_APART;
+                return;
+        }
+        store_release(&remainder->is_told, 1);
+        tell(row);
+        if (note(remainder, row, &answer) && swap_acq_rel(&remainder->has_estimates, 0))
+                charge_drop_owner(ESTIMATES_OWNER(row));
+        /* What was on its way may have been taken after the answer. */
+        add_relaxed(&remainder->unlooked_bytes, answer.on_way * DRIVER_PAGE_BYTES - unlooked_bytes);
+}
+
+/* By so much what the driver takes for a request may be more than is asked. */
+static uint64_t rounding(uint64_t bytes)
+{
+        return -bytes % DRIVER_PAGE_BYTES;
+}
+
+static uint64_t unlooked_most(uint64_t limit_bytes)
+{
+        return max_u64(UNLOOKED_LEAST_BYTES,
+                       min_u64(UNLOOKED_MOST_BYTES, limit_bytes / PARTS_OF_LIMIT));
+}
+
+/* The limit could be passed by what was taken since the last look. */
+static bool may_pass(struct remainder *remainder, int row, uint64_t bytes)
+{
+        uint64_t unlooked_bytes = load_acquire(&remainder->unlooked_bytes), room_bytes;
+        struct charge_view view;
+
+        if (!unlooked_bytes || !charge_read(row, &view) || view.limit_bytes == PAGE_UNLIMITED)
+                return false;
+        room_bytes = view.limit_bytes - min_u64(view.used_bytes, view.limit_bytes);
+        return unlooked_bytes > unlooked_most(view.limit_bytes) ||
+               sum_of(bytes, rounding(bytes) + unlooked_bytes) > room_bytes;
+}
+
+/* Before a grant: of what the driver took by itself nobody knows how much it is. */
+static bool is_to_be_looked(struct remainder *remainder, int row, uint64_t bytes)
+{
+        return (bytes && load_acquire(&remainder->is_changed)) || may_pass(remainder, row, bytes);
+}
+
+static void look_if_it_may_pass(struct remainder *remainder, int row, uint64_t bytes)
+{
+        if (!is_to_be_looked(remainder, row, bytes))
+                return;
+        lock_take(&remainder->lock);
+        if (is_to_be_looked(remainder, row, bytes))
+                look(remainder, row);
+        lock_drop(&remainder->lock);
+}
+
+void remainder_granted(int row, uint64_t bytes)
+{
+        struct remainder *remainder = of_row(row);
+
+        if (remainder && rounding(bytes))
+                add_acq_rel(&remainder->unlooked_bytes, rounding(bytes));
+}
+
+void remainder_gives_back(int row, uint64_t bytes)
+{
+        struct remainder *remainder = of_row(row);
+
+        if (remainder && bytes < DRIVER_PAGE_BYTES)
+                add_acq_rel(&remainder->unlooked_bytes, bytes);
+}
+
+void remainder_view(int row)
+{
+        struct remainder *remainder = measured(row);
+
+        if (!remainder)
+                return;
+        lock_take(&remainder->lock);
+        if (load_acquire(&remainder->unlooked_bytes) || load_acquire(&remainder->is_changed) ||
+            load_relaxed(&remainder->has_estimates) ||
+            clock_now_ns() >= load_relaxed(&remainder->due_ns))
+                look(remainder, row);
+        lock_drop(&remainder->lock);
+}
+
+bool remainder_relieve(int row)
+{
+        struct remainder *remainder = measured(row);
+
+        if (!remainder)
+                return false;
+        lock_take(&remainder->lock);
+        look(remainder, row);
+        lock_drop(&remainder->lock);
+        return true;
+}
+
+static void look_if_due(struct remainder *remainder, int row)
+{
+        if (clock_now_ns() < load_relaxed(&remainder->due_ns) || !lock_try(&remainder->lock))
+                return;
+        look(remainder, row);
+        lock_drop(&remainder->lock);
+}
+
+void remainder_tend(int row, uint64_t bytes)
+{
+        struct remainder *remainder = measured(row);
+
+        if (!remainder)
+                return;
+        look_if_due(remainder, row);
+        look_if_it_may_pass(remainder, row, bytes);
+}
+
+void remainders_tend(void)
+{
+        for (int row = 0; row < (int)PAGE_DEVICES; row++) {
+                struct remainder *remainder = measured(row);
+
+                if (remainder)
+                        look_if_due(remainder, row);
+        }
+}
+
+/* Under its lock: from when on a look costs little of the time. */
+static uint64_t soon_ns(const struct remainder *remainder)
+{
+        return remainder->cost_ns < QUICK_NS
+                       ? 0
+                       : remainder->looked_ns + remainder->cost_ns * COSTS_APART;
+}
+
+/* Under its lock. */
+static void look_soon(struct remainder *remainder, int row)
+{
+        store_relaxed(&remainder->due_ns, soon_ns(remainder));
+        store_release(&remainder->is_changed, 1);
+        if (clock_now_ns() >= soon_ns(remainder))
+                look(remainder, row);
+}
+
+void remainder_changed(int row)
+{
+        struct remainder *remainder = of_row(row);
+
+        if (!remainder || session_state() != SESSION_ACTIVE)
+                return;
+        lock_take(&remainder->lock);
+        look_soon(remainder, row);
+        lock_drop(&remainder->lock);
+}
+
+void remainder_is_due(int row)
+{
+        struct remainder *remainder = measured(row);
+
+        if (!remainder)
+                return;
+        store_release(&remainder->is_changed, 1);
+        if (!lock_try(&remainder->lock)) {
+                store_relaxed(&remainder->due_ns, 0);
+                return;
+        }
+        store_relaxed(&remainder->due_ns, soon_ns(remainder));
+        lock_drop(&remainder->lock);
+}
+
+void remainders_are_due(void)
+{
+        for (int row = 0; row < (int)PAGE_DEVICES; row++)
+                remainder_is_due(row);
+}
+
+void remainders_changed(void)
+{
+        for (int row = 0; row < (int)PAGE_DEVICES; row++) {
+                if (load_relaxed(&remainder_state.remainder[row].is_told))
+                        remainder_changed(row);
+        }
+}
+
+bool remainder_is_measured(int row)
+{
+        return measured(row) != NULL;
+}
+
+/* While no look is on its way: the next one begins when it is kept. */
+bool remainder_keep_estimate(struct charge *estimate, uint64_t key)
+{
+        int row = estimate->device;
+        struct remainder *remainder = of_row(row);
+
+        if (!remainder)
+                return false;
+        charge_mark_unseen(estimate);
+        estimate->owner = ESTIMATES_OWNER(row);
+        lock_take(&remainder->lock);
+        charge_keep(estimate, SPACE_MODULE, key);
+        store_relaxed(&remainder->has_estimates, 1);
+        look_soon(remainder, row);
+        lock_drop(&remainder->lock);
+        return true;
+}
+
+void remainder_heap_set(int row, uint64_t key)
+{
+        struct remainder *remainder = of_row(row);
+        unsigned at = REMAINDER_HEAPS - 1;
+
+        if (!remainder)
+                return;
+        lock_take(&remainder->lock);
+        for (unsigned i = 0; i < REMAINDER_HEAPS; i++) {
+                uint64_t other = remainder->heap_key[i];
+
+                if (other == key || !other || !charge_held(SPACE_CONTEXT, other))
+                        at = i;
+                if (other == key)
+                        break;
+        }
+        remainder->heap_key[at] = key;
+        lock_drop(&remainder->lock);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The launches of kernels: submissions that may load code.
+ *
+ * Code that is loaded lazily may be loaded by the first launch of a function: what the driver takes
+ * then is looked at by the next call that takes or gives memory, waits, or asks what is free. The
+ * hooks are made from the rows of cuda.api, around kernel_begin() and kernel_end().
+ */
+#ifndef ALIQUOT_SHIM_CUDA_CODE_KERNEL_H
+#define ALIQUOT_SHIM_CUDA_CODE_KERNEL_H
+
+#include "shim/cuda/state/code.h"
+#include "shim/cuda/stream/submit.h"
+
+/* A kernel takes about as long as it did with a grid of that size. */
+static inline struct submission kernel_submission(struct submission submission, CUfunction function,
+                                                  uint64_t blocks)
+{
+        return submission_alike(submission, (uintptr_t)function, blocks);
+}
+
+static inline uint64_t kernel_blocks(const CUlaunchConfig *config)
+{
+        return config ? (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ : 0;
+}
+
+static inline CUstream kernel_stream(const CUlaunchConfig *config)
+{
+        return config ? config->hStream : NULL;
+}
+
+/* Not seen at `at`, the place that its hash gives it in the table of launched functions. */
+void kernel_note_launched(CUfunction function, uint32_t at);
+
+/* Returns the function, which kernel_end() is to note. */
+static inline CUfunction kernel_begin(struct submission submission, CUfunction function,
+                                      uint64_t blocks)
+{
+        submission_begin(kernel_submission(submission, function, blocks));
+        return function;
+}
+
+static inline CUresult kernel_end(CUfunction function, CUresult rc)
+{
+        uint32_t at =
+                (uint32_t)(key_of(function) * UINT64_C(0x9e3779b97f4a7c15) >> 32) % STATE_LAUNCHED;
+
+        rc = submission_end(rc);
+        if (__builtin_expect(rc == CUDA_SUCCESS &&
+                                     load_relaxed(&code_state.launched[at]) != key_of(function),
+                             0))
+                kernel_note_launched(function, at);
+        return rc;
+}
+
+#endif

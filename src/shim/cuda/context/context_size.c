@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/cuda/context/context_size.h"
+
+#include <string.h>
+
+#include "common/atomic.h"
+#include "common/clock.h"
+#include "shim/cards.h"
+#include "shim/cuda/charge/remainder.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/measure/measure.h"
+
+/* No context is smaller or larger than this: NVML's word is not believed beyond. */
+#define CONTEXT_LEAST (UINT64_C(1) << 20)
+#define CONTEXT_MOST (UINT64_C(4) << 30)
+
+/* In place of a size: NVML was asked and did not tell. */
+#define NOT_TOLD 1
+
+/* Waiting for the first context: from 1 ms, twice as long each time, 16 ms at most. */
+#define TURN_SLEEP_NS 1000000
+#define TURN_SLEEP_MOST_NS 16000000
+#define TURN_LOOKS 320u
+
+static bool is_charged(struct place place)
+{
+        const struct limits_page *limits = session_limits();
+
+        return place.row >= 0 && limits && !(limits->flags & PAGE_CONTEXT_FREE);
+}
+
+static bool is_sensible(uint64_t bytes)
+{
+        return bytes >= CONTEXT_LEAST && bytes <= CONTEXT_MOST;
+}
+
+static _Atomic uint64_t *measured_bytes(struct place place)
+{
+        return shared_word(&session_slots()->ledger[place.row].context_bytes);
+}
+
+void *context_turn_take(struct place place)
+{
+        uint64_t sleep_ns = TURN_SLEEP_NS;
+        void *turn = NULL;
+
+        if (!is_charged(place))
+                return NULL;
+        remainder_before_context(place.row);
+        for (unsigned i = 0; i < TURN_LOOKS && !load_relaxed(measured_bytes(place)); i++) {
+                if (turn_try(PAGE_LOCK_CONTEXT(place.row), &turn))
+                        break;
+                clock_sleep_ns(sleep_ns);
+                sleep_ns = sleep_ns * 2 < TURN_SLEEP_MOST_NS ? sleep_ns * 2 : TURN_SLEEP_MOST_NS;
+        }
+        return turn;
+}
+
+static uint64_t estimate(struct place place)
+{
+        uint64_t known_bytes = session_limits()->device[place.row].card_bytes;
+        size_t card_bytes;
+        char model[128];
+
+        /* What is not told is as large as it can be. */
+        if (real.cuDeviceGetName(model, sizeof(model), place.device) != CUDA_SUCCESS)
+                strcpy(model, "B200");
+        /* By NVML a card has a little more than by CUDA; of a large one it makes no difference. */
+        if (measure_context(model, UINT64_MAX) <= measure_context(model, known_bytes / 2))
+                return measure_context(model, known_bytes);
+        if (real.cuDeviceTotalMem_v2(&card_bytes, place.device) != CUDA_SUCCESS)
+                card_bytes = SIZE_MAX;
+        return measure_context(model, card_bytes);
+}
+
+uint64_t context_bytes(struct place place)
+{
+        uint64_t measured;
+
+        if (!is_charged(place))
+                return 0;
+        measured = load_relaxed(measured_bytes(place));
+        return is_sensible(measured) ? measured : estimate(place);
+}
+
+/* What NVML says of this process, for all. Who is not told never takes back what another was. */
+static uint64_t ask(struct place place)
+{
+        uint64_t known = 0;
+        uint64_t bytes;
+        CUuuid uuid;
+
+        if (real.cuDeviceGetUuid_v2(&uuid, place.device) != CUDA_SUCCESS ||
+            cards_own_bytes((const uint8_t *)uuid.bytes, &bytes) != CARDS_TOLD ||
+            !is_sensible(bytes))
+                return cas_acq_rel(measured_bytes(place), &known, NOT_TOLD) ? NOT_TOLD : known;
+        store_relaxed(measured_bytes(place), bytes);
+        return bytes;
+}
+
+bool context_measure(struct place place, uint64_t charged)
+{
+        uint64_t measured;
+
+        if (!charged)
+                return false;
+        measured = load_relaxed(measured_bytes(place));
+        if (!is_sensible(measured) && front_own_bytes(place.row) == charged &&
+            !remainder_is_foreign(place.row))
+                measured = ask(place);
+        return is_sensible(measured) && measured != charged;
+}
+
+void context_correct(struct charge *charge, struct place place)
+{
+        uint64_t measured = load_relaxed(measured_bytes(place));
+        struct charge more;
+
+        if (measured < charge->bytes)
+                charge_trim(charge, measured);
+        else if (charge_force(&more, place.row, measured - charge->bytes))
+                charge_join(charge, &more);
+}

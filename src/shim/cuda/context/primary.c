@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Primary contexts, and green ones, which keep them alive.
+ *
+ * A primary context is one a device, however often retained, and only the driver knows whether a
+ * call made or ended it. So these calls are made one after the other, under primary_lock (the
+ * driver serialises them too), and its word afterwards counts: active and not charged is
+ * charged, charged and not active is given back.
+ */
+#include "shim/cuda/charge/remainder.h"
+#include "shim/cuda/charge/reserve.h"
+#include "shim/cuda/context/context.h"
+#include "shim/cuda/context/context_size.h"
+#include "shim/cuda/driver/hooks.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/place/front.h"
+#include "shim/cuda/state/places.h"
+#include "shim/cuda/state/primaries.h"
+#include "shim/cuda/stream/access.h"
+#include "shim/cuda/stream/capture.h"
+#include "shim/cuda/stream/time.h"
+
+/* Of a green context, beside its primary one: measured on an H200, driver 580.159.04 (2026-11-26).
+ */
+#define GREEN_BYTES (UINT64_C(4) << 20)
+
+static uint64_t primary_key(struct place place)
+{
+        return (uint64_t)place.device + 1;
+}
+
+/* Under primary_lock. A driver that does not say has it as it was, or as the call made it. */
+static bool is_active(struct place place, CUcontext context)
+{
+        unsigned flags;
+        int active;
+
+        if (context)
+                return true;
+        if (real.cuDevicePrimaryCtxGetState(place.device, &flags, &active) != CUDA_SUCCESS)
+                return primary_state.primary[place.device] != 0;
+        return active != 0;
+}
+
+/* Under primary_lock: the one that is known is no more. */
+static void primary_gone(struct place place)
+{
+        uint64_t *known = &primary_state.primary[place.device];
+        struct charge old;
+
+        context_owner_gone(place_forget((CUcontext)(uintptr_t)*known).owner);
+        if (charge_take(&old, SPACE_CONTEXT, primary_key(place)))
+                charge_drop(&old);
+        *known = 0;
+}
+
+/*
+ * Under primary_lock, after a call: makes the books follow the driver's word. `context` is what the
+ * driver gave, NULL if none; `charge` was reserved for the case that it is new, and is empty after.
+ * True: it is new.
+ */
+static bool primary_settle(struct place place, CUcontext context, struct charge *charge)
+{
+        uint64_t *known = &primary_state.primary[place.device];
+        bool is_alive = is_active(place, context);
+        bool is_new;
+
+        if (*known && (!is_alive || (context && *known != key_of(context))))
+                primary_gone(place);
+        is_new = context && !*known;
+        if (is_new) {
+                place_seated(context, place);
+                charge->owner = 0;
+                charge_keep(charge, SPACE_CONTEXT, primary_key(place));
+                *known = key_of(context);
+        }
+        charge_drop(charge);
+        return is_new;
+}
+
+/* Under primary_lock: what the context will take if this call makes it. */
+static uint64_t primary_bytes(struct place place)
+{
+        return is_active(place, NULL) ? 0 : context_bytes(place);
+}
+
+/* One try; `ret_charge` is what it was granted, as long as the driver has no memory. */
+static CUresult retain_once(CUcontext *ret, struct place place, struct charge *ret_charge,
+                            bool *ret_is_new)
+{
+        CUresult rc;
+
+        lock_take(&primary_state.primary_lock);
+        rc = reserve_at(ret_charge, place, primary_bytes(place));
+        if (rc == CUDA_SUCCESS) {
+                rc = real.cuDevicePrimaryCtxRetain(ret, place.device);
+                if (rc == CUDA_SUCCESS)
+                        *ret_is_new = primary_settle(place, *ret, ret_charge);
+        }
+        lock_drop(&primary_state.primary_lock);
+        return rc;
+}
+
+/* NVML is asked without the lock, so the context may be another one afterwards. */
+static void primary_correct(struct place place, CUcontext context)
+{
+        struct charge kept;
+
+        if (!context_measure(place, charge_held(SPACE_CONTEXT, primary_key(place))))
+                return;
+        lock_take(&primary_state.primary_lock);
+        if (primary_state.primary[place.device] == key_of(context) &&
+            charge_take(&kept, SPACE_CONTEXT, primary_key(place))) {
+                context_correct(&kept, place);
+                charge_keep(&kept, SPACE_CONTEXT, primary_key(place));
+        }
+        lock_drop(&primary_state.primary_lock);
+}
+
+/* The lock is not held while bytes of the dead drain. */
+static CUresult retain(CUcontext *ret, struct place place)
+{
+        bool is_new = false;
+
+        for (unsigned attempt = 0;; attempt++) {
+                struct charge charge;
+                CUresult rc = retain_once(ret, place, &charge, &is_new);
+                bool is_again = rc == CUDA_ERROR_OUT_OF_MEMORY && charge.is_reserved &&
+                                charge_wait_for_drain(&charge, attempt);
+
+                charge_drop(&charge);
+                if (is_new) {
+                        primary_correct(place, *ret);
+                        remainder_changed(place.row);
+                }
+                if (!is_again)
+                        return rc;
+        }
+}
+
+CUresult hook_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct place place = place_of_device(device);
+        void *turn;
+        CUresult rc;
+
+        if (!ret || place.row == CHARGE_NO_DEVICE)
+                return real.cuDevicePrimaryCtxRetain(ret, device);
+        if (place.row < 0)
+                return refusal(place);
+        turn = context_turn_take(place);
+        rc = retain(ret, place);
+        turn_drop(turn);
+        return rc;
+}
+
+/* Around a call that may end a primary context: nobody asks the driver meanwhile about what is in
+ * it, nor afterwards if it ended, since a driver may crash then. */
+struct primaries {
+        uint64_t began_ns;
+        CUcontext gone; /* NULL: none */
+};
+
+static struct primaries primaries_hold(void)
+{
+        lock_take(&primary_state.primary_lock);
+        return (struct primaries){ .began_ns = time_context_ends() };
+}
+
+/* The driver has ended it if it says so, or was told to, whoever else had retained it. */
+static void primary_check(struct primaries *primaries, CUdevice device, bool is_reset)
+{
+        CUcontext context = (CUcontext)(uintptr_t)primary_state.primary[device];
+        struct place place;
+
+        if (!context)
+                return;
+        place = place_of_device(device);
+        if (!is_reset && is_active(place, NULL))
+                return;
+        primaries->gone = context;
+        time_context_gone(context, primaries->began_ns);
+        primary_gone(place);
+}
+
+static void primaries_go_on(const struct primaries *primaries)
+{
+        time_context_ended(primaries->gone);
+        lock_drop(&primary_state.primary_lock);
+}
+
+/* Around a call by which a primary context may end. */
+struct releasing {
+        struct place place; /* of no row: nothing is known of its context */
+        struct primaries primaries;
+};
+
+static struct releasing releasing_begin(CUdevice device)
+{
+        struct releasing releasing = { .place = place_of_device(device) };
+
+        if (releasing.place.row >= 0)
+                releasing.primaries = primaries_hold();
+        capture_ends_begin();
+        return releasing;
+}
+
+static CUresult releasing_end(struct releasing *releasing, CUresult rc, bool is_reset)
+{
+        const struct place *place = &releasing->place;
+
+        capture_ends_end(rc);
+        if (place->row < 0)
+                return rc;
+        if (rc == CUDA_SUCCESS)
+                primary_check(&releasing->primaries, place->device, is_reset);
+        primaries_go_on(&releasing->primaries);
+        if (rc == CUDA_SUCCESS)
+                remainder_changed(place->row);
+        return rc;
+}
+
+CUresult hook_cuDevicePrimaryCtxRelease(CUdevice device)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct releasing releasing = releasing_begin(device);
+
+        return releasing_end(&releasing, real.cuDevicePrimaryCtxRelease(device), false);
+}
+
+CUresult hook_cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct releasing releasing = releasing_begin(device);
+
+        return releasing_end(&releasing, real.cuDevicePrimaryCtxRelease_v2(device), false);
+}
+
+CUresult hook_cuDevicePrimaryCtxReset(CUdevice device)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct releasing releasing = releasing_begin(device);
+
+        return releasing_end(&releasing, real.cuDevicePrimaryCtxReset(device), true);
+}
+
+CUresult hook_cuDevicePrimaryCtxReset_v2(CUdevice device)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct releasing releasing = releasing_begin(device);
+
+        return releasing_end(&releasing, real.cuDevicePrimaryCtxReset_v2(device), true);
+}
+
+/* A green context keeps its device's primary context alive, and brings little of its own. */
+static uint64_t green_bytes(struct place place)
+{
+        uint64_t bytes = GREEN_BYTES;
+
+        lock_take(&primary_state.primary_lock);
+        bytes += primary_bytes(place);
+        lock_drop(&primary_state.primary_lock);
+        return bytes;
+}
+
+CUresult hook_cuGreenCtxCreate(CUgreenCtx *ret, CUdevResourceDesc resources, CUdevice device,
+                               unsigned int flags)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct place place = place_of_device(device);
+        struct charge charge;
+        unsigned attempt = 0;
+        CUresult rc = reserve_at(&charge, place, ret ? green_bytes(place) : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = real.cuGreenCtxCreate(ret, resources, device, flags);
+        while (is_draining(&charge, rc, &attempt));
+        charge.owner = 0;
+        settle(&charge, rc, SPACE_CONTEXT, key_at(rc, ret));
+        if (rc == CUDA_SUCCESS)
+                remainder_changed(place.row);
+        return rc;
+}
+
+/* It had retained its device's primary context, and may have been the last to. */
+CUresult hook_cuGreenCtxDestroy(CUgreenCtx context)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct primaries primaries;
+        struct charge taken;
+        CUresult rc;
+
+        charge_take(&taken, SPACE_CONTEXT, key_of(context));
+        primaries = primaries_hold();
+        capture_ends_begin();
+        rc = capture_ends_end(real.cuGreenCtxDestroy(context));
+        for (CUdevice device = 0; rc == CUDA_SUCCESS && device < STATE_DEVICES; device++)
+                primary_check(&primaries, device, false);
+        primaries_go_on(&primaries);
+        settle_free(&taken, rc, SPACE_CONTEXT, key_of(context));
+        if (rc == CUDA_SUCCESS)
+                remainders_changed();
+        return rc;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CUDA driver, as the interposer sees it.
+ *
+ * No driver at all answers "stub library", what the toolkit's own stand-in answers: a program that
+ * links libcuda.so.1 reaches these; one that opens it is told by dlopen.
+ */
+#include "shim/apis.h"
+#include "shim/cuda/driver/real.h"
+
+static CUresult answer_no_library(void)
+{
+        return CUDA_ERROR_STUB_LIBRARY;
+}
+
+static CUresult answer_no_function(void)
+{
+        return CUDA_ERROR_NOT_FOUND;
+}
+
+/* Where the thunks of class refuse go. */
+CUresult refuse_cuda(void);
+CUresult refuse_cuda(void)
+{
+        return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static const struct library *_Atomic library;
+
+const struct api cuda_api = {
+        .name = "cuda",
+        .soname = "libcuda.so.1",
+        .stem = "libcuda.so",
+        .prefix = "cu",
+        .variable = "ALIQUOT_REAL_LIBCUDA",
+        .no_library = (void (*)(void))answer_no_library,
+        .no_function = (void (*)(void))answer_no_function,
+        .opened = follow_time_of,
+        .table = &cuda_table,
+        .library = &library,
+};

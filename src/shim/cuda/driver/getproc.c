@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuGetProcAddress, both ABIs.
+ *
+ * CUDA 12 gave the name a fifth parameter; which function a program gets for it depends on the
+ * version that it asks with, and is decided like any other row (interpose/proc.h). Both forms
+ * behave alike: what was asked before is answered at once, all else goes to the driver with the
+ * program's own arguments, and only the address in a good answer is replaced.
+ */
+#include "interpose/library.h"
+#include "interpose/proc.h"
+#include "shim/apis.h"
+#include "shim/cuda/driver/hooks.h"
+#include "shim/cuda/driver/real.h"
+
+#define KNOWN_FLAGS                                      \
+        ((cuuint64_t)CU_GET_PROC_ADDRESS_LEGACY_STREAM | \
+         (cuuint64_t)CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
+
+/* One call of a program. */
+struct proc_request {
+        const char *name;
+        void **address;
+        int version;
+        cuuint64_t flags;
+        CUdriverProcAddressQueryResult *status; /* NULL in the older ABI, and where not wanted */
+};
+
+/* The newest version of which both the table and the driver know every ABI; 0 = not asked yet. */
+static int trusted_version(void)
+{
+        static _Atomic int known;
+        int version = load_relaxed(&known);
+
+        if (version == 0 && real.cuDriverGetVersion(&version) == CUDA_SUCCESS) {
+                if (version > cuda_table.version)
+                        version = cuda_table.version;
+                store_relaxed(&known, version);
+        }
+        return version;
+}
+
+static void *ask_again(const struct proc_query *query, int version)
+{
+        cuuint64_t flags = query->is_per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
+                                                : CU_GET_PROC_ADDRESS_DEFAULT;
+        void *address = NULL;
+
+        if (real.cuGetProcAddress(query->name, &address, version, flags) != CUDA_SUCCESS)
+                return NULL;
+        return address;
+}
+
+static struct proc_query query_of(const struct proc_request *r)
+{
+        return (struct proc_query){
+                .api = &cuda_api,
+                .name = r->name,
+                .version = r->version,
+                .is_per_thread = (r->flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0,
+                .trusted_version = r->flags & ~KNOWN_FLAGS ? 0 : trusted_version(),
+                .ask = ask_again,
+        };
+}
+
+/* True if the request was answered without the driver. */
+static bool is_answered(const struct proc_request *r, const struct proc_query *query,
+                        const struct proc_row *row)
+{
+        void *known = proc_known(query, row);
+
+        if (!known)
+                return false;
+        *r->address = known;
+        if (r->status)
+                *r->status = CU_GET_PROC_ADDRESS_SUCCESS;
+        return true;
+}
+
+static bool is_there(const char *symbol)
+{
+        return library_has(&cuda_api, (unsigned)api_find(&cuda_api, symbol));
+}
+
+/*
+ * A facade exports both forms whatever driver is behind it, so that a program finds what the driver
+ * alone has not (the newer one comes with CUDA 12, the older with 11.3): then it is answered by
+ * what there is. Sources: the exports of drivers 418, 470 and 535.
+ */
+static void *find_without(const struct proc_request *r, const struct proc_query *query,
+                          const struct proc_row *row)
+{
+        void *address = NULL;
+
+        if (row && text_equals(r->name, "cuGetProcAddress"))
+                return entry_thunk(&cuda_api, row->entry);
+        if (!is_there("cuGetProcAddress"))
+                return proc_exported(query, row);
+        if (real.cuGetProcAddress(r->name, &address, r->version, r->flags) != CUDA_SUCCESS ||
+            !address)
+                return NULL;
+        return proc_settle(query, row, address);
+}
+
+/* As the newer form answers, which tells why there is none. */
+static CUresult answer_without(const struct proc_request *r, const struct proc_query *query,
+                               const struct proc_row *row)
+{
+        CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
+
+        *r->address = find_without(r, query, row);
+        if (!*r->address)
+                status = proc_is_name(query) ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                                             : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+        if (r->status)
+                *r->status = status;
+        return CUDA_SUCCESS;
+}
+
+/* The driver is there and has no such form. */
+static bool lacks(const char *form)
+{
+        return library_get(&cuda_api) && !is_there(form);
+}
+
+CUresult hook_cuGetProcAddress(const char *name, void **address, int version, cuuint64_t flags)
+{
+        struct proc_request r = { name, address, version, flags, NULL };
+
+        if (!name || !address)
+                return real.cuGetProcAddress(name, address, version, flags);
+
+        struct proc_query query = query_of(&r);
+        const struct proc_row *row = proc_find(&query);
+
+        if (is_answered(&r, &query, row))
+                return CUDA_SUCCESS;
+
+        if (lacks("cuGetProcAddress")) {
+                *address = find_without(&r, &query, row);
+                return *address ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+        }
+
+        CUresult rc = real.cuGetProcAddress(name, address, version, flags);
+
+        if (rc == CUDA_SUCCESS && *address)
+                *address = proc_settle(&query, row, *address);
+        return rc;
+}
+
+CUresult hook_cuGetProcAddress_v2(const char *name, void **address, int version, cuuint64_t flags,
+                                  CUdriverProcAddressQueryResult *status)
+{
+        struct proc_request r = { name, address, version, flags, status };
+
+        if (!name || !address)
+                return real.cuGetProcAddress_v2(name, address, version, flags, status);
+
+        struct proc_query query = query_of(&r);
+        const struct proc_row *row = proc_find(&query);
+
+        if (is_answered(&r, &query, row))
+                return CUDA_SUCCESS;
+
+        if (lacks("cuGetProcAddress_v2"))
+                return answer_without(&r, &query, row);
+
+        CUresult rc = real.cuGetProcAddress_v2(name, address, version, flags, status);
+
+        if (rc == CUDA_SUCCESS && *address)
+                *address = proc_settle(&query, row, *address);
+        return rc;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of graphs: allocation nodes, charged as the device's graph memory grows.
+ *
+ * The need of an executable graph is found when it is instantiated, and noted by card; what a
+ * launch or an upload of it costs is in graph_launch.h.
+ */
+#include "shim/cuda/graph/graph.h"
+
+#include "shim/cuda/charge/meter.h"
+#include "shim/cuda/charge/remainder.h"
+#include "shim/cuda/driver/hooks.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/graph/graph_launch.h"
+#include "shim/cuda/graph/graph_need.h"
+#include "shim/cuda/measure/measure.h"
+#include "shim/cuda/place/front.h"
+#include "shim/cuda/state/graphs.h"
+#include "shim/cuda/state/meters.h"
+#include "shim/cuda/state/places.h"
+#include "shim/cuda/stream/access.h"
+#include "shim/cuda/stream/ask.h"
+#include "shim/cuda/stream/submit.h"
+
+static CUresult note(CUgraphExec exec, struct place place, const struct graph_need *need)
+{
+        struct graph_part *part;
+
+        if (place.row < 0)
+                return refusal(place);
+        lock_take(&graph_state.graphs_lock);
+        part = table_make(&graph_state.graphs, sizeof(*part));
+        if (part) {
+                part->link.key = key_of(exec);
+                part->place = place;
+                part->need_bytes = need->bytes[place.device];
+                part->stays = need->stays;
+                table_put(&graph_state.graphs, part);
+                add_relaxed(&graph_state.graphs_with_memory, 1u);
+        }
+        lock_drop(&graph_state.graphs_lock);
+        return part ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* A graph whose memory is not known, or is nobody's, does not get as far as a launch. Nor does one
+ * that is not noted yet: the program's other threads see it when that is done (withheld). */
+static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph)
+{
+        struct graph_need need;
+        unsigned parts = 0;
+
+        if (rc != CUDA_SUCCESS || !exec || !front_is_on())
+                return rc;
+        remainders_are_due();
+        if (!graph_need(graph, &need))
+                rc = CUDA_ERROR_NOT_PERMITTED;
+        for (CUdevice device = 0; need.is_any && device < STATE_DEVICES; device++) {
+                if (rc == CUDA_SUCCESS && need.bytes[device])
+                        rc = parts++ < GRAPH_DEVICES ? note(*exec, place_of_device(device), &need)
+                                                     : CUDA_ERROR_NOT_PERMITTED;
+        }
+        if (rc != CUDA_SUCCESS) {
+                struct relaxed was = relax();
+
+                hook_cuGraphExecDestroy(*exec);
+                unrelax(was);
+                *exec = NULL;
+        }
+        return rc;
+}
+
+/* Where the driver leaves the handle until hand_out(). */
+static CUgraphExec *withheld(CUgraphExec *exec, CUgraphExec *ret)
+{
+        *exec = ret ? *ret : NULL;
+        return ret ? exec : NULL;
+}
+
+static CUresult hand_out(CUgraphExec *ret, const CUgraphExec *exec, CUresult rc)
+{
+        if (exec)
+                *ret = *exec;
+        return rc;
+}
+
+CUresult hook_cuGraphInstantiate(CUgraphExec *ret, CUgraph graph, CUgraphNode *error_node,
+                                 char *log, size_t log_bytes)
+{
+        scoped_access const struct credit *access = access_scope();
+        CUgraphExec own;
+        CUgraphExec *exec = withheld(&own, ret);
+        CUresult rc = real.cuGraphInstantiate(exec, graph, error_node, log, log_bytes);
+
+        return hand_out(ret, exec, instantiated(rc, exec, graph));
+}
+
+CUresult hook_cuGraphInstantiate_v2(CUgraphExec *ret, CUgraph graph, CUgraphNode *error_node,
+                                    char *log, size_t log_bytes)
+{
+        scoped_access const struct credit *access = access_scope();
+        CUgraphExec own;
+        CUgraphExec *exec = withheld(&own, ret);
+        CUresult rc = real.cuGraphInstantiate_v2(exec, graph, error_node, log, log_bytes);
+
+        return hand_out(ret, exec, instantiated(rc, exec, graph));
+}
+
+CUresult hook_cuGraphInstantiateWithFlags(CUgraphExec *ret, CUgraph graph, unsigned long long flags)
+{
+        scoped_access const struct credit *access = access_scope();
+        CUgraphExec own;
+        CUgraphExec *exec = withheld(&own, ret);
+        CUresult rc = real.cuGraphInstantiateWithFlags(exec, graph, flags);
+
+        return hand_out(ret, exec, instantiated(rc, exec, graph));
+}
+
+/* May upload at once: then it is a launch as far as memory goes, of a graph that is not known yet.
+ */
+static CUresult upload_begin(struct launch *ret, CUgraph graph,
+                             const CUDA_GRAPH_INSTANTIATE_PARAMS *params, CUstream stream)
+{
+        struct graph_need need;
+
+        *ret = (struct launch){ .count = 0 };
+        if (!params || !(params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) || !front_is_on())
+                return CUDA_SUCCESS;
+        return graph_need(graph, &need) ? launch_begin_unknown(ret, &need, stream)
+                                        : CUDA_ERROR_NOT_PERMITTED;
+}
+
+CUresult hook_cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
+                                           CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+        scoped_access const struct credit *access = access_scope();
+        CUstream stream = legacy(params ? params->hUploadStream : NULL);
+        CUgraphExec own;
+        CUgraphExec *exec = withheld(&own, ret);
+        struct launch launch;
+        CUresult rc = upload_begin(&launch, graph, params, stream);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = launch_end(&launch, real.cuGraphInstantiateWithParams(exec, graph, params));
+        return hand_out(ret, exec, instantiated(rc, exec, graph));
+}
+
+CUresult hook_cuGraphInstantiateWithParams_ptsz(CUgraphExec *ret, CUgraph graph,
+                                                CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+        scoped_access const struct credit *access = access_scope();
+        CUstream stream = per_thread(params ? params->hUploadStream : NULL);
+        CUgraphExec own;
+        CUgraphExec *exec = withheld(&own, ret);
+        struct launch launch;
+        CUresult rc = upload_begin(&launch, graph, params, stream);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = launch_end(&launch, real.cuGraphInstantiateWithParams_ptsz(exec, graph, params));
+        return hand_out(ret, exec, instantiated(rc, exec, graph));
+}
+
+CUresult hook_cuGraphUpload(CUgraphExec exec, CUstream stream)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct launch launch;
+        CUresult rc;
+
+        access_in(legacy(stream));
+        rc = launch_begin(&launch, exec, legacy(stream));
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        return launch_end(&launch, real.cuGraphUpload(exec, stream));
+}
+
+CUresult hook_cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct launch launch;
+        CUresult rc;
+
+        access_in(per_thread(stream));
+        rc = launch_begin(&launch, exec, per_thread(stream));
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        return launch_end(&launch, real.cuGraphUpload_ptsz(exec, stream));
+}
+
+CUresult hook_cuGraphLaunch(CUgraphExec exec, CUstream stream)
+{
+        struct launch launch;
+        CUresult rc;
+
+        submission_begin(submission_alike(submission_to(stream), (uintptr_t)exec, 0));
+        rc = launch_begin(&launch, exec, legacy(stream));
+        if (rc == CUDA_SUCCESS)
+                rc = launch_end(&launch, real.cuGraphLaunch(exec, stream));
+        return submission_end(rc);
+}
+
+CUresult hook_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
+{
+        struct launch launch;
+        CUresult rc;
+
+        submission_begin(submission_alike(submission_per_thread(stream), (uintptr_t)exec, 0));
+        rc = launch_begin(&launch, exec, per_thread(stream));
+        if (rc == CUDA_SUCCESS)
+                rc = launch_end(&launch, real.cuGraphLaunch_ptsz(exec, stream));
+        return submission_end(rc);
+}
+
+/* Under graphs_lock: what is known of a graph, taken out. */
+static struct graph_part *take_parts(uint64_t key)
+{
+        struct graph_part *list = NULL;
+        struct graph_part *part;
+
+        while ((part = table_find(&graph_state.graphs, key))) {
+                table_remove(&graph_state.graphs, part);
+                part->next = list;
+                list = part;
+        }
+        return list;
+}
+
+/* Taken out first: the handle may be another graph's at once. */
+CUresult hook_cuGraphExecDestroy(CUgraphExec exec)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct graph_part *list, *part;
+        CUresult rc;
+
+        if (!load_relaxed(&graph_state.graphs_with_memory))
+                return real.cuGraphExecDestroy(exec);
+        lock_take(&graph_state.graphs_lock);
+        list = take_parts(key_of(exec));
+        lock_drop(&graph_state.graphs_lock);
+        rc = real.cuGraphExecDestroy(exec);
+        lock_take(&graph_state.graphs_lock);
+        while ((part = list)) {
+                list = part->next;
+                if (rc == CUDA_SUCCESS) {
+                        add_relaxed(&graph_state.graphs_with_memory, -1u);
+                        table_free(&graph_state.graphs, part);
+                } else {
+                        table_put(&graph_state.graphs, part);
+                }
+        }
+        lock_drop(&graph_state.graphs_lock);
+        return rc;
+}
+
+CUresult hook_cuDeviceGraphMemTrim(CUdevice device)
+{
+        CUresult rc = real.cuDeviceGraphMemTrim(device);
+        struct meter *meter = meter_find(SPACE_GRAPH, (uint64_t)device + 1);
+
+        if (rc == CUDA_SUCCESS && meter)
+                meter_follow(meter);
+        return rc;
+}

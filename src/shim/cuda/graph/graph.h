@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Executable graphs with memory nodes, as they were found when they were instantiated.
+ *
+ * A graph without memory nodes is not noted, and its launch costs one load more.
+ */
+#ifndef ALIQUOT_SHIM_CUDA_GRAPH_GRAPH_H
+#define ALIQUOT_SHIM_CUDA_GRAPH_GRAPH_H
+
+#include "shim/cuda/graph/graph_need.h"
+#include "shim/cuda/place/front.h"
+#include "shim/cuda/state/table.h"
+
+/* Graphs that hold memory on more cards than this are refused. */
+#define GRAPH_DEVICES 16u
+
+/* The memory of an executable graph on one card. Guarded by graphs_lock. */
+struct graph_part {
+        struct table_link link; /* key: the graph */
+        struct place place;
+        uint64_t need_bytes;
+        bool stays;              /* some of it, when the graph is over */
+        uint64_t generation;     /* of the meter when it was last launched; 0: never */
+        struct graph_part *next; /* of those that are taken out together */
+};
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/cuda/graph/graph_need.h"
+
+#include <sys/mman.h>
+
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/measure/measure.h"
+#include "shim/cuda/place/front.h"
+
+/* Children within children: the driver's own bound is unknown, a cycle is impossible. */
+#define GRAPHS_DEEP 32u
+
+static void add_graph(CUgraph graph, unsigned depth, struct graph_need *need);
+
+/* Memory on the host is not the card's; of a place that is not known nobody can tell. */
+static bool add_memory(CUgraphNode node, struct graph_need *need)
+{
+        CUDA_MEM_ALLOC_NODE_PARAMS params;
+        CUdevice device = -1;
+        enum site site;
+
+        if (real.cuGraphMemAllocNodeGetParams(node, &params) != CUDA_SUCCESS)
+                return false;
+        site = site_of(&params.poolProps.location, &device);
+        if (site != SITE_CARD)
+                return site == SITE_ELSEWHERE;
+        if (device < 0 || device >= STATE_DEVICES)
+                return false;
+        need->bytes[device] += measure_graph_node(params.bytesize);
+        need->is_any = true;
+        need->sum += params.dptr;
+        need->count++;
+        return true;
+}
+
+/* Of its own memory, or of another graph's. */
+static bool add_free(CUgraphNode node, struct graph_need *need)
+{
+        CUdeviceptr address;
+
+        if (real.cuGraphMemFreeNodeGetParams(node, &address) != CUDA_SUCCESS)
+                return false;
+        need->sum -= address;
+        need->count--;
+        return true;
+}
+
+static bool add_child(CUgraphNode node, unsigned depth, struct graph_need *need)
+{
+        CUgraph child;
+
+        if (real.cuGraphChildGraphNodeGetGraph(node, &child) != CUDA_SUCCESS)
+                return false;
+        add_graph(child, depth + 1, need);
+        return true;
+}
+
+/* The bodies of conditional nodes may not hold memory nodes, so they need no visit. */
+static bool add_node(CUgraphNode node, unsigned depth, struct graph_need *need)
+{
+        CUgraphNodeType type;
+
+        if (real.cuGraphNodeGetType(node, &type) != CUDA_SUCCESS)
+                return false;
+        if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+                return add_memory(node, need);
+        if (type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+                return add_free(node, need);
+        return type == CU_GRAPH_NODE_TYPE_GRAPH ? add_child(node, depth, need) : true;
+}
+
+static void add_graph(CUgraph graph, unsigned depth, struct graph_need *need)
+{
+        CUgraphNode *nodes;
+        size_t count = 0;
+        size_t bytes;
+
+        need->is_unknown |=
+                depth == GRAPHS_DEEP || real.cuGraphGetNodes(graph, NULL, &count) != CUDA_SUCCESS;
+        if (need->is_unknown || !count)
+                return;
+        bytes = count * sizeof(void *);
+        nodes = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        need->is_unknown |=
+                nodes == MAP_FAILED || real.cuGraphGetNodes(graph, nodes, &count) != CUDA_SUCCESS;
+        for (size_t i = 0; i < count && !need->is_unknown; i++)
+                need->is_unknown |= !add_node(nodes[i], depth, need);
+        if (nodes != MAP_FAILED)
+                munmap(nodes, bytes);
+}
+
+bool graph_need(CUgraph graph, struct graph_need *ret)
+{
+        *ret = (struct graph_need){ .is_any = false };
+        add_graph(graph, 0, ret);
+        ret->stays = ret->sum != 0 || ret->count != 0;
+        return !ret->is_unknown;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stream-ordered memory and its pools. pool.h has the accounting; this is who asks for it.
+ *
+ * The per-thread variants (_ptsz) differ only in what the stream 0 means, which is spelt out for
+ * everything but the call itself. In a stream that is being captured an allocation is a node, and
+ * is charged with its graph (graph.c).
+ */
+#include "shim/cuda/charge/import.h"
+#include "shim/cuda/charge/plain_frees.h"
+#include "shim/cuda/charge/pool_end.h"
+#include "shim/cuda/charge/remainder.h"
+#include "shim/cuda/charge/reserve.h"
+#include "shim/cuda/driver/hooks.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/memory/pool.h"
+#include "shim/cuda/place/front.h"
+#include "shim/cuda/stream/access.h"
+
+CUresult hook_cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct growth_request request = { .stream = legacy(stream), .bytes = ret ? bytes : 0 };
+        struct growth growth;
+        CUresult rc = growth_begin(&growth, &request);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = growth.is_plain ? plain_take(&growth, ret)
+                                     : real.cuMemAllocAsync(ret, bytes, stream);
+        while (!growth_end(&growth, &rc, ret));
+        return rc;
+}
+
+CUresult hook_cuMemAllocAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUstream stream)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct growth_request request = { .stream = per_thread(stream), .bytes = ret ? bytes : 0 };
+        struct growth growth;
+        CUresult rc = growth_begin(&growth, &request);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = growth.is_plain ? plain_take(&growth, ret)
+                                     : real.cuMemAllocAsync_ptsz(ret, bytes, stream);
+        while (!growth_end(&growth, &rc, ret));
+        return rc;
+}
+
+CUresult hook_cuMemAllocFromPoolAsync(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool,
+                                      CUstream stream)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct growth_request request = { .pool = pool,
+                                          .stream = legacy(stream),
+                                          .bytes = ret && pool ? bytes : 0 };
+        struct growth growth;
+        CUresult rc = growth_begin(&growth, &request);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = growth.is_plain ? plain_take(&growth, ret)
+                                     : real.cuMemAllocFromPoolAsync(ret, bytes, pool, stream);
+        while (!growth_end(&growth, &rc, ret));
+        return rc;
+}
+
+CUresult hook_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ret, size_t bytes, CUmemoryPool pool,
+                                           CUstream stream)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct growth_request request = { .pool = pool,
+                                          .stream = per_thread(stream),
+                                          .bytes = ret && pool ? bytes : 0 };
+        struct growth growth;
+        CUresult rc = growth_begin(&growth, &request);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = growth.is_plain ? plain_take(&growth, ret)
+                                     : real.cuMemAllocFromPoolAsync_ptsz(ret, bytes, pool, stream);
+        while (!growth_end(&growth, &rc, ret));
+        return rc;
+}
+
+/* Plain memory and imports may be freed in stream order too. */
+struct freeing {
+        struct charge taken;
+        struct memory_import *import;
+        CUstream stream;
+};
+
+/* On a thread of the driver, which must not be called here. */
+static void freed_in_order(void *number)
+{
+        struct charge charge;
+
+        charge_take(&charge, SPACE_FREED, key_of(number));
+        remainder_gives_back(charge.device, charge.bytes);
+        charge_drop(&charge);
+        plain_note_frees(-1);
+}
+
+/* The driver has the memory until the stream gets to the free, so it is charged until then. Where
+ * no function can be put behind the free, until the end of its context. */
+static void drop_in_order(struct charge *taken, CUstream stream)
+{
+        static _Atomic uint64_t last_number;
+        uint64_t number = add_relaxed(&last_number, 1) + 1;
+
+        plain_note_frees(1);
+        charge_keep(taken, SPACE_FREED, number);
+        if (real.cuLaunchHostFunc(stream, freed_in_order, (void *)(uintptr_t)number) !=
+            CUDA_SUCCESS)
+                plain_note_frees(-1);
+}
+
+static struct freeing freeing_begin(CUdeviceptr address, CUstream stream)
+{
+        struct freeing freeing = { .stream = stream };
+
+        access_in(stream);
+        pool_freeing(stream);
+        charge_take(&freeing.taken, SPACE_POINTER, address);
+        freeing.import = import_take(SPACE_IMPORT, address);
+        return freeing;
+}
+
+static CUresult freeing_end(struct freeing *freeing, CUresult rc, CUdeviceptr address)
+{
+        struct charge none = { .device = CHARGE_NO_DEVICE };
+
+        if (rc == CUDA_SUCCESS) {
+                import_end(freeing->import);
+                import_unexport(SPACE_POINTER, address, &freeing->taken);
+                import_unexport(SPACE_POOL, address, &none);
+                if (freeing->taken.bytes)
+                        drop_in_order(&freeing->taken, freeing->stream);
+        } else {
+                import_keep(freeing->import, SPACE_IMPORT, address);
+        }
+        return settle_free(&freeing->taken, rc, SPACE_POINTER, address);
+}
+
+CUresult hook_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct freeing freeing = freeing_begin(address, legacy(stream));
+
+        return freeing_end(&freeing, real.cuMemFreeAsync(address, stream), address);
+}
+
+CUresult hook_cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct freeing freeing = freeing_begin(address, per_thread(stream));
+
+        return freeing_end(&freeing, real.cuMemFreeAsync_ptsz(address, stream), address);
+}
+
+/* A new pool has nothing reserved; it is noted because nobody tells later where its memory is. */
+static struct meter *note_pool(CUmemoryPool pool, const CUmemLocation *location)
+{
+        CUdevice device;
+
+        return site_of(location, &device) == SITE_CARD
+                       ? meter_of_pool(pool, place_of_device(device))
+                       : NULL;
+}
+
+CUresult hook_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
+{
+        scoped_access const struct credit *access = access_scope();
+        CUdevice device = -1;
+        bool is_ours =
+                ret && props && front_is_on() && site_of(&props->location, &device) == SITE_CARD;
+        struct place place = is_ours ? place_of_device(device) : place_nowhere;
+        struct meter *meter;
+        CUresult rc;
+
+        if (place.row == SESSION_NO_ROW)
+                return refusal(place);
+        rc = real.cuMemPoolCreate(ret, props);
+        if (rc != CUDA_SUCCESS || !is_ours)
+                return rc;
+        meter = note_pool(*ret, &props->location);
+        if (!meter) { /* every meter is taken: those of ended pools may be free by now */
+                meters_refresh(-1, true);
+                meter = note_pool(*ret, &props->location);
+        }
+        if (meter)
+                pool_made(meter, props);
+        return rc;
+}
+
+CUresult hook_cuMemPoolDestroy(CUmemoryPool pool)
+{
+        scoped_access const struct credit *access = access_scope();
+        return pool_end(pool);
+}
+
+CUresult hook_cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
+{
+        scoped_access const struct credit *access = access_scope();
+        CUresult rc = real.cuMemPoolTrimTo(pool, keep);
+        struct meter *meter = meter_find(SPACE_POOL, key_of(pool));
+
+        if (rc == CUDA_SUCCESS && meter)
+                meter_settle(meter, NULL);
+        return rc;
+}
+
+/* The newer way to ask for a location's pools tells where they are. */
+CUresult hook_cuMemGetDefaultMemPool(CUmemoryPool *ret, CUmemLocation *location,
+                                     CUmemAllocationType type)
+{
+        CUresult rc = real.cuMemGetDefaultMemPool(ret, location, type);
+
+        if (rc == CUDA_SUCCESS && front_is_on())
+                note_pool(*ret, location);
+        return rc;
+}
+
+CUresult hook_cuMemGetMemPool(CUmemoryPool *ret, CUmemLocation *location, CUmemAllocationType type)
+{
+        CUresult rc = real.cuMemGetMemPool(ret, location, type);
+
+        if (rc == CUDA_SUCCESS && front_is_on())
+                note_pool(*ret, location);
+        return rc;
+}

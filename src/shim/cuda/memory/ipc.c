@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory shared with other processes by legacy handles, by pool pointers, or from outside CUDA.
+ *
+ * Opening takes no new memory, so the size is asked of the driver afterwards; if the limit has no
+ * room for it, the memory is closed again and the program hears out-of-memory. import.h says when
+ * it is charged at all. External memory (Vulkan, OpenGL, other descriptors) is as large as the
+ * program says when it imports it, and is charged to the current device; a second import of the
+ * same memory that says more is charged the difference.
+ */
+#include "shim/cuda/charge/import.h"
+#include "shim/cuda/driver/hooks.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/memory/pool.h"
+#include "shim/cuda/place/front.h"
+#include "shim/cuda/stream/access.h"
+#include "shim/cuda/stream/ask.h"
+
+static bool range_of(CUdeviceptr address, CUdeviceptr *ret_base, size_t *ret_bytes)
+{
+        return real.cuMemGetAddressRange_v2(ret_base, ret_bytes, address) == CUDA_SUCCESS;
+}
+
+CUresult hook_cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
+{
+        CUresult rc = real.cuIpcGetMemHandle(ret, address);
+        CUdeviceptr base;
+        size_t bytes;
+
+        if (rc == CUDA_SUCCESS && front_is_on() && range_of(address, &base, &bytes))
+                import_export(import_name_bytes(ret, sizeof(*ret)), SPACE_POINTER, base);
+        return rc;
+}
+
+/* The memory is on the device of the context that opens it, or on a peer of it. */
+static struct place place_of_address(CUdeviceptr address)
+{
+        const struct place unknown = { .row = SESSION_NO_ROW, .device = -1 };
+        int device;
+
+        if (real.cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) !=
+            CUDA_SUCCESS)
+                return unknown;
+        return place_of_device(device);
+}
+
+static CUresult charge_opened(CUdeviceptr address, uint64_t name)
+{
+        struct memory_import *import;
+        CUdeviceptr base;
+        size_t bytes;
+        CUresult rc;
+
+        if (!range_of(address, &base, &bytes))
+                return CUDA_ERROR_NOT_PERMITTED;
+        rc = import_begin(&import, name, place_of_address(address), bytes);
+        if (rc == CUDA_SUCCESS)
+                import_keep(import, SPACE_IMPORT, address);
+        return rc;
+}
+
+static uint64_t name_of(const CUipcMemHandle *handle)
+{
+        return import_name_bytes(handle, sizeof(*handle));
+}
+
+/* `announced` is ended. */
+static CUresult settle_open(CUdeviceptr *ret, uint64_t name, struct memory_import *announced,
+                            CUresult rc)
+{
+        if (rc == CUDA_SUCCESS && front_is_on()) {
+                rc = charge_opened(*ret, name);
+                if (rc != CUDA_SUCCESS) {
+                        struct relaxed was = relax();
+
+                        real.cuIpcCloseMemHandle(*ret);
+                        unrelax(was);
+                }
+        }
+        import_end(announced);
+        return rc;
+}
+
+CUresult hook_cuIpcOpenMemHandle(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
+{
+        scoped_access const struct credit *access = access_scope();
+        uint64_t name = name_of(&handle);
+        struct memory_import *announced = import_announce(name);
+
+        return settle_open(ret, name, announced, real.cuIpcOpenMemHandle(ret, handle, flags));
+}
+
+CUresult hook_cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
+{
+        scoped_access const struct credit *access = access_scope();
+        uint64_t name = name_of(&handle);
+        struct memory_import *announced = import_announce(name);
+
+        return settle_open(ret, name, announced, real.cuIpcOpenMemHandle_v2(ret, handle, flags));
+}
+
+/* Puts the import back if the driver refused. */
+static CUresult settle_close(struct memory_import *import, CUresult rc, enum charge_space space,
+                             uint64_t key)
+{
+        if (rc == CUDA_SUCCESS)
+                import_end(import);
+        else
+                import_keep(import, space, key);
+        return rc;
+}
+
+CUresult hook_cuIpcCloseMemHandle(CUdeviceptr address)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct memory_import *import = import_take(SPACE_IMPORT, address);
+
+        return settle_close(import, real.cuIpcCloseMemHandle(address), SPACE_IMPORT, address);
+}
+
+CUresult hook_cuMemPoolExportPointer(CUmemPoolPtrExportData *ret, CUdeviceptr address)
+{
+        CUresult rc = real.cuMemPoolExportPointer(ret, address);
+
+        if (rc == CUDA_SUCCESS && front_is_on())
+                import_export(import_name_bytes(ret, sizeof(*ret)), SPACE_POOL, address);
+        return rc;
+}
+
+/* Only a free ends such an import (cuMemFree, cuMemFreeAsync): it is found there by its address. */
+CUresult hook_cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool,
+                                     CUmemPoolPtrExportData *data)
+{
+        scoped_access const struct credit *access = access_scope();
+        uint64_t name = data ? import_name_bytes(data, sizeof(*data)) : 0;
+        struct memory_import *announced = import_announce(name);
+        CUresult rc = real.cuMemPoolImportPointer(ret, pool, data);
+
+        if (rc == CUDA_SUCCESS && front_is_on()) {
+                rc = charge_opened(*ret, name);
+                if (rc != CUDA_SUCCESS) {
+                        struct relaxed was = relax();
+
+                        real.cuMemFree_v2(*ret);
+                        unrelax(was);
+                }
+        }
+        import_end(announced);
+        return rc;
+}
+
+CUresult hook_cuImportExternalMemory(CUexternalMemory *ret,
+                                     const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct import_growth growth;
+        struct memory_import *import;
+        uint64_t name = 0;
+        CUresult rc;
+
+        if (!ret || !desc || !front_is_on())
+                return real.cuImportExternalMemory(ret, desc);
+        if (desc->type == CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD ||
+            desc->type == CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD)
+                name = import_name_fd(desc->handle.fd);
+        import = import_announce(name);
+        rc = import_grow(&growth, import, place_here(), desc->size);
+        if (rc == CUDA_SUCCESS)
+                rc = import_settle(&growth, real.cuImportExternalMemory(ret, desc));
+        if (rc == CUDA_SUCCESS)
+                import_keep(import, SPACE_HANDLE, key_of(*ret));
+        else
+                import_end(import);
+        return rc;
+}
+
+CUresult hook_cuDestroyExternalMemory(CUexternalMemory memory)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct memory_import *import = import_take(SPACE_HANDLE, key_of(memory));
+
+        return settle_close(import, real.cuDestroyExternalMemory(memory), SPACE_HANDLE,
+                            key_of(memory));
+}

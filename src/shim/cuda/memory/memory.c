@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plain device memory: allocated and freed by address, gone with its context at the latest.
+ *
+ * Charged as asked for: the bytes; of pitched memory, the returned pitch times the height. Managed
+ * memory counts in full wherever its pages are. Host memory (cuMemHostAlloc, cuMemHostRegister) is
+ * not device memory and is not charged. A free of an address that is not in the table (stream-
+ * ordered, imported, mapped, wrong) is the driver's business alone; it may make a pool shrink.
+ */
+#include "common/sums.h"
+#include "shim/cuda/charge/import.h"
+#include "shim/cuda/charge/reserve.h"
+#include "shim/cuda/driver/hooks.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/measure/measure.h"
+#include "shim/cuda/memory/pool.h"
+#include "shim/cuda/memory/spill.h"
+#include "shim/cuda/place/front.h"
+#include "shim/cuda/stream/access.h"
+#include "shim/cuda/stream/ask.h"
+
+CUresult hook_cuMemAlloc(CUdeviceptr_v1 *ret, unsigned int bytes)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct charge charge;
+        unsigned attempt = 0;
+        CUresult rc = reserve(&charge, ret ? bytes : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = real.cuMemAlloc(ret, bytes);
+        while (is_draining(&charge, rc, &attempt));
+        return settle(&charge, rc, SPACE_POINTER, key_at(rc, ret));
+}
+
+static CUresult alloc(CUdeviceptr *ret, struct place place, size_t bytes)
+{
+        struct charge charge;
+        unsigned attempt = 0;
+        CUresult rc = spill_reserve(&charge, place, ret ? bytes : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = real.cuMemAlloc_v2(ret, bytes);
+        while (is_draining(&charge, rc, &attempt));
+        return settle(&charge, rc, SPACE_POINTER, key_at(rc, ret));
+}
+
+CUresult hook_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct place place = place_here();
+
+        return spill(alloc(ret, place, bytes), ret, place, bytes);
+}
+
+CUresult hook_cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned int flags)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct charge charge;
+        unsigned attempt = 0;
+        CUresult rc = reserve(&charge, ret ? bytes : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        charge_mark_unseen(&charge);
+        do
+                rc = real.cuMemAllocManaged(ret, bytes, flags);
+        while (is_draining(&charge, rc, &attempt));
+        return settle(&charge, rc, SPACE_POINTER, key_at(rc, ret));
+}
+
+/*
+ * The driver chose its pitch. A smaller one than expected gives bytes back; a larger one must be
+ * granted anew, or the block goes back and the program hears out-of-memory.
+ */
+static CUresult settle_pitch(struct charge *charge, CUdeviceptr address, uint64_t bytes)
+{
+        struct place place = { .row = charge->device, .owner = charge->owner };
+        CUresult rc;
+
+        if (bytes <= charge->bytes) {
+                charge_trim(charge, bytes);
+                return settle(charge, CUDA_SUCCESS, SPACE_POINTER, address);
+        }
+        charge_drop(charge);
+        rc = reserve_at(charge, place, bytes);
+        if (rc != CUDA_SUCCESS) {
+                struct relaxed was = relax();
+
+                real.cuMemFree_v2(address);
+                unrelax(was);
+        }
+        return settle(charge, rc, SPACE_POINTER, address);
+}
+
+CUresult hook_cuMemAllocPitch(CUdeviceptr_v1 *ret, unsigned int *ret_pitch, unsigned int width,
+                              unsigned int height, unsigned int element)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct charge charge;
+        unsigned attempt = 0;
+        CUresult rc = reserve(&charge, ret && ret_pitch ? measure_pitch(width, height) : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = real.cuMemAllocPitch(ret, ret_pitch, width, height, element);
+        while (is_draining(&charge, rc, &attempt));
+        if (rc != CUDA_SUCCESS || !ret || !ret_pitch)
+                return settle(&charge, rc, SPACE_POINTER, 0);
+        return settle_pitch(&charge, *ret, product_of(*ret_pitch, height));
+}
+
+CUresult hook_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t width, size_t height,
+                                 unsigned int element)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct charge charge;
+        unsigned attempt = 0;
+        CUresult rc = reserve(&charge, ret && ret_pitch ? measure_pitch(width, height) : 0);
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        do
+                rc = real.cuMemAllocPitch_v2(ret, ret_pitch, width, height, element);
+        while (is_draining(&charge, rc, &attempt));
+        if (rc != CUDA_SUCCESS || !ret || !ret_pitch)
+                return settle(&charge, rc, SPACE_POINTER, 0);
+        return settle_pitch(&charge, *ret, product_of(*ret_pitch, height));
+}
+
+/* A stream-ordered block may be freed here too, and an import: its pool may shrink at once. */
+static CUresult settle_unknown(struct memory_import *import, CUresult rc, CUdeviceptr address)
+{
+        struct charge none = { .device = CHARGE_NO_DEVICE };
+
+        if (rc != CUDA_SUCCESS) {
+                import_keep(import, SPACE_IMPORT, address);
+                return rc;
+        }
+        import_end(import);
+        import_unexport(SPACE_POOL, address, &none);
+        pool_freed_at_once();
+        return rc;
+}
+
+static CUresult settle_known(struct charge *taken, CUresult rc, CUdeviceptr address)
+{
+        if (rc == CUDA_SUCCESS)
+                import_unexport(SPACE_POINTER, address, taken);
+        return settle_free(taken, rc, SPACE_POINTER, address);
+}
+
+CUresult hook_cuMemFree(CUdeviceptr_v1 address)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct charge taken;
+        struct memory_import *import;
+
+        if (charge_take(&taken, SPACE_POINTER, address))
+                return settle_known(&taken, real.cuMemFree(address), address);
+        import = import_take(SPACE_IMPORT, address);
+        return settle_unknown(import, real.cuMemFree(address), address);
+}
+
+CUresult hook_cuMemFree_v2(CUdeviceptr address)
+{
+        scoped_access const struct credit *access = access_scope();
+        struct charge taken;
+        struct memory_import *import;
+
+        if (charge_take(&taken, SPACE_POINTER, address))
+                return settle_known(
+                        &taken, spill_is(&taken) ? spill_free(address) : real.cuMemFree_v2(address),
+                        address);
+        import = import_take(SPACE_IMPORT, address);
+        return settle_unknown(import, real.cuMemFree_v2(address), address);
+}

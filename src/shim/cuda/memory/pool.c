@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/cuda/memory/pool.h"
+
+#include "common/clock.h"
+#include "shim/cuda/charge/import.h"
+#include "shim/cuda/charge/pool_end.h"
+#include "shim/cuda/charge/remainder.h"
+#include "shim/cuda/charge/reserve.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/measure/measure.h"
+#include "shim/cuda/state/meters.h"
+#include "shim/cuda/stream/ask.h"
+
+/* An allocation without a grant waits to be alone, and before a refusal for the calls of others: 20
+ * ms at most. */
+#define ENTER_SLEEP_NS 20000
+#define ENTER_TRIES 1000u
+
+/* False: the driver does not say. A device without pools has none, which says it too. */
+static bool pool_of(CUmemoryPool *ret, CUdevice device,
+                    CUresult (*ask)(CUmemoryPool *ret, CUdevice device))
+{
+        CUresult rc = ask(ret, device);
+
+        if (rc != CUDA_SUCCESS)
+                *ret = NULL;
+        return rc == CUDA_SUCCESS || rc == CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* The device of a pool that was not made before our eyes. */
+static struct place place_of_pool(CUmemoryPool pool, struct place otherwise)
+{
+        const struct place unknown = { .row = SESSION_NO_ROW, .device = -1 };
+        CUmemoryPool first, now;
+        int count = 0;
+
+        if (real.cuDeviceGetCount(&count) != CUDA_SUCCESS)
+                return unknown;
+        for (CUdevice device = 0; device < count; device++) {
+                if (!pool_of(&first, device, real.cuDeviceGetDefaultMemPool) ||
+                    !pool_of(&now, device, real.cuDeviceGetMemPool))
+                        return unknown;
+                if (pool == first || pool == now)
+                        return place_of_device(device);
+        }
+        return otherwise;
+}
+
+/* A pool that cannot be told is an error, never free of charge. */
+static CUresult find_meter(struct growth *growth, CUmemoryPool pool)
+{
+        struct place place = growth->place;
+        CUresult rc = CUDA_SUCCESS;
+        bool is_given = pool != NULL;
+
+        if (!is_given)
+                rc = real.cuDeviceGetMemPool(&pool, place.device);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        growth->meter = meter_find(SPACE_POOL, key_of(pool));
+        if (growth->meter)
+                return CUDA_SUCCESS;
+        if (is_given)
+                place = place_of_pool(pool, place);
+        if (place.row < 0)
+                return refusal(place);
+        growth->meter = meter_of_pool(pool, place);
+        return growth->meter ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Into the pool with an allocation: together with others, or alone. Waits for as long as a call of
+ * the driver takes; false when it is never alone. */
+static bool enter(struct growth *growth, bool is_alone)
+{
+        struct meter *meter = growth->meter;
+
+        for (unsigned i = 0; i < ENTER_TRIES || !is_alone; i++) {
+                bool is_in;
+
+                lock_take(&meter->lock);
+                is_in = !meter->is_alone && (!is_alone || meter->calls == 0);
+                if (is_in) {
+                        meter->calls++;
+                        meter->is_alone = is_alone;
+                        growth->is_alone = is_alone;
+                }
+                lock_drop(&meter->lock);
+                if (is_in)
+                        return true;
+                clock_sleep_ns(ENTER_SLEEP_NS);
+        }
+        return false;
+}
+
+/* Whoever was alone kept the pool's charge from falling: it falls now. */
+static void leave(struct growth *growth)
+{
+        struct meter *meter = growth->meter;
+
+        lock_take(&meter->lock);
+        meter->calls--;
+        meter->granted -= !growth->is_alone;
+        meter->is_alone = false;
+        lock_drop(&meter->lock);
+        if (growth->is_alone)
+                meter_settle(meter, NULL);
+}
+
+/* Does the request fit in what the pool has already? */
+static bool fits(const struct growth *growth)
+{
+        uint64_t reserved, used;
+
+        return meter_read(growth->meter, &reserved) && meter_read_used(growth->meter, &used) &&
+               reserved >= used && reserved - used >= growth->bytes;
+}
+
+/* Under the meter's lock, so that a refusal knows who else had a grant at that instant. */
+static bool grant(struct growth *growth, uint64_t bytes)
+{
+        struct meter *meter = growth->meter;
+        bool is_granted;
+
+        import_claim(growth->place.row);
+        lock_take(&meter->lock);
+        is_granted = charge_begin(&growth->charge, load_relaxed(&meter->row), bytes);
+        growth->is_final = !is_granted && meter->granted == 0;
+        if (is_granted) {
+                meter->pending_bytes += bytes;
+                meter->granted++;
+        }
+        lock_drop(&meter->lock);
+        if (is_granted)
+                enter(growth, false);
+        return is_granted;
+}
+
+/* What was freed in another stream and not waited for does not serve this one. Asked after fits():
+ * a free is marked before it is made. */
+static bool is_free_here(const struct growth *growth)
+{
+        uint64_t freed = load_relaxed(&growth->meter->freed_stream);
+
+        return freed == 0 || freed == stream_key(growth->stream);
+}
+
+static bool do_without(struct growth *growth)
+{
+        if (!fits(growth) || !enter(growth, true))
+                return false;
+        if (fits(growth) && is_free_here(growth) &&
+            charge_begin(&growth->charge, load_relaxed(&growth->meter->row), 0))
+                return true;
+        leave(growth);
+        return false;
+}
+
+/* Grants are upper bounds, so those of other threads' calls may be what is in the way: they are
+ * waited for. */
+static bool grant_in_time(struct growth *growth, uint64_t bytes)
+{
+        remainder_tend(growth->place.row, bytes);
+        for (unsigned i = 0; i < ENTER_TRIES; i++) {
+                if (grant(growth, bytes))
+                        return true;
+                if (growth->is_final)
+                        return false;
+                clock_sleep_ns(ENTER_SLEEP_NS);
+        }
+        return false;
+}
+
+/* The next grant; false: refused. What fits in the pool already needs none. */
+static bool next_rung(struct growth *growth)
+{
+        uint64_t most = measure_pool_growth(growth->bytes);
+
+        for (;;) {
+                switch (growth->rung++) {
+                case 0:
+                        remainder_tend(growth->place.row, most);
+                        if (grant(growth, most))
+                                return true;
+                        break;
+                case 1:
+                case 3:
+                        meters_relieve(growth->place, growth->rung == 2 ? 0 : 1);
+                        remainder_relieve(growth->place.row);
+                        if (grant(growth, most))
+                                return true;
+                        break;
+                case 2:
+                case 4:
+                        if (do_without(growth))
+                                return true;
+                        break;
+                case 5:
+                        if (grant_in_time(growth, most))
+                                return true;
+                        break;
+                case 6:
+                        if (plain_begin(growth))
+                                return true;
+                        break;
+                default:
+                        charge_note_refused(growth->place.row);
+                        return false;
+                }
+        }
+}
+
+CUresult growth_begin(struct growth *ret, const struct growth_request *request)
+{
+        CUresult rc;
+
+        *ret = (struct growth){ .stream = request->stream, .bytes = request->bytes };
+        charge_begin(&ret->charge, CHARGE_NO_DEVICE, 0);
+        ret->place = place_of_stream(request->stream);
+        if (!request->bytes)
+                return CUDA_SUCCESS;
+        if (ret->place.row == SESSION_NO_ROW)
+                return refusal(ret->place);
+        if (ret->place.row < 0)
+                return CUDA_SUCCESS;
+        /* While the stream is captured an allocation becomes a node: charged when it is launched.
+         */
+        ret->capture = capture_hold(request->stream);
+        rc = find_meter(ret, request->pool);
+        if (ret->capture)
+                return CUDA_SUCCESS;
+        if (!ret->meter)
+                return rc;
+        ret->place.row = load_relaxed(&ret->meter->row);
+        return next_rung(ret) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The pool grew beyond the grant and the limit has no room: undo. The memory goes back only when
+ * the free has been executed, so the stream is waited for: this is the way to an out-of-memory. */
+static void give_back(struct growth *growth, CUdeviceptr address)
+{
+        CUmemoryPool pool = (CUmemoryPool)(uintptr_t)load_relaxed(&growth->meter->key);
+        struct relaxed was = relax();
+
+        real.cuMemFreeAsync(address, growth->stream);
+        real.cuStreamSynchronize(growth->stream);
+        real.cuMemPoolTrimTo(pool, 0);
+        unrelax(was);
+        meter_settle(growth->meter, NULL);
+}
+
+/* What was not captured after all is charged like anything else that the driver has: above the
+ * limit if need be, since others may use the pool. */
+static void captured_end(struct growth *growth, CUresult rc)
+{
+        struct meter *meter = growth->meter;
+
+        charge_drop(&growth->charge);
+        if (capture_let_go(growth->stream, growth->capture) || rc != CUDA_SUCCESS || !meter)
+                return;
+        store_relaxed(&meter->is_dirty, 1);
+        if (!meter_grant_rest(meter))
+                meter_follow(meter);
+}
+
+bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address)
+{
+        if (!growth->is_plain && is_draining(&growth->charge, *rc, &growth->attempt))
+                return false;
+        growth->attempt = 0;
+        if (growth->capture) {
+                captured_end(growth, *rc);
+                return true;
+        }
+        if (!growth->meter) {
+                charge_drop(&growth->charge);
+                return true;
+        }
+        if (growth->is_plain) {
+                settle(&growth->charge, *rc, SPACE_POINTER, *rc == CUDA_SUCCESS ? *address : 0);
+                return true;
+        }
+        if (meter_settle(growth->meter, &growth->charge) || *rc != CUDA_SUCCESS ||
+            meter_grant_rest(growth->meter)) {
+                leave(growth);
+                return true;
+        }
+        give_back(growth, *address);
+        leave(growth);
+        *rc = next_rung(growth) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        return *rc != CUDA_SUCCESS;
+}
+
+uint64_t pool_frees(void)
+{
+        return load_relaxed(&meter_state.frees);
+}
+
+void pool_freeing(CUstream stream)
+{
+        uint32_t high = load_relaxed(&meter_state.meters_high);
+        uint64_t key = stream_key(stream);
+
+        if (!high)
+                return;
+        add_acq_rel(&meter_state.frees, 1);
+        for (uint32_t i = 0; i < high; i++) {
+                struct meter *meter = &meter_state.meters[i];
+                uint64_t freed = load_relaxed(&meter->freed_stream);
+
+                store_relaxed(&meter->is_dirty, 1);
+                if (freed != key)
+                        store_relaxed(&meter->freed_stream, freed ? MANY_STREAMS : key);
+        }
+}
+
+/* A pool stays dirty as long as it holds more than is used: the free may be in another stream. */
+static void look_again(struct meter *meter)
+{
+        uint64_t reserved, used;
+
+        if (load_relaxed(&meter->is_ended)) {
+                pool_bury(meter);
+                return;
+        }
+        meter_settle(meter, NULL);
+        if (meter_read(meter, &reserved) && meter_read_used(meter, &used) && reserved <= used)
+                store_relaxed(&meter->is_dirty, 0);
+}
+
+void pool_synchronised(CUstream stream, uint64_t frees)
+{
+        uint32_t high = load_acquire(&meter_state.meters_high);
+
+        for (uint32_t i = 0; i < high; i++) {
+                struct meter *meter = &meter_state.meters[i];
+
+                if (!load_acquire(&meter->key) || !load_relaxed(&meter->is_dirty) ||
+                    load_relaxed(&meter->space) != SPACE_POOL)
+                        continue;
+                if (frees == pool_frees() &&
+                    (stream == TOLD_CONTEXT ||
+                     load_relaxed(&meter->freed_stream) == stream_key(stream)))
+                        store_relaxed(&meter->freed_stream, 0);
+                look_again(meter);
+        }
+}
+
+void pool_freed_at_once(void)
+{
+        uint32_t high = load_acquire(&meter_state.meters_high);
+
+        for (uint32_t i = 0; i < high; i++) {
+                struct meter *meter = &meter_state.meters[i];
+
+                if (!load_acquire(&meter->key) || load_relaxed(&meter->space) != SPACE_POOL)
+                        continue;
+                store_relaxed(&meter->is_dirty, 1);
+                look_again(meter);
+        }
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stream-ordered allocation: how much is granted to one, and what frees and waits tell of its pool.
+ *
+ * The grant is the most that a pool may grow by for the request. If the limit has no room for that,
+ * the request may still fit in what the pool has already: then it is made without a grant, alone in
+ * its pool, so that nobody else takes that room meanwhile, and only if nothing freed in another
+ * stream counts as room. A pool that grows all the same is made to give the block back at once.
+ *
+ * A limit may leave less than a pool grows by. That rest is served with plain memory, which the
+ * driver frees in stream order, too (pool_plain.c).
+ */
+#ifndef ALIQUOT_SHIM_CUDA_MEMORY_POOL_H
+#define ALIQUOT_SHIM_CUDA_MEMORY_POOL_H
+
+#include "shim/cuda/charge/meter.h"
+#include "shim/cuda/stream/capture.h"
+#include "shim/cuda/stream/told.h"
+
+/* One stream-ordered allocation. */
+struct growth {
+        struct charge charge;
+        struct meter *meter; /* NULL: nothing is charged */
+        struct place place;
+        CUstream stream;
+        uint64_t bytes;
+        uint64_t capture; /* held until growth_end(): nothing is charged; 0: none */
+        unsigned rung;
+        unsigned attempt; /* is_draining() */
+        bool is_alone;
+        bool is_plain; /* the grant is for plain memory: plain_take() instead of the driver's call
+                        */
+        bool is_final; /* the last refusal: no other thread's grant was in the way */
+};
+
+struct growth_request {
+        CUmemoryPool pool; /* NULL: the current pool of the stream's device */
+        CUstream stream;   /* with the thread's own default stream spelt out */
+        uint64_t bytes;
+};
+
+CUresult growth_begin(struct growth *ret, const struct growth_request *request);
+
+/* After the driver's answer. True: done, *rc is what to tell. False: call the driver again. */
+bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address);
+
+/* The last resort. False: its pool's blocks must come from the pool, or there is no room. */
+bool plain_begin(struct growth *growth);
+CUresult plain_take(struct growth *growth, CUdeviceptr *ret);
+
+/* A stream-ordered free is about to be made, in a stream with the default one spelt out. */
+void pool_freeing(CUstream stream);
+
+/* A block that may have been of a pool was freed, and waited for. */
+void pool_freed_at_once(void);
+
+/*
+ * Waiting for a stream, or for the whole context (TOLD_CONTEXT): pools may have shrunk, and what
+ * was freed there is free. `frees` is pool_frees() from before the wait.
+ */
+uint64_t pool_frees(void);
+void pool_synchronised(CUstream stream, uint64_t frees);
+
+#endif

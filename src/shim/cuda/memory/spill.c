@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See spill.h. Where a block begins the driver tells, and whether it is one of these the table of
+ * live blocks does: there is no other list.
+ */
+#include "shim/cuda/memory/spill.h"
+
+#include "common/host_memory.h"
+#include "shim/cuda/stream/ask.h"
+#include "shim/cuda/driver/hooks.h"
+#include "shim/cuda/driver/real.h"
+
+#define PINNED (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP)
+
+CUresult spill_reserve(struct charge *ret, struct place place, uint64_t bytes)
+{
+        return charge_host() < 0 ? reserve_at(ret, place, bytes)
+                                 : reserve_at_first(ret, place, bytes);
+}
+
+/* Where devices see pinned memory at another address than programs do, it is of no use here. */
+static CUresult pin(CUdeviceptr *ret, uint64_t bytes)
+{
+        void *host = NULL;
+        CUresult rc = real.cuMemHostAlloc(&host, bytes, PINNED);
+        struct relaxed was;
+
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = real.cuMemHostGetDevicePointer_v2(ret, host, 0);
+        if (rc == CUDA_SUCCESS && *ret == key_of(host))
+                return rc;
+        was = relax();
+        (void)real.cuMemFreeHost(host);
+        unrelax(was);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult take(CUdeviceptr *ret, struct place place, uint64_t bytes)
+{
+        struct charge charge = { .device = CHARGE_NO_DEVICE };
+        CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
+
+        if (bytes <= host_memory_spare() && charge_begin(&charge, charge_host(), bytes)) {
+                charge.owner = place.owner;
+                rc = pin(ret, bytes);
+        }
+        if (rc == CUDA_ERROR_OUT_OF_MEMORY)
+                charge_note_refused(place.row);
+        return settle(&charge, rc, SPACE_POINTER, rc == CUDA_SUCCESS ? *ret : 0);
+}
+
+CUresult spill(CUresult rc, CUdeviceptr *ret, struct place place, uint64_t bytes)
+{
+        if (rc != CUDA_ERROR_OUT_OF_MEMORY || charge_host() < 0 || place.row < 0 || !ret || !bytes)
+                return rc;
+        return take(ret, place, bytes);
+}
+
+CUresult spill_free(CUdeviceptr address)
+{
+        return real.cuMemFreeHost((void *)(uintptr_t)address);
+}
+
+bool spill_find(CUdeviceptr address, CUdeviceptr *ret_base, uint64_t *ret_bytes)
+{
+        CUdeviceptr base = 0;
+        int host = charge_host();
+
+        if (host < 0 ||
+            real.cuPointerGetAttribute(&base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address) !=
+                    CUDA_SUCCESS ||
+            charge_device(SPACE_POINTER, base) != host)
+                return false;
+        *ret_base = base;
+        *ret_bytes = charge_held(SPACE_POINTER, base);
+        return true;
+}
+
+static bool is_spilled(CUdeviceptr address)
+{
+        CUdeviceptr base;
+        uint64_t bytes;
+
+        return spill_find(address, &base, &bytes);
+}
+
+/* -- What the program is told of it ----------------------------------------------------------- */
+
+CUresult hook_cuMemGetAddressRange_v2(CUdeviceptr *ret_base, size_t *ret_bytes, CUdeviceptr address)
+{
+        CUdeviceptr base;
+        uint64_t bytes;
+
+        if (!spill_find(address, &base, &bytes))
+                return real.cuMemGetAddressRange_v2(ret_base, ret_bytes, address);
+        if (ret_base)
+                *ret_base = base;
+        if (ret_bytes)
+                *ret_bytes = bytes;
+        return CUDA_SUCCESS;
+}
+
+CUresult hook_cuPointerGetAttribute(void *ret, CUpointer_attribute attribute, CUdeviceptr address)
+{
+        bool is_of_kind = attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE ||
+                          attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER;
+        CUresult rc;
+
+        if (!is_of_kind || !is_spilled(address))
+                return real.cuPointerGetAttribute(ret, attribute, address);
+        if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER)
+                return CUDA_ERROR_INVALID_VALUE; /* as of memory that no program can reach */
+        rc = real.cuPointerGetAttribute(ret, attribute, address);
+        if (rc == CUDA_SUCCESS)
+                *(unsigned int *)ret = CU_MEMORYTYPE_DEVICE;
+        return rc;
+}
+
+CUresult hook_cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attributes,
+                                     void **rets, CUdeviceptr address)
+{
+        CUresult rc = real.cuPointerGetAttributes(count, attributes, rets, address);
+
+        if (rc != CUDA_SUCCESS || !is_spilled(address))
+                return rc;
+        for (unsigned int i = 0; i < count; i++) {
+                if (attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+                        *(unsigned int *)rets[i] = CU_MEMORYTYPE_DEVICE;
+                else if (attributes[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER)
+                        *(void **)rets[i] = NULL;
+        }
+        return rc;
+}

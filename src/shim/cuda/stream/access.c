@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See access.h.
+ */
+#include "shim/cuda/stream/access.h"
+
+#include "shim/cuda/place/front.h"
+#include "shim/time/fence.h"
+#include "shim/time/time.h"
+
+/* A hold is answered by the helper. Only a daemon holds sessions. */
+static bool may_be_held(void)
+{
+        const struct limits_page *limits = session_limits();
+
+        return limits && limits->owner == PAGE_OWNER_DAEMON;
+}
+
+/* A thread that waits here is not on its way, unless another call of its own is. */
+void access_wait(void)
+{
+        struct credit *credit = &credit_here;
+
+        if (credit->number && load_relaxed(&credit->caller->calls) > 1)
+                return;
+        do {
+                credit_leave(credit);
+                front_start();
+                if (threads_join() && may_be_held())
+                        tend_soon();
+                streams_mark_in_hold();
+                gate_wait();
+                credit_enter(credit);
+        } while (gate_is_shut());
+}
+
+void access_leave_to(CUstream stream)
+{
+        struct time_stream *of = submission_stream(stream);
+
+        if (of)
+                stream_touch(of);
+}

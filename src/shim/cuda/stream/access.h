@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls that touch a device's memory and are no submissions: copies over a link, migrations, words
+ * written by a stream, and whatever gives memory or takes it. They are nobody's GPU time, and wait
+ * only while the session is held (limits_page.gate).
+ *
+ *      access_begin();                         // waits here while the session is held
+ *      return access_end(real.cuMemAlloc_v2(...));
+ *
+ * or, first in a hook of many returns,
+ *
+ *      scoped_access const struct credit *access = access_scope();
+ *
+ * Calls may be one within another: the outer one waits.
+ * A call that leaves something to a stream says to which, so that the hold's answer (hold.h) waits
+ * for it.
+ */
+#ifndef ALIQUOT_SHIM_CUDA_STREAM_ACCESS_H
+#define ALIQUOT_SHIM_CUDA_STREAM_ACCESS_H
+
+#include "abi/cuda.h"
+#include "interpose/gate.h"
+#include "shim/cuda/stream/submit.h"
+#include "shim/time/credit.h"
+
+/* On the way, but the thread is new, or the gate is shut. */
+void access_wait(void);
+
+/* What it leaves to the stream may be in flight when the call has returned. */
+void access_leave_to(CUstream stream);
+
+static inline void access_begin(void)
+{
+        credit_enter(&credit_here);
+        if (__builtin_expect(credit_here.caller->owner != &credit_here || gate_is_shut(), 0))
+                access_wait();
+}
+
+static inline CUresult access_end(CUresult rc)
+{
+        credit_leave(&credit_here);
+        return rc;
+}
+
+/* Begins one that ends with the block: the declaration comes first in a hook of many returns. */
+#define scoped_access __attribute__((unused, cleanup(access_scope_end)))
+
+static inline const struct credit *access_scope(void)
+{
+        access_begin();
+        return &credit_here;
+}
+
+static inline void access_scope_end(const struct credit **credit)
+{
+        credit_leave(*credit);
+}
+
+/* The call, which began, is in `stream`. */
+static inline void access_in(CUstream stream)
+{
+        if (!credit_is_free(&credit_here))
+                access_leave_to(stream);
+}
+
+/* Around a call that leaves something to the stream, with the default one spelt out. */
+static inline void touch_begin(CUstream stream)
+{
+        access_begin();
+        access_in(stream);
+}
+
+static inline CUresult touch_end(CUresult rc)
+{
+        return access_end(rc);
+}
+
+#endif

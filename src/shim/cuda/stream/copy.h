@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies. Those within a device are work of its processors like a launch, whichever call they come
+ * by: a call that may hide where its ends are has the driver asked, unless nothing of the thread is
+ * counted anyway.
+ *
+ * Copies to and from the host and between devices are not: they wait while the session is held. The
+ * hooks are made from the rows of cuda.api. `is_work` is the answer of copy_is_work(), or of one of
+ * the questions of copy_ends.h behind copy_may_be_work().
+ */
+#ifndef ALIQUOT_SHIM_CUDA_STREAM_COPY_H
+#define ALIQUOT_SHIM_CUDA_STREAM_COPY_H
+
+#include "shim/cuda/place/copy_ends.h"
+#include "shim/cuda/place/front.h"
+#include "shim/cuda/stream/access.h"
+#include "shim/cuda/stream/submit.h"
+#include "shim/cuda/stream/told.h"
+
+/* False: where the ends are makes no difference, and need not be asked. */
+static inline bool copy_may_be_work(void)
+{
+        return !credit_is_free_still(&credit_here) && front_is_on();
+}
+
+static inline bool copy_is_work(struct copy_end to, struct copy_end from)
+{
+        return copy_may_be_work() && copy_is_within(to, from);
+}
+
+/* Copies of about the same size take about as long. The hint is made only where it is needed: most
+ * copies are over a link. */
+static inline bool copying_begin(bool is_work, struct submission submission, uint64_t count)
+{
+        if (is_work)
+                submission_begin(submission_alike(submission, 0, count));
+        else
+                touch_begin(submission.stream);
+        return is_work;
+}
+
+static inline CUresult copying_end(bool is_work, CUresult rc)
+{
+        return is_work ? submission_end(rc) : touch_end(rc);
+}
+
+/* Of boxes, and of several copies at once: nothing says how long they take. A batch is one
+ * submission, however long. */
+static inline bool copying_parts_begin(bool is_work, struct submission submission)
+{
+        if (is_work)
+                submission_begin(submission);
+        else
+                touch_begin(submission.stream);
+        return is_work;
+}
+
+static inline CUresult copying_parts_end(bool is_work, CUresult rc)
+{
+        return copying_end(is_work, rc);
+}
+
+/* A copy to the host that returns when it is done: so is all that was in its stream. */
+struct copy_out {
+        bool is_work;
+        CUstream stream; /* NULL: there was nothing to copy, and nothing was waited for */
+        struct told told;
+};
+
+static inline struct copy_out copy_out_begin(bool is_work, struct submission submission,
+                                             size_t count)
+{
+        struct copy_out out = { .is_work = copying_begin(is_work, submission, count) };
+
+        if (!is_work) {
+                out.stream = count ? submission.stream : NULL;
+                out.told = told_begin();
+        }
+        return out;
+}
+
+static inline CUresult copy_out_end(const struct copy_out *out, CUresult rc)
+{
+        copying_end(out->is_work, rc);
+        if (!out->is_work)
+                told_end(&out->told, out->stream, rc);
+        return rc;
+}
+
+#endif

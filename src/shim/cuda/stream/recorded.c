@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/cuda/stream/recorded.h"
+
+#include "shim/cuda/driver/hooks.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/place/front.h"
+#include "shim/cuda/state/captures.h"
+#include "shim/cuda/stream/capture.h"
+#include "shim/cuda/stream/time.h"
+
+/* 0: the driver does not say, or nobody asks. */
+static uint64_t id_of(CUstream stream)
+{
+        unsigned long long id = 0;
+
+        gate_return_credit();
+        if (!front_is_on() || real.cuStreamGetId(stream, &id) != CUDA_SUCCESS)
+                return 0;
+        return id;
+}
+
+static uint64_t id_of_per_thread(CUstream stream)
+{
+        return id_of(per_thread(stream));
+}
+
+/* Under recorded_lock. The first place with the id; with 0, a free one. */
+static struct recorded *find(uint64_t id)
+{
+        struct recorded *place = capture_state.recorded;
+
+        while (place < capture_state.recorded + STATE_RECORDED && place->id != id)
+                place++;
+        return place < capture_state.recorded + STATE_RECORDED ? place : NULL;
+}
+
+static bool replace(uint64_t id, struct recorded by)
+{
+        struct recorded *place;
+
+        lock_take(&capture_state.recorded_lock);
+        place = find(id);
+        if (place)
+                *place = by;
+        lock_drop(&capture_state.recorded_lock);
+        return place != NULL;
+}
+
+/* Ahead of the call, so that there is a place. */
+static bool put(CUstream stream, uint64_t id)
+{
+        struct recorded recorded = { .id = id, .owner = place_of_stream(stream).owner };
+        bool is_put = replace(0, recorded);
+
+        if (is_put)
+                add_acq_rel(&capture_state.recorded_count, 1u);
+        return is_put;
+}
+
+static bool take(uint64_t id)
+{
+        bool is_taken = id && replace(id, (struct recorded){ 0 });
+
+        if (is_taken)
+                add_acq_rel(&capture_state.recorded_count, -1u);
+        return is_taken;
+}
+
+static CUresult take_if(bool is_over, uint64_t id, CUresult rc)
+{
+        if (is_over)
+                take(id);
+        return rc;
+}
+
+void recorded_owner_gone(uint32_t owner)
+{
+        if (!owner || !load_relaxed(&capture_state.recorded_count))
+                return;
+        lock_take(&capture_state.recorded_lock);
+        for (unsigned i = 0; i < STATE_RECORDED; i++) {
+                if (capture_state.recorded[i].owner != owner)
+                        continue;
+                capture_state.recorded[i] = (struct recorded){ 0 };
+                add_acq_rel(&capture_state.recorded_count, -1u);
+        }
+        lock_drop(&capture_state.recorded_lock);
+}
+
+bool stream_is_recorded(CUstream stream)
+{
+        unsigned long long id = 0;
+        bool is_found;
+
+        if (!load_relaxed(&capture_state.recorded_count) ||
+            real.cuStreamGetId(stream, &id) != CUDA_SUCCESS || !id)
+                return false;
+        lock_take(&capture_state.recorded_lock);
+        is_found = find(id) != NULL;
+        lock_drop(&capture_state.recorded_lock);
+        return is_found;
+}
+
+CUresult hook_cuStreamBeginCaptureToCig(CUstream stream, CUstreamCigCaptureParams *params)
+{
+        uint64_t id = id_of(stream);
+        CUresult rc;
+
+        if (id && !put(legacy(stream), id))
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        rc = real.cuStreamBeginCaptureToCig(stream, params);
+        return take_if(rc != CUDA_SUCCESS, id, rc);
+}
+
+CUresult hook_cuStreamBeginCaptureToCig_ptsz(CUstream stream, CUstreamCigCaptureParams *params)
+{
+        uint64_t id = id_of_per_thread(stream);
+        CUresult rc;
+
+        if (id && !put(per_thread(stream), id))
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        rc = real.cuStreamBeginCaptureToCig_ptsz(stream, params);
+        return take_if(rc != CUDA_SUCCESS, id, rc);
+}
+
+CUresult hook_cuStreamEndCaptureToCig(CUstream stream)
+{
+        uint64_t id = id_of(stream);
+        CUresult rc;
+
+        capture_ends_begin();
+        rc = capture_ends_end(real.cuStreamEndCaptureToCig(stream));
+        return take_if(rc == CUDA_SUCCESS, id, rc);
+}
+
+CUresult hook_cuStreamEndCaptureToCig_ptsz(CUstream stream)
+{
+        uint64_t id = id_of_per_thread(stream);
+        CUresult rc;
+
+        capture_ends_begin();
+        rc = capture_ends_end(real.cuStreamEndCaptureToCig_ptsz(stream));
+        return take_if(rc == CUDA_SUCCESS, id, rc);
+}
+
+/* Around the call that destroys a stream; `id`: it may end before what it records does. */
+static uint64_t stream_ending(CUstream stream)
+{
+        uint64_t id = load_relaxed(&capture_state.recorded_count) ? id_of(stream) : 0;
+
+        gate_return_credit();
+        time_forget_stream(stream);
+        capture_ends_begin();
+        return id;
+}
+
+static CUresult stream_ended(CUstream stream, uint64_t id, CUresult rc)
+{
+        capture_ends_end(rc);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        capture_stream_gone(stream);
+        while (take(id))
+                ;
+        return rc;
+}
+
+CUresult hook_cuStreamDestroy(CUstream stream)
+{
+        uint64_t id = stream_ending(stream);
+
+        return stream_ended(stream, id, real.cuStreamDestroy(stream));
+}
+
+CUresult hook_cuStreamDestroy_v2(CUstream stream)
+{
+        uint64_t id = stream_ending(stream);
+
+        return stream_ended(stream, id, real.cuStreamDestroy_v2(stream));
+}

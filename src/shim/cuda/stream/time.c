@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See time.h.
+ *
+ * Events are made without time stamps, and kept for the next marker of their context. A thread of
+ * the program's has the stream's context made current for a call where it is not; the helper leaves
+ * it so, since it has no context of its own.
+ */
+#include "shim/cuda/stream/time.h"
+
+#include <stddef.h>
+
+#include "common/clock.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/place/front.h"
+#include "shim/cuda/state/markers.h"
+#include "shim/cuda/stream/capture.h"
+#include "shim/helper.h"
+
+/* -- Keys ------------------------------------------------------------------------------------- */
+
+/* Handles are addresses, of which the lowest bits are 0. */
+uint64_t time_key(CUstream stream, CUcontext context)
+{
+        if (stream == CU_STREAM_LEGACY)
+                return key_of(context) | 1;
+        if (stream == CU_STREAM_PER_THREAD)
+                return (key_of(context) * UINT64_C(0x9e3779b97f4a7c15) ^ stream_key(stream)) | 3;
+        return key_of(stream);
+}
+
+CUstream time_handle(const struct time_stream *stream)
+{
+        return (CUstream)(uintptr_t)load_relaxed(&stream->handle);
+}
+
+/* A driver crashes when it is asked about a stream that was destroyed. It does not end under the
+ * stream's lock: stream_forget(), which takes that, comes before the driver's call. */
+static bool has_ended(const struct time_stream *stream)
+{
+        return load_acquire(&stream->is_gone);
+}
+
+/* -- Contexts --------------------------------------------------------------------------------- */
+
+/* The calling thread's, as far as it was asked: the helper's own, any other's for one look. */
+static _Thread_local uint64_t current;
+static _Thread_local bool is_current_known;
+static _Thread_local uint32_t deaths_seen;
+
+/* Contexts that were destroyed: they are current nowhere any more, and their address is used again.
+ */
+static _Atomic uint32_t deaths;
+
+static uint64_t current_here(void)
+{
+        uint32_t deaths_now = load_acquire(&deaths);
+        CUcontext context = NULL;
+
+        if (!is_current_known || deaths_seen != deaths_now) {
+                deaths_seen = deaths_now;
+                real.cuCtxGetCurrent(&context);
+                current = key_of(context);
+                is_current_known = true;
+        }
+        return current;
+}
+
+/* True: it is to be left again. */
+static bool enter(const struct time_stream *stream)
+{
+        CUcontext context = (CUcontext)(uintptr_t)stream->context;
+
+        if (!context || current_here() == stream->context)
+                return false;
+        if (helper_is_this()) {
+                if (real.cuCtxSetCurrent(context) == CUDA_SUCCESS)
+                        current = stream->context;
+                return false;
+        }
+        return real.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS;
+}
+
+static void leave(bool is_entered)
+{
+        CUcontext popped;
+
+        if (is_entered)
+                real.cuCtxPopCurrent_v2(&popped);
+}
+
+/* The helper is relaxed for good, and its context is known. Any other thread's is known until it
+ * goes back to the program. */
+static void relax_thread(bool is_relaxed)
+{
+        static _Thread_local struct relaxed was;
+        static _Thread_local bool is_for_good;
+        static _Thread_local unsigned depth;
+
+        if (helper_is_this()) {
+                if (!is_for_good)
+                        relax();
+                is_for_good = true;
+                return;
+        }
+        if (is_relaxed && !depth++)
+                is_current_known = false;
+        if (is_relaxed && !was.is_relaxed && captures_are_open())
+                was = relax();
+        if (!is_relaxed && !--depth) {
+                unrelax(was);
+                was.is_relaxed = false;
+        }
+}
+
+/* -- Events ----------------------------------------------------------------------------------- */
+
+/* Under the lock: one of the context that is at rest; with 0, a free place. */
+static struct resting *find(uint64_t context)
+{
+        for (unsigned i = 0; i < STATE_EVENTS; i++) {
+                if (marker_state.events[i].context == context)
+                        return &marker_state.events[i];
+        }
+        return NULL;
+}
+
+static CUevent take_event(uint64_t context)
+{
+        struct resting *resting;
+        CUevent event = NULL;
+
+        lock_take(&marker_state.events_lock);
+        resting = find(context);
+        if (resting) {
+                event = resting->event;
+                *resting = (struct resting){ 0 };
+        }
+        lock_drop(&marker_state.events_lock);
+        return event;
+}
+
+static void *record(struct time_stream *stream)
+{
+        CUevent event;
+        struct relaxed was;
+        bool is_entered;
+
+        if (has_ended(stream))
+                return NULL;
+        event = take_event(stream->context);
+        if (event && real.cuEventRecord(event, time_handle(stream)) == CUDA_SUCCESS)
+                return event;
+        if (event)
+                real.cuEventDestroy_v2(event);
+        was = relax();
+        is_current_known = false;
+        is_entered = enter(stream);
+        if (real.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+                event = NULL;
+        if (event && real.cuEventRecord(event, time_handle(stream)) != CUDA_SUCCESS) {
+                real.cuEventDestroy_v2(event);
+                event = NULL;
+        }
+        leave(is_entered);
+        unrelax(was);
+        return event;
+}
+
+static void drop(struct time_stream *stream, void *marker)
+{
+        struct resting *place;
+
+        lock_take(&marker_state.events_lock);
+        place = find(0);
+        if (place)
+                *place = (struct resting){ stream->context, marker };
+        lock_drop(&marker_state.events_lock);
+        if (!place)
+                real.cuEventDestroy_v2(marker);
+}
+
+void time_forget_stream(CUstream stream)
+{
+        struct time_stream *of = stream ? stream_find(key_of(stream)) : NULL;
+
+        if (of)
+                stream_forget(of);
+}
+
+uint64_t time_context_ends(void)
+{
+        devices_hold();
+        return clock_now_ns();
+}
+
+/* Events are gone with their context. */
+void time_context_gone(CUcontext context, uint64_t began_ns)
+{
+        streams_end(key_of(context), began_ns);
+        add_acq_rel(&deaths, 1);
+        while (take_event(key_of(context)))
+                ;
+}
+
+void time_context_ended(CUcontext gone)
+{
+        devices_resume();
+        if (gone)
+                captures_context_gone(gone);
+}
+
+/* -- Questions -------------------------------------------------------------------------------- */
+
+/* Another thread's default stream, which only that thread can name; and the old default stream
+ * while there are captures, in which it is, as it were. */
+static bool is_unseen(const struct time_stream *stream)
+{
+        if (time_handle(stream) == CU_STREAM_LEGACY)
+                return captures_are_open();
+        return time_handle(stream) == CU_STREAM_PER_THREAD &&
+               load_relaxed(&stream->key) !=
+                       time_key(CU_STREAM_PER_THREAD, (CUcontext)(uintptr_t)stream->context);
+}
+
+static bool is_empty(struct time_stream *stream)
+{
+        bool is_entered;
+        CUresult rc;
+
+        if (has_ended(stream))
+                return true;
+        if (captures_are_open() && may_be_capturing(time_handle(stream)))
+                return false;
+        is_entered = enter(stream);
+        rc = real.cuStreamQuery(time_handle(stream));
+        leave(is_entered);
+        return rc != CUDA_ERROR_NOT_READY;
+}
+
+/* False also where somebody else is at the stream, who may be destroying it. */
+static bool is_surely_empty(struct time_stream *stream)
+{
+        bool is_so;
+
+        if (!lock_try(&stream->lock))
+                return false;
+        is_so = is_empty(stream);
+        lock_drop(&stream->lock);
+        return is_so;
+}
+
+/* Of an event that cannot be asked the stream tells. No context is asked for: a driver answers
+ * cuEventQuery without one (docs/simulator-costs.md). */
+static bool is_passed(struct time_stream *stream, void *marker)
+{
+        CUresult rc;
+
+        if (helper_is_this())
+                enter(stream);
+        rc = real.cuEventQuery(marker);
+        if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_NOT_READY)
+                return rc == CUDA_SUCCESS;
+        return is_unseen(stream) || is_surely_empty(stream);
+}
+
+const struct time_driver cuda_time = {
+        .record = record,
+        .is_passed = is_passed,
+        .is_unseen = is_unseen,
+        .is_empty = is_empty,
+        .drop = drop,
+        .relax = relax_thread,
+};

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waiting for the device: where pools shrink, and where the program itself learns that streams are
+ * empty (told.h).
+ *
+ * The driver gives a pool's unused memory back when it has been waited for; that is read here, so
+ * that other processes of the session find the room without waiting for this one's next allocation.
+ * A program without pools and graph memory pays one or two loads.
+ */
+#include "shim/cuda/charge/remainder.h"
+#include "shim/cuda/driver/hooks.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/memory/pool.h"
+#include "shim/cuda/place/front.h"
+#include "shim/cuda/stream/time.h"
+#include "shim/cuda/stream/told.h"
+
+/* What was there before the wait. */
+struct wait {
+        CUstream stream; /* waited for; TOLD_CONTEXT: all of the context; NULL: unknown */
+        uint64_t frees;
+        struct told told;
+};
+
+static struct wait wait_begin(CUstream stream)
+{
+        return (struct wait){ stream, pool_frees(), told_begin() };
+}
+
+/* Which stream is waited for nobody knows. */
+static struct wait wait_begin_somewhere(void)
+{
+        return (struct wait){ .told = told_begin() };
+}
+
+static CUresult wait_end(const struct wait *wait, CUresult rc)
+{
+        told_end(&wait->told, wait->stream, rc);
+        if (rc == CUDA_SUCCESS) {
+                pool_synchronised(wait->stream, wait->frees);
+                remainders_tend();
+        }
+        return rc;
+}
+
+CUresult hook_cuCtxSynchronize(void)
+{
+        struct wait wait = wait_begin(TOLD_CONTEXT);
+
+        return wait_end(&wait, real.cuCtxSynchronize());
+}
+
+/* Of a context that need not be current: of its pools nothing is known. */
+CUresult hook_cuCtxSynchronize_v2(CUcontext context)
+{
+        struct wait wait = wait_begin_somewhere();
+        CUresult rc = real.cuCtxSynchronize_v2(context);
+
+        if (told_is_over(&wait.told, rc))
+                streams_told(key_of(context), wait.told.began_ns);
+        return wait_end(&wait, rc);
+}
+
+CUresult hook_cuStreamSynchronize(CUstream stream)
+{
+        struct wait wait = wait_begin(legacy(stream));
+
+        return wait_end(&wait, real.cuStreamSynchronize(stream));
+}
+
+CUresult hook_cuStreamSynchronize_ptsz(CUstream stream)
+{
+        struct wait wait = wait_begin(per_thread(stream));
+
+        return wait_end(&wait, real.cuStreamSynchronize_ptsz(stream));
+}
+
+CUresult hook_cuEventSynchronize(CUevent event)
+{
+        struct wait wait = wait_begin_somewhere();
+        CUresult rc = real.cuEventSynchronize(event);
+
+        if (told_is_over(&wait.told, rc))
+                stream_told_event(wait.told.began_ns);
+        return wait_end(&wait, rc);
+}
