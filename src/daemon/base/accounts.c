@@ -3,24 +3,26 @@
 
 #include <stddef.h>
 
-#define PROBES 32u /* places that an owner's account may have */
-
+/* From its hash on: a place that was taken once is never empty again, so an owner's account is
+ * found before the first that never was. */
 struct owner_account *accounts_find(struct accounts *accounts, uint32_t uid, uint64_t now_ns)
 {
         const uint32_t first = uid * UINT32_C(2654435761) >> 16;
         struct owner_account *paid_back = NULL;
 
-        for (unsigned i = 0; i < PROBES; i++) {
+        for (unsigned i = 0; i < ACCOUNTS_PLACES; i++) {
                 struct owner_account *account = &accounts->place[(first + i) % ACCOUNTS_PLACES];
 
-                if (account->uid == uid)
+                if (account->is_taken && account->uid == uid)
                         return account;
                 if (!paid_back && account->full_ns <= now_ns)
                         paid_back = account;
+                if (!account->is_taken)
+                        break;
         }
         if (!paid_back)
-                return &accounts->place[first % ACCOUNTS_PLACES];
-        *paid_back = (struct owner_account){ .uid = uid };
+                return &accounts->others;
+        *paid_back = (struct owner_account){ .is_taken = true, .uid = uid };
         return paid_back;
 }
 

@@ -7,17 +7,19 @@
  *      accounts_charge(account, &terms, now_ns, used_ns)
  *
  * All zero at first. An account that is paid back is no different from a new one, so its place is
- * given to whoever comes next. Where ACCOUNTS_PLACES do not do, owners share an account. Pure: the
- * time is a parameter. One thread.
+ * given to whoever comes next. While ACCOUNTS_PLACES owe, whoever else comes shares one account,
+ * and never one of theirs. Pure: the time is a parameter. One thread.
  */
 #ifndef ALIQUOT_DAEMON_BASE_ACCOUNTS_H
 #define ALIQUOT_DAEMON_BASE_ACCOUNTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#define ACCOUNTS_PLACES 1024u
+#define ACCOUNTS_PLACES 4096u /* as many owners as there may be sessions */
 
 struct owner_account {
+        bool is_taken; /* since the first who came */
         uint32_t uid;
         uint32_t left_out; /* lines of the log (owner_log.h) */
         uint64_t full_ns;  /* when all that was used is paid back */
@@ -25,6 +27,7 @@ struct owner_account {
 
 struct accounts {
         struct owner_account place[ACCOUNTS_PLACES];
+        struct owner_account others; /* of all who found no place */
 };
 
 struct account_terms {

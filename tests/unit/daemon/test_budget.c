@@ -169,6 +169,70 @@ static void after_a_rest_there_is_one_burst_and_no_more(void **state)
         assert_in_range(used_ns, BUDGET_BURST_NS, BUDGET_BURST_NS + MOST);
 }
 
+#define SAME 40u
+
+/* Users whose accounts begin at one place, as anybody with subordinate user ids can find some. */
+static void same_places(uint32_t uid[SAME])
+{
+        static struct accounts accounts;
+        unsigned count = 0;
+
+        for (uint32_t i = 1000; count < SAME; i++) {
+                struct owner_account *account = accounts_find(&accounts, i, 0);
+
+                if (account == &accounts.place[7])
+                        uid[count++] = i;
+                memset(account, 0, sizeof(*account));
+        }
+}
+
+static void charge(struct accounts *accounts, uint32_t uid)
+{
+        const struct account_terms terms = { 500, SECOND };
+
+        accounts_charge(accounts_find(accounts, uid, now_ns), &terms, now_ns, SECOND);
+}
+
+static void nobody_pays_what_others_owe(void **state)
+{
+        static struct accounts accounts;
+        uint32_t uid[SAME];
+
+        memset(&accounts, 0, sizeof(accounts));
+        same_places(uid);
+        for (unsigned i = 0; i < SAME; i++)
+                charge(&accounts, uid[i]);
+        assert_true(accounts_find(&accounts, 1, now_ns)->full_ns <= now_ns);
+        for (unsigned i = 0; i < SAME; i++) {
+                struct owner_account *account = accounts_find(&accounts, uid[i], now_ns);
+
+                assert_int_equal(account->uid, uid[i]);
+                assert_int_equal(account->full_ns, now_ns + 500 * SECOND);
+        }
+}
+
+static void where_all_owe_the_others_share_an_account_that_is_nobodys(void **state)
+{
+        static struct accounts accounts;
+        struct owner_account *late;
+
+        memset(&accounts, 0, sizeof(accounts));
+        for (uint32_t i = 0; i < ACCOUNTS_PLACES; i++)
+                charge(&accounts, i);
+        late = accounts_find(&accounts, ACCOUNTS_PLACES, now_ns);
+        charge(&accounts, ACCOUNTS_PLACES);
+        assert_ptr_equal(accounts_find(&accounts, ACCOUNTS_PLACES + 1, now_ns), late);
+        for (uint32_t i = 0; i < ACCOUNTS_PLACES; i++) {
+                struct owner_account *account = accounts_find(&accounts, i, now_ns);
+
+                assert_ptr_not_equal(account, late);
+                assert_int_equal(account->full_ns, now_ns + 500 * SECOND);
+        }
+        /* As soon as one has paid back, there is a place. */
+        now_ns += 500 * SECOND;
+        assert_ptr_not_equal(accounts_find(&accounts, ACCOUNTS_PLACES, now_ns), late);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -181,6 +245,9 @@ int main(void)
                 cmocka_unit_test_setup(who_waits_has_its_turn, begin),
                 cmocka_unit_test_setup(who_waits_no_longer_keeps_nobody_waiting, begin),
                 cmocka_unit_test_setup(after_a_rest_there_is_one_burst_and_no_more, begin),
+                cmocka_unit_test_setup(nobody_pays_what_others_owe, begin),
+                cmocka_unit_test_setup(where_all_owe_the_others_share_an_account_that_is_nobodys,
+                                       begin),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
