@@ -7,6 +7,7 @@
  */
 #include "core/sessions.h"
 
+#include "common/minmax.h"
 #include "core/sessions_parts.h"
 
 /* -- GPUs ------------------------------------------------------------------------------------- */
@@ -101,6 +102,14 @@ static bool may_restore(const struct sessions_step *step, const struct sessions_
         return true;
 }
 
+/* Whoever saved it may have known of no ceiling. */
+static void raise_ceilings(struct sessions_one *one)
+{
+        for (unsigned i = 0; i < one->share_count; i++)
+                one->share[i].ceiling_bytes =
+                        max_u64(one->share[i].ceiling_bytes, one->share[i].memory_bytes);
+}
+
 static void restore(const struct sessions_step *step)
 {
         unsigned index = entry_free(step->node);
@@ -108,6 +117,7 @@ static void restore(const struct sessions_step *step)
         if (!may_restore(step, step->event->session))
                 return;
         entry_fill(step->node, index, step->event->session);
+        raise_ceilings(&step->node->session[index]);
         entry_owe_at_once(step->node, index);
         step->ret->session = &step->node->session[index];
 }
@@ -125,6 +135,39 @@ static void empty(const struct sessions_step *step)
                 return;
         entry_remember(step->node, index);
         end_bury(step, index);
+}
+
+/* Whether something of what was above its limit is given back. */
+static bool give_back(struct sessions_share *share, uint64_t held_bytes)
+{
+        uint64_t before = share->ceiling_bytes;
+
+        share->ceiling_bytes = max_u64(min_u64(before, held_bytes), share->memory_bytes);
+        return share->ceiling_bytes < before;
+}
+
+static void held(const struct sessions_step *step)
+{
+        const struct sessions_one *said = step->event->session;
+        unsigned index = entry_named(step->node, step->event->name);
+        struct sessions_one *one;
+        bool has_fallen = false;
+
+        if (index == NOWHERE) {
+                refuse(step->ret, SESSIONS_UNKNOWN, "name");
+                return;
+        }
+        one = &step->node->session[index];
+        entry_remember(step->node, index);
+        for (unsigned i = 0; i < said->share_count; i++) {
+                unsigned at = share_find(one, said->share[i].uuid);
+
+                if (at < one->share_count)
+                        has_fallen |= give_back(&one->share[at], said->share[i].memory_bytes);
+        }
+        step->ret->session = one;
+        if (has_fallen)
+                act(step->ret, SESSIONS_SAVE, one);
 }
 
 static void tick(const struct sessions_step *step)
@@ -252,6 +295,9 @@ static void take_step(const struct sessions_step *step, unsigned last)
                 break;
         case SESSIONS_EMPTY:
                 empty(step);
+                break;
+        case SESSIONS_HELD:
+                held(step);
                 break;
         case SESSIONS_TICK:
                 tick(step);

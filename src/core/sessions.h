@@ -94,6 +94,10 @@ struct sessions_gpu {
 struct sessions_share {
         uint8_t uuid[16];
         uint64_t memory_bytes;
+        /* What it counts for, and the most that its ledger can explain: memory_bytes, or what is
+         * held still of a higher limit, which no change takes back. Set here alone;
+         * SESSIONS_RESTORE believes it. */
+        uint64_t ceiling_bytes;
         uint32_t compute_milli_percent;   /* 0, and the whole: no cap */
         uint32_t guarantee_milli_percent; /* 0: none */
 };
@@ -165,7 +169,8 @@ enum sessions_event_type {
         SESSIONS_CREATE,
         /*
          * Those of .session's fields that .change_bits have; all or none. .version: 0, or it must
-         * be the session's. Memory can always shrink, also on a GPU that is gone.
+         * be the session's. Memory can always shrink, also on a GPU that is gone; what it gives
+         * back is others' after SESSIONS_HELD.
          */
         SESSIONS_CHANGE,
         /* .ttl_ns from now, which becomes its own; 0: its own, or ttl_most_ns if that is less. */
@@ -181,6 +186,11 @@ enum sessions_event_type {
          * it becomes so later; of an open session it may be told or not.
          */
         SESSIONS_EMPTY,
+        /*
+         * .session's shares, by UUID: at most .memory_bytes of it are held since the last change of
+         * its memory. What lies above that and its limit is given back.
+         */
+        SESSIONS_HELD,
         SESSIONS_TICK, /* Time has passed. One session a step: is_more. */
         /*
          * An action of the step before failed, on .name. is_unsaved (SAVE or FORGET): the session
@@ -214,9 +224,9 @@ struct sessions_wish {
 
 struct sessions_event {
         enum sessions_event_type type;
-        const char
-                *name; /* of the session meant: CHANGE, RENEW, RELEASE, EMPTY, FAILED; borrowed */
-        uint32_t uid;  /* who asks; 0 and admin may do everything, others with their own */
+        const char *name; /* of the session meant: CHANGE, RENEW, RELEASE, EMPTY, HELD, FAILED;
+                             borrowed */
+        uint32_t uid;     /* who asks; 0 and admin may do everything, others with their own */
         bool is_admin;
         bool is_forced;
         bool is_busy;
@@ -265,6 +275,7 @@ enum sessions_answer {
  *      TICK when the grace is over, or RELEASE forced of one that is ending
  *                       SAVE TELL(killed) SHUT SIGKILL
  *      EMPTY            REMOVE FORGET TELL(gone), of one that is ending; nothing of an open one
+ *      HELD             SAVE if something is given back; else nothing
  *      TICK, what is owed after RESTORE and FAILED, and again and again while KILLING, by the state
  *                       MAKE LIMIT, or SHUT, or SHUT SIGTERM, or SHUT SIGKILL
  *      GPU_HERE, _GONE  TELL, if it is news
@@ -327,8 +338,8 @@ void sessions_step(struct sessions *node, const struct sessions_event *event, ui
 /* The session with this name; NULL: there is none. */
 const struct sessions_one *sessions_find(const struct sessions *node, const char *name);
 
-/* What of a GPU is promised, and the most that one more session may get (0: nothing is left, or the
- * GPU is not here). */
+/* What of a GPU is promised, by what counts of each session, and the most that one more session may
+ * get (0: nothing is left, or the GPU is not here). */
 uint64_t sessions_promised(const struct sessions *node, const uint8_t uuid[16]);
 uint64_t sessions_room(const struct sessions *node, const uint8_t uuid[16]);
 

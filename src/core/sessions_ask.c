@@ -5,6 +5,7 @@
  * Who asks is looked at first: of another owner's session nothing is told, not even that it is
  * there. Then whether it can be done; all of it is done or nothing.
  */
+#include "common/minmax.h"
 #include "core/sessions_parts.h"
 
 static bool may_ask(const struct sessions_event *event, uint32_t owner_uid)
@@ -125,6 +126,8 @@ void ask_create(const struct sessions_step *step)
                 one.ending = (uint8_t)node->policy.ending;
         if (!may_create(step, &one) || !room_admit(node, &step->event->wish, &one, step->ret))
                 return;
+        for (unsigned i = 0; i < one.share_count; i++)
+                one.share[i].ceiling_bytes = one.share[i].memory_bytes;
         one.state = SESSIONS_OPEN;
         one.created_ns = step->now_ns;
         one.ended_ns = 0;
@@ -144,21 +147,13 @@ void ask_create(const struct sessions_step *step)
 #define SHARE_BITS (SESSIONS_HAS_MEMORY | SESSIONS_HAS_COMPUTE)
 #define LIMIT_BITS (SHARE_BITS | SESSIONS_HAS_WEIGHT | SESSIONS_HAS_PRIORITY | SESSIONS_HAS_GANG)
 
-/* Which of the session's shares has the UUID; share_count: none. */
-static unsigned share_find(const struct sessions_one *one, const uint8_t uuid[16])
-{
-        unsigned i = 0;
-
-        while (i < one->share_count && !uuid_is_same(one->share[i].uuid, uuid))
-                i++;
-        return i;
-}
-
 static void change_share(const struct sessions_step *step, struct sessions_share *share,
                          const struct sessions_share *said)
 {
-        if (step->event->change_bits & SESSIONS_HAS_MEMORY)
+        if (step->event->change_bits & SESSIONS_HAS_MEMORY) {
                 share->memory_bytes = said->memory_bytes;
+                share->ceiling_bytes = max_u64(share->ceiling_bytes, said->memory_bytes);
+        }
         if (step->event->change_bits & SESSIONS_HAS_COMPUTE) {
                 share->compute_milli_percent = said->compute_milli_percent;
                 share->guarantee_milli_percent = said->guarantee_milli_percent;

@@ -34,6 +34,16 @@ static inline bool uuid_is_same(const uint8_t a[16], const uint8_t b[16])
         return memcmp(a, b, 16) == 0;
 }
 
+/* Which of the session's shares has the UUID; share_count: none. */
+static inline unsigned share_find(const struct sessions_one *one, const uint8_t uuid[16])
+{
+        unsigned i = 0;
+
+        while (i < one->share_count && !uuid_is_same(one->share[i].uuid, uuid))
+                i++;
+        return i;
+}
+
 /* Notes the refusal and returns false, for `return refuse(...)`. */
 static inline bool refuse(struct sessions_actions *ret, enum sessions_answer answer,
                           const char *field)

@@ -3,7 +3,8 @@
  * Room: what of each GPU is promised, what may still be, and who gets which GPU.
  *
  * Nothing is counted along the way: what is promised is summed up from the sessions whenever it is
- * asked, so it cannot drift from them. A session gets all that it asks for or nothing, and what
+ * asked, so it cannot drift from them. What a limit was lowered by counts until it is seen that
+ * nobody holds it: ceiling_bytes. A session gets all that it asks for or nothing, and what
  * could never be is refused as that (NO_GPU), whoever else is there.
  */
 #include "core/sessions_parts.h"
@@ -38,7 +39,7 @@ static uint64_t promised_but(const struct sessions *node, const struct sessions_
                         continue;
                 for (unsigned j = 0; j < one->share_count; j++) {
                         if (uuid_is_same(one->share[j].uuid, uuid))
-                                sum = sum_of(sum, one->share[j].memory_bytes);
+                                sum = sum_of(sum, one->share[j].ceiling_bytes);
                 }
         }
         return sum;

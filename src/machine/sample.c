@@ -204,7 +204,7 @@ static void read_gauges(const struct sample_nvml *nvml, nvmlDevice_t handle, str
 
 /* -- All of it -------------------------------------------------------------------------------- */
 
-static uint64_t boot_ns(void)
+uint64_t sample_now_ns(void)
 {
         struct timespec now;
 
@@ -260,7 +260,7 @@ int sample_take(struct sampler *sampler, const struct cards *cards, enum sample_
         ret->failures = 0;
         ret->device_count = ret->process_count = 0;
         hear(sampler, ret);
-        ret->listed_ns = boot_ns();
+        ret->listed_ns = sample_now_ns();
         for (unsigned i = 0; i < cards->count && rc == 0; i++)
                 rc = read_card(sampler, cards, i, extent, ret);
         sample_merge(ret);

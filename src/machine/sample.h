@@ -117,6 +117,9 @@ enum sample_extent {
         SAMPLE_PROCESSES, /* only memory and the lists of processes, without their shares */
 };
 
+/* The clock of sample.listed_ns. */
+uint64_t sample_now_ns(void);
+
 void sample_bind(void *handle, struct sampler *ret);
 
 /* Call it before cards_stop(). */

@@ -45,11 +45,11 @@ static const char *const sql[DATABASE_STATEMENTS] = {
                 " FROM session ORDER BY created_ns, name",
         [DATABASE_PUT_SHARE] =
                 "INSERT INTO share (session, place, gpu, memory_bytes, compute_milli_percent,"
-                " guarantee_milli_percent) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                " guarantee_milli_percent, ceiling_bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         [DATABASE_DROP_SHARES] = "DELETE FROM share WHERE session = ?1",
         [DATABASE_GET_SHARES] =
-                "SELECT place, gpu, memory_bytes, compute_milli_percent, guarantee_milli_percent"
-                " FROM share WHERE session = ?1 ORDER BY place",
+                "SELECT place, gpu, memory_bytes, compute_milli_percent, guarantee_milli_percent,"
+                " ceiling_bytes FROM share WHERE session = ?1 ORDER BY place",
         /* Its owner is that of the session, else the user of the process that the event is about.
          */
         [DATABASE_PUT_EVENT] =

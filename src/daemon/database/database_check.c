@@ -55,6 +55,8 @@ static const char *bad_share(const struct sessions_one *session, unsigned at)
         }
         if (share->memory_bytes == 0 || share->memory_bytes > INT64_MAX)
                 return "memory";
+        if (share->ceiling_bytes > INT64_MAX)
+                return "ceiling";
         if (share->compute_milli_percent > MILLI_PERCENT_MOST)
                 return "compute";
         if (share->guarantee_milli_percent > MILLI_PERCENT_MOST)

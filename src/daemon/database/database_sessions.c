@@ -26,7 +26,7 @@ enum {
 };
 
 /* Columns of DATABASE_GET_SHARES; parameters of DATABASE_PUT_SHARE come two later. */
-enum { SHARE_PLACE, SHARE_GPU, SHARE_MEMORY, SHARE_COMPUTE, SHARE_GUARANTEE };
+enum { SHARE_PLACE, SHARE_GPU, SHARE_MEMORY, SHARE_COMPUTE, SHARE_GUARANTEE, SHARE_CEILING };
 
 static int put_session(struct database *database, const struct sessions_one *session,
                        struct error *err)
@@ -68,6 +68,7 @@ static int put_share(struct database *database, const struct sessions_one *sessi
         sqlite3_bind_int64(put, SHARE_MEMORY + 2, (sqlite3_int64)share->memory_bytes);
         sqlite3_bind_int64(put, SHARE_COMPUTE + 2, share->compute_milli_percent);
         sqlite3_bind_int64(put, SHARE_GUARANTEE + 2, share->guarantee_milli_percent);
+        sqlite3_bind_int64(put, SHARE_CEILING + 2, (sqlite3_int64)share->ceiling_bytes);
         return database_run(database, put, err);
 }
 
@@ -178,7 +179,8 @@ static bool get_share(sqlite3_stmt *row, struct sessions_one *ret)
             place != ret->share_count || !database_get_id(row, SHARE_GPU, share->uuid) ||
             !database_get_number(row, SHARE_MEMORY, INT64_MAX, &share->memory_bytes) ||
             !database_get_number(row, SHARE_COMPUTE, UINT32_MAX, &compute) ||
-            !database_get_number(row, SHARE_GUARANTEE, UINT32_MAX, &guarantee))
+            !database_get_number(row, SHARE_GUARANTEE, UINT32_MAX, &guarantee) ||
+            !database_get_number(row, SHARE_CEILING, INT64_MAX, &share->ceiling_bytes))
                 return false;
         share->compute_milli_percent = (uint32_t)compute;
         share->guarantee_milli_percent = (uint32_t)guarantee;

@@ -38,8 +38,9 @@ struct seen_time {
 /* What is kept about a session, by share. */
 struct seen_session {
         uint8_t id[16];
-        bool is_restored; /* and not looked at yet: what its limits were is not known */
-        unsigned whole;   /* the whole look that driver_bytes are of */
+        bool is_restored;    /* and not looked at yet: what its limits were is not known */
+        unsigned whole;      /* the whole look that driver_bytes are of */
+        uint64_t limited_ns; /* CLOCK_BOOTTIME when its limits were written; UINT64_MAX: not yet */
         uint64_t ceiling[SESSIONS_GPUS]; /* watch_ceiling() */
         uint64_t driver_bytes[SESSIONS_GPUS];
         struct page_ledger told[SESSIONS_GPUS]; /* whose counters are counted already */
@@ -67,6 +68,7 @@ struct judge {
         uint64_t xids[SETTINGS_GPUS];             /* that were told of, by device */
         struct seen_session *seen[SESSIONS_MOST]; /* by place; made when first needed */
         unsigned tells;                           /* of the look that is being judged */
+        unsigned held_from;                       /* the place where held_look() begins */
 
         /* node_claims.c alone. */
         uint64_t claims_ns; /* clock_now_ns() of the look before; 0: none */
@@ -99,6 +101,10 @@ void answer_tell(struct node *node, const char *type, const struct sessions_one 
                  const char *detail);
 /* Whether one more may be told; false: enough was told in this look. */
 bool answer_may_tell(const struct look *look);
+
+/* node_held.c: what sessions whose limit was lowered still hold. After the look was published;
+ * whole looks only. */
+void held_look(struct node *node, const struct nvml_look *look);
 
 /* node_claims.c: after all else was answered. Whole looks only. */
 void claims_look(const struct look *look);

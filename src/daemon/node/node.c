@@ -214,8 +214,10 @@ static int make_and_show(struct node *node, const struct work *work,
 {
         int rc = make(node, work, session, err);
 
-        if (rc == 0)
-                show_folder(node, session, true);
+        if (rc < 0)
+                return rc;
+        judge_limited(node, session);
+        show_folder(node, session, true);
         return rc;
 }
 
@@ -326,6 +328,15 @@ void node_note_empty(struct node *node, const char *name)
         const struct sessions_event event = { .type = SESSIONS_EMPTY,
                                               .name = name,
                                               .is_admin = true };
+
+        step_quietly(node, &event);
+}
+
+void node_note_held(struct node *node, const struct sessions_one *held)
+{
+        const struct sessions_event event = { .type = SESSIONS_HELD,
+                                              .name = held->name,
+                                              .session = held };
 
         step_quietly(node, &event);
 }

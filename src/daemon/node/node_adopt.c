@@ -77,6 +77,20 @@ static void end_gently(struct sessions_one *session)
         session->ended_ns = node_now_ns();
 }
 
+/* The page's limits; what a change that the row lost has lowered may be held still. */
+static void take_shares(struct sessions_one *row, const struct sessions_one *said)
+{
+        for (unsigned i = 0; i < said->share_count; i++) {
+                bool is_same = i < row->share_count &&
+                               memcmp(row->share[i].uuid, said->share[i].uuid, 16) == 0;
+                uint64_t ceiling_bytes = is_same ? row->share[i].ceiling_bytes : 0;
+
+                row->share[i] = said->share[i];
+                row->share[i].ceiling_bytes = ceiling_bytes;
+        }
+        row->share_count = said->share_count;
+}
+
 /* Whether the row was not as the page says; then it is. */
 static bool follow_page(struct sessions_one *row, const struct promise *page)
 {
@@ -84,8 +98,7 @@ static bool follow_page(struct sessions_one *row, const struct promise *page)
         bool is_newer = is_page_newer(row, said), is_over = is_end_lost(row, page);
 
         if (is_newer) {
-                memcpy(row->share, said->share, sizeof(row->share));
-                row->share_count = said->share_count;
+                take_shares(row, said);
                 row->is_context_free = said->is_context_free;
                 row->host_bytes = said->host_bytes;
                 row->version = version_after(said->version);

@@ -146,6 +146,15 @@ void judge_limits(struct node *node, const struct sessions_one *session, bool is
                 if (session->share[i].memory_bytes > seen->ceiling[i])
                         seen->ceiling[i] = session->share[i].memory_bytes;
         }
+        seen->limited_ns = UINT64_MAX;
+}
+
+void judge_limited(struct node *node, const struct sessions_one *session)
+{
+        struct seen_session *seen = judge_seen(node, session);
+
+        if (seen)
+                seen->limited_ns = sample_now_ns();
 }
 
 /* -- What is explained ------------------------------------------------------------------------ */
@@ -432,6 +441,7 @@ void judge_look(struct node *node, const struct nvml_look *at)
                 answer_errors(&look);
                 if (look.is_whole) {
                         publish(node->judge, &look);
+                        held_look(node, at);
                         failed_look(node, at);
                 }
         }

@@ -5,7 +5,7 @@
  * node.c carries steps out; node_open.c begins and ends, and reconciles folders with what was
  * saved; node_watch.c has the timers: what is due, who lives; node_cards.c asks the driver which
  * cards there are and who is on them, node_judge.c whose they are, node_answer.c does what comes of
- * that, and node_claims.c the same of GPU time.
+ * that, node_claims.c the same of GPU time, and node_held.c tells what is held of lowered limits.
  */
 #ifndef ALIQUOT_DAEMON_NODE_NODE_PARTS_H
 #define ALIQUOT_DAEMON_NODE_NODE_PARTS_H
@@ -106,6 +106,8 @@ bool failed_is_over(struct node *node, const struct sessions_one *session);
 /* Writes a session's limits, or that it is clamped. */
 int node_limit(struct node *node, const struct sessions_one *session, struct error *err);
 void node_note_empty(struct node *node, const char *name);
+/* Of its shares, memory_bytes are held. */
+void node_note_held(struct node *node, const struct sessions_one *held);
 /* One that ends: it goes if it is over. */
 void node_look_after(struct node *node, const struct sessions_one *session);
 
@@ -126,6 +128,8 @@ struct judge *judge_new(bool is_simulated);
 void judge_free(struct judge *judge);
 void judge_look(struct node *node, const struct nvml_look *look);
 void judge_limits(struct node *node, const struct sessions_one *session, bool is_new);
+/* And they are written. */
+void judge_limited(struct node *node, const struct sessions_one *session);
 
 /* node_told.c: the last look at the counters of a session whose folder goes. */
 void told_farewell(struct node *node, const struct sessions_one *session);

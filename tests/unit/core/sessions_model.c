@@ -11,7 +11,7 @@ uint64_t model_promised(const struct model *model, unsigned gpu)
                 const struct model_session *one = &model->session[i];
 
                 for (unsigned j = 0; one->is_there && j < one->share_count; j++)
-                        sum += one->share[j].gpu == gpu ? one->share[j].gib : 0;
+                        sum += one->share[j].gpu == gpu ? one->share[j].ceiling : 0;
         }
         return sum;
 }
@@ -155,6 +155,8 @@ enum sessions_answer model_create(struct model *model, const struct model_ask *a
         answer = ask->is_chosen ? any(model, ask) : named(model, &said);
         if (answer != SESSIONS_YES)
                 return answer;
+        for (unsigned i = 0; i < said.share_count; i++)
+                said.share[i].ceiling = said.share[i].gib;
         said.is_there = true;
         said.state = SESSIONS_OPEN;
         said.ending = ask->has_ending ? said.ending : model->policy.ending;
@@ -183,7 +185,7 @@ enum sessions_answer model_change(struct model *model, const struct model_ask *a
                 return SESSIONS_NO_GPU;
         if (ask->has_ttl && is_too_long(model, ask->ttl))
                 return SESSIONS_TOO_LONG;
-        others = model_promised(model, gpu) - one->share[at].gib;
+        others = model_promised(model, gpu) - one->share[at].ceiling;
         if (gib > one->share[at].gib && gib > model_most(model, gpu))
                 return SESSIONS_NO_GPU;
         if (gib > one->share[at].gib && gib > room_beside(model, gpu, others))
@@ -192,6 +194,7 @@ enum sessions_answer model_change(struct model *model, const struct model_ask *a
             ask->said.share[0].guarantee + model_guaranteed(model, one, gpu) > 100)
                 return SESSIONS_NO_TIME;
         one->share[at].gib = gib;
+        one->share[at].ceiling = gib > one->share[at].ceiling ? gib : one->share[at].ceiling;
         if (ask->has_compute)
                 one->share[at].guarantee = ask->said.share[0].guarantee;
         if (ask->has_ttl) {
@@ -221,6 +224,16 @@ enum sessions_answer model_renew(struct model *model, const struct model_ask *as
                 ttl = model->policy.most;
         one->expires = model->now + ttl;
         return SESSIONS_YES;
+}
+
+void model_held(struct model *model, unsigned at, unsigned share, uint64_t gib)
+{
+        struct model_session *one = &model->session[at];
+
+        if (gib < one->share[share].gib)
+                gib = one->share[share].gib;
+        if (gib < one->share[share].ceiling)
+                one->share[share].ceiling = gib;
 }
 
 /* -- Endings ---------------------------------------------------------------------------------- */

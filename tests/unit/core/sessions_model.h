@@ -23,6 +23,7 @@ struct model_session {
         struct {
                 unsigned gpu;
                 uint64_t gib;
+                uint64_t ceiling;   /* what it counts for */
                 unsigned guarantee; /* percent; of a session the same on all GPUs */
         } share[MODEL_SHARES];
         /* The world's, not the core's. */
@@ -70,6 +71,9 @@ enum sessions_answer model_create(struct model *model, const struct model_ask *a
 enum sessions_answer model_change(struct model *model, const struct model_ask *ask);
 enum sessions_answer model_renew(struct model *model, const struct model_ask *ask);
 enum sessions_answer model_release(struct model *model, const struct model_ask *ask);
+
+/* So much of a share is held since it was changed. */
+void model_held(struct model *model, unsigned at, unsigned share, uint64_t gib);
 
 /* What time brings one session until .now: who was told to go has gone, what is empty is no more.
  */

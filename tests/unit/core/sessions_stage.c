@@ -279,7 +279,7 @@ static bool read_event(const struct story_line *line, struct sessions_event *eve
         } events[] = { { "create", SESSIONS_CREATE }, { "change", SESSIONS_CHANGE },
                        { "renew", SESSIONS_RENEW },   { "release", SESSIONS_RELEASE },
                        { "empty", SESSIONS_EMPTY },   { "tick", SESSIONS_TICK },
-                       { "fail", SESSIONS_FAILED } };
+                       { "held", SESSIONS_HELD },     { "fail", SESSIONS_FAILED } };
 
         event->uid = (uint32_t)number_of(line, "by", 1000);
         event->is_admin = has_word(line, "admin");

@@ -42,6 +42,72 @@ static void what_a_session_had_is_free_when_nothing_of_it_is_left(void **state)
              "  yes, two: save tell(created) make(A=16G)\n");
 }
 
+/* Four times 4G lowered to 1 byte and held would else be 16G of another's promise. */
+static void a_lowered_limit_gives_back_what_nobody_holds_any_more(void **state)
+{
+        play("gpu A 16G\n"
+             "  yes tell(gpu-here)\n"
+             "create one A=12G\n"
+             "  yes, one: save tell(created) make(A=12G)\n"
+             "change one A=1G\n"
+             "  yes, one: save tell(changed) limit(A=1G)\n"
+             "create two A=8G\n"
+             "  no-room memory: A wants 8G, free 4G\n"
+             "held one A=10G\n"
+             "  yes, one: save\n"
+             "room A\n"
+             "  promised 10G, room 6G\n"
+             "held one A=11G\n"
+             "  yes\n"
+             "room A\n"
+             "  promised 10G, room 6G\n"
+             "held one A=0G\n"
+             "  yes, one: save\n"
+             "held one A=0G\n"
+             "  yes\n"
+             "create two A=15G\n"
+             "  yes, two: save tell(created) make(A=15G)\n"
+             "held three A=0G\n"
+             "  unknown name\n");
+}
+
+/* What was lowered is its own still: it may grow into it again. */
+static void a_lowered_limit_may_be_raised_to_what_it_counts_for(void **state)
+{
+        play("gpu A 16G\n"
+             "  yes tell(gpu-here)\n"
+             "create one A=12G\n"
+             "  yes, one: save tell(created) make(A=12G)\n"
+             "change one A=1G\n"
+             "  yes, one: save tell(changed) limit(A=1G)\n"
+             "create two A=4G\n"
+             "  yes, two: save tell(created) make(A=4G)\n"
+             "change one A=12G\n"
+             "  yes, one: save tell(changed) limit(A=12G)\n"
+             "held one A=0G\n"
+             "  yes\n"
+             "room A\n"
+             "  promised 16G, room 0G\n");
+}
+
+static void a_session_that_ends_counts_for_what_it_holds(void **state)
+{
+        play("gpu A 16G\n"
+             "  yes tell(gpu-here)\n"
+             "create one A=12G\n"
+             "  yes, one: save tell(created) make(A=12G)\n"
+             "change one A=1G\n"
+             "  yes, one: save tell(changed) limit(A=1G)\n"
+             "release one\n"
+             "  yes, one: save tell(released) shut\n"
+             "room A\n"
+             "  promised 12G, room 4G\n"
+             "held one A=3G\n"
+             "  yes, one: save\n"
+             "room A\n"
+             "  promised 3G, room 13G\n");
+}
+
 static void a_reserve_is_promised_to_nobody(void **state)
 {
         play("policy strict reserve=2G\n"
@@ -471,6 +537,9 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_is_promised_is_never_more_than_the_card),
                 cmocka_unit_test(what_a_session_had_is_free_when_nothing_of_it_is_left),
+                cmocka_unit_test(a_lowered_limit_gives_back_what_nobody_holds_any_more),
+                cmocka_unit_test(a_lowered_limit_may_be_raised_to_what_it_counts_for),
+                cmocka_unit_test(a_session_that_ends_counts_for_what_it_holds),
                 cmocka_unit_test(a_reserve_is_promised_to_nobody),
                 cmocka_unit_test(
                         a_ratio_lets_all_together_have_more_than_the_card_and_nobody_alone),

@@ -46,6 +46,30 @@ static void a_session_that_was_not_saved_never_was(void **state)
              "  yes, one: save tell(created) make(A=16G)\n");
 }
 
+/* And what was given back of it stays so. */
+static void what_a_lowered_limit_counts_for_outlives_a_crash(void **state)
+{
+        play("gpu A 16G\n"
+             "  yes tell(gpu-here)\n"
+             "create one A=12G\n"
+             "  yes, one: save tell(created) make(A=12G)\n"
+             "crash 1\n"
+             "change one A=1G\n"
+             "  yes, one: save tell(changed) limit(A=1G)\n"
+             "room A\n"
+             "  promised 12G, room 4G\n"
+             "crash 1\n"
+             "held one A=10G\n"
+             "  yes, one: save\n"
+             "room A\n"
+             "  promised 10G, room 6G\n"
+             "crash 0\n"
+             "held one A=0G\n"
+             "  yes, one: save\n"
+             "room A\n"
+             "  promised 10G, room 6G\n");
+}
+
 static void a_change_that_was_saved_reaches_the_page(void **state)
 {
         play("gpu A 16G\n"
@@ -259,6 +283,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_session_that_was_saved_is_made),
                 cmocka_unit_test(a_session_that_was_not_saved_never_was),
+                cmocka_unit_test(what_a_lowered_limit_counts_for_outlives_a_crash),
                 cmocka_unit_test(a_change_that_was_saved_reaches_the_page),
                 cmocka_unit_test(a_change_that_was_not_saved_never_was),
                 cmocka_unit_test(an_ending_that_was_saved_goes_on),

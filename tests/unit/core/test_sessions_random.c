@@ -104,6 +104,7 @@ static void check_session(unsigned at)
         for (unsigned i = 0; i < one->share_count; i++) {
                 assert_int_equal(found->share[i].uuid[0], 'A' + (int)one->share[i].gpu);
                 assert_int_equal(found->share[i].memory_bytes, one->share[i].gib * GIB);
+                assert_int_equal(found->share[i].ceiling_bytes, one->share[i].ceiling * GIB);
                 assert_int_equal(found->share[i].guarantee_milli_percent,
                                  one->share[i].guarantee * 1000);
         }
@@ -398,6 +399,27 @@ static void play_program(void)
         model_restart(&run.model);
 }
 
+/* Somebody looked at what a session holds. */
+static void play_held(void)
+{
+        unsigned at = any_of(MODEL_SESSIONS);
+        struct model_session *one = &run.model.session[at];
+        struct sessions_one said = { .share_count = 1 };
+        struct sessions_event event = { .type = SESSIONS_HELD, .session = &said };
+        struct sessions_actions actions;
+        unsigned share = one->share_count ? any_of(one->share_count) : 0;
+        uint64_t gib = any_of(8);
+
+        if (!one->is_there)
+                return;
+        event.name = name_of(at);
+        uuid_of(one->share[share].gpu, said.share[0].uuid);
+        said.share[0].memory_bytes = gib * GIB;
+        model_held(&run.model, at, share, gib);
+        step(&event, &actions);
+        assert_int_equal(actions.answer, SESSIONS_YES);
+}
+
 static void play_any(void)
 {
         static const enum sessions_event_type asks[] = { SESSIONS_CREATE,  SESSIONS_CREATE,
@@ -408,6 +430,8 @@ static void play_any(void)
         if (what < 60) {
                 run.cut = one_in(8) ? any_of(6) : NO_CUT;
                 play_ask(asks[what / 10]);
+        } else if (what < 70) {
+                play_held();
         } else if (what < 78) {
                 play_program();
         } else if (what < 94) {

@@ -74,6 +74,7 @@ static inline struct sessions_one session_of(unsigned number)
                 session.share[i] = (struct sessions_share){
                         .uuid = { 0xee, (uint8_t)(i + 1) },
                         .memory_bytes = (number + i + 1) * GIB,
+                        .ceiling_bytes = (number + 2 * i + 1) * GIB,
                         .compute_milli_percent = 1000 * (i + 1),
                         .guarantee_milli_percent = 100 * (i + 1),
                 };
@@ -135,8 +136,9 @@ static inline int write_session(const struct sessions_one *one, void *context)
                  (unsigned long long)one->ended_ns, (unsigned long long)one->version, one->labels,
                  one->gang);
         for (unsigned i = 0; i < one->share_count; i++)
-                text_add(text, " gpu%u %llu %u %u", one->share[i].uuid[1],
+                text_add(text, " gpu%u %llu of %llu %u %u", one->share[i].uuid[1],
                          (unsigned long long)one->share[i].memory_bytes,
+                         (unsigned long long)one->share[i].ceiling_bytes,
                          one->share[i].compute_milli_percent,
                          one->share[i].guarantee_milli_percent);
         text_add(text, "\n");

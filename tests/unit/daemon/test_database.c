@@ -156,6 +156,7 @@ static void test_what_makes_no_sense_is_not_saved(void **state)
         unsaved("count of GPUs", bad.share_count = SESSIONS_GPUS + 1);
         unsaved("memory", bad.share[1].memory_bytes = 0);
         unsaved("memory", bad.share[1].memory_bytes = UINT64_MAX);
+        unsaved("ceiling", bad.share[1].ceiling_bytes = UINT64_MAX);
         unsaved("compute", bad.share[0].compute_milli_percent = 100001);
         unsaved("guarantee", bad.share[0].guarantee_milli_percent = 100001);
         unsaved("gpu", memset(bad.share[0].uuid, 0, 16));
@@ -349,7 +350,7 @@ static void test_each_older_version_is_brought_up_with_what_it_holds(void **stat
                 /* In no gang: the last word. */
                 assert_string_equal(held_by(database, held),
                                     "old 0000 uid 1000 weight 100 1100 times 1 0 0 0 v1 {}  gpu0 "
-                                    "4096 0 0\n");
+                                    "4096 of 0 0 0\n");
                 save(database, 1);
                 database_close(database);
                 assert_int_equal(unlink(path), 0);
@@ -488,12 +489,13 @@ static void test_rows_that_nobody_could_have_written_are_not_believed(void **sta
         expect_unbelieved("UPDATE session SET expires_ns = -1");
         expect_unbelieved("UPDATE session SET owner_uid = 4294967296");
         expect_unbelieved("UPDATE share SET memory_bytes = 0");
+        expect_unbelieved("UPDATE share SET ceiling_bytes = -1");
         expect_unbelieved("UPDATE share SET place = place + 10");
         expect_unbelieved("UPDATE share SET gpu = x''");
         expect_unbelieved("DELETE FROM share");
         expect_unbelieved(
                 "WITH RECURSIVE n(i) AS (SELECT 3 UNION ALL SELECT i + 1 FROM n WHERE i < 99)"
-                "INSERT INTO share SELECT id, i, randomblob(16), 1, 0, 0 FROM session, n");
+                "INSERT INTO share SELECT id, i, randomblob(16), 1, 0, 0, 0 FROM session, n");
         expect_unbelieved("UPDATE event SET type = 'a b'");
         expect_unbelieved("UPDATE event SET detail = '{'");
         expect_unbelieved("UPDATE event SET session_id = x'00'");

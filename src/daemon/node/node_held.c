@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What sessions whose limit was lowered still hold: the core promises it to nobody before that is
+ * given back.
+ *
+ * A session holds what its ledger says or what the driver shows, whichever is more: the ledger is
+ * the tenant's to write. What its owner's processes outside sessions hold counts
+ * too, and what those hold of whom it is not known whose they are: one may have let go of `slots`.
+ * Root's programs, and those of the user who serves the node, have no need of that. A look that
+ * began before the limit was written tells nothing.
+ *
+ * How many such sessions there are is the tenants' choice, so a look is about some of them.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "common/machine_clock.h"
+#include "common/minmax.h"
+#include "common/sums.h"
+#include "daemon/node/judge_parts.h"
+
+static bool has_fallen(const struct sessions_one *session)
+{
+        for (unsigned i = 0; i < session->share_count; i++) {
+                if (session->share[i].ceiling_bytes > session->share[i].memory_bytes)
+                        return session->state != SESSIONS_FREE;
+        }
+        return false;
+}
+
+static bool may_be_its(const struct node *node, const struct nvml_look *look, unsigned at,
+                       const struct sessions_one *session)
+{
+        const struct identity *who = nvml_look_who(look, look->sample.process[at].pid);
+        int place = node->judge->holding[at].place;
+
+        if (place >= 0 || session->owner_uid == 0 || session->owner_uid == geteuid())
+                return place == (int)(session - node->sessions->session);
+        return !who || who->uid == session->owner_uid;
+}
+
+/* By the driver, as far as it tells. */
+static uint64_t shown_bytes(const struct node *node, const struct nvml_look *look, unsigned device,
+                            const struct sessions_one *session)
+{
+        uint64_t sum = 0;
+
+        if (!node->judge->has_our_pids)
+                return 0; /* a pid that it names may be another's here */
+        for (unsigned i = 0; i < look->sample.process_count; i++) {
+                const struct sample_process *process = &look->sample.process[i];
+
+                if (process->device == device && process->bytes != SAMPLE_NONE &&
+                    may_be_its(node, look, i, session))
+                        sum = sum_of(sum, process->bytes);
+        }
+        return sum;
+}
+
+/* UINT64_MAX: not known at this look. */
+static uint64_t held_bytes(const struct node *node, const struct nvml_look *look,
+                           const struct sessions_one *session, unsigned share,
+                           const struct page_ledger *ledger)
+{
+        unsigned device = 0;
+
+        while (device < look->sample.device_count &&
+               memcmp(look->sample.device[device].uuid, session->share[share].uuid, 16) != 0)
+                device++;
+        if (device == look->sample.device_count)
+                return UINT64_MAX;
+        return max_u64(shown_bytes(node, look, device, session), ledger->used_bytes);
+}
+
+static void look_at(struct node *node, const struct nvml_look *look,
+                    const struct sessions_one *session)
+{
+        const struct seen_session *seen = judge_seen(node, session);
+        struct page_ledger ledger[PAGE_DEVICES];
+        struct sessions_one held;
+
+        if (!seen || seen->limited_ns >= look->sample.listed_ns)
+                return;
+        if (folder_read_ledger(&node->store, session, ledger, NULL) < 0)
+                memset(ledger, 0, sizeof(ledger)); /* what the driver shows is what is held */
+        held = *session;
+        for (unsigned i = 0; i < held.share_count; i++)
+                held.share[i].memory_bytes = held_bytes(node, look, session, i, &ledger[i]);
+        node_note_held(node, &held);
+}
+
+void held_look(struct node *node, const struct nvml_look *look)
+{
+        const uint64_t until_ns = clock_machine_ns() + NODE_TURN_NS;
+        const struct sessions *all = node->sessions;
+        const unsigned from = node->judge->held_from, entries = all->entries;
+
+        if (look->sample.failures)
+                return; /* a list may be among them */
+        for (unsigned i = 0; i < entries && clock_machine_ns() < until_ns; i++) {
+                const struct sessions_one *session = &all->session[(from + i) % entries];
+
+                node->judge->held_from = (unsigned)(session - all->session) + 1;
+                if (has_fallen(session))
+                        look_at(node, look, session);
+        }
+}
