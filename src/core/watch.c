@@ -361,10 +361,3 @@ void watch_untold(struct watch *watch, const struct watch_sight *sight)
         if (known)
                 known->is_told = known->is_seen = false;
 }
-
-uint64_t watch_ceiling(uint64_t before, uint64_t limit_bytes, uint64_t ledger_bytes)
-{
-        uint64_t left = min_u64(before, ledger_bytes);
-
-        return max_u64(left, limit_bytes);
-}

@@ -144,10 +144,4 @@ bool watch_is_clamped(const struct watch *watch, uint32_t place, const uint8_t s
 /* A case that was not told of, for it could not be: the next look does. */
 void watch_untold(struct watch *watch, const struct watch_sight *sight);
 
-/*
- * The most that the ledger of a session can explain: its limit, or what was left over from a higher
- * one, which takes nothing back. `before`: the answer of the look before; the limit at first.
- */
-uint64_t watch_ceiling(uint64_t before, uint64_t limit_bytes, uint64_t ledger_bytes);
-
 #endif

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a tenant does so that a daemon grants memory which the card has not: it holds more than it counts for."""
 import contextlib
+import signal
 
 import pytest
 
 from daemon import wait_for
-from tenant import needs_root
+from hang import HANG_SECONDS
+from tenant import holding, needs_root
 
 MIB = 1 << 20
 pytestmark = needs_root
@@ -63,3 +65,18 @@ def test_a_forged_ledger_gives_nothing_of_a_lowered_limit_to_others(served, tena
         assert other.ask("POST", "/v1/sessions", '{"name":"b","memory":"512MiB"}').status == 409
     wait_for(lambda: promised(daemon) == MIB, daemon.said)
     other.create("b", "512MiB")
+
+
+@pytest.mark.parametrize("forged", ["clamp", "kill"])
+def test_a_ledger_that_was_forged_while_the_daemon_was_away_explains_no_more_than_the_limit(served, tenant, forged):
+    """The highest limit that may be in use still is in the daemon's database, and not in the tenant's page."""
+    daemon = served(f"[watch]\ntolerance = 16MiB\nforged = {forged}\n")
+    attacker = tenant(daemon)
+    attacker.create("s", "64MiB")
+    daemon.kill()
+    with holding(attacker, "forge_ledger.py", attacker.folder("s") / "slots", 700 * MIB) as program:
+        daemon.start()
+        if forged == "kill":
+            assert program.wait(HANG_SECONDS) == -signal.SIGKILL
+        else:
+            wait_for(lambda: daemon.session("s")["clamped"], daemon.said)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What node_judge.c, node_answer.c, node_claims.c and node_told.c share, and nobody else: what is
- * remembered from look to look, and the look that is being judged.
+ * What node_judge.c, node_answer.c, node_claims.c, node_held.c and node_told.c share, and nobody
+ * else: what is remembered from look to look, and the look that is being judged.
  */
 #ifndef ALIQUOT_DAEMON_NODE_JUDGE_PARTS_H
 #define ALIQUOT_DAEMON_NODE_JUDGE_PARTS_H
@@ -38,10 +38,10 @@ struct seen_time {
 /* What is kept about a session, by share. */
 struct seen_session {
         uint8_t id[16];
-        bool is_restored;    /* and not looked at yet: what its limits were is not known */
+        bool is_known;
+        bool is_restored;    /* and not looked at yet: what it counted before is not ours to tell */
         unsigned whole;      /* the whole look that driver_bytes are of */
         uint64_t limited_ns; /* CLOCK_BOOTTIME when its limits were written; UINT64_MAX: not yet */
-        uint64_t ceiling[SESSIONS_GPUS]; /* watch_ceiling() */
         uint64_t driver_bytes[SESSIONS_GPUS];
         struct page_ledger told[SESSIONS_GPUS]; /* whose counters are counted already */
         struct seen_time time[SESSIONS_GPUS];

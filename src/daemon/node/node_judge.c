@@ -5,18 +5,18 @@
  *
  * A session's slots may say anything: which slot is whose is taken from them, since a false claim
  * only moves bytes about within the session; how much they can explain together is bounded by its
- * limit.
+ * limit, or by the database's word on what is held still of a higher one.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/minmax.h"
 #include "common/text.h"
 #include "daemon/node/judge_parts.h"
 
 #define NOBODY (-1)
-#define RESTORED_LOOKS 2u
 
 struct judge *judge_new(bool is_simulated)
 {
@@ -141,11 +141,8 @@ void judge_limits(struct node *node, const struct sessions_one *session, bool is
 
         if (!seen)
                 return;
-        seen->is_restored |= !is_new && !seen->ceiling[0];
-        for (unsigned i = 0; i < session->share_count; i++) {
-                if (session->share[i].memory_bytes > seen->ceiling[i])
-                        seen->ceiling[i] = session->share[i].memory_bytes;
-        }
+        seen->is_restored |= !is_new && !seen->is_known;
+        seen->is_known = true;
         seen->limited_ns = UINT64_MAX;
 }
 
@@ -244,15 +241,8 @@ static void see_sum(const struct look *look, const struct sessions_one *session,
 
         if (row < 0)
                 return; /* its processes answer for what is on others' GPUs */
-        /* Who held more than its limit before we came is there at the first looks. */
-        if (seen->is_restored && judge->whole <= RESTORED_LOOKS &&
-            use->ledger[row].used_bytes > seen->ceiling[row])
-                seen->ceiling[row] = use->ledger[row].used_bytes;
-        seen->ceiling[row] = watch_ceiling(seen->ceiling[row], session->share[row].memory_bytes,
-                                           use->ledger[row].used_bytes);
-        sight.ledger_bytes = use->ledger[row].used_bytes < seen->ceiling[row]
-                                     ? use->ledger[row].used_bytes
-                                     : seen->ceiling[row];
+        sight.ledger_bytes =
+                min_u64(use->ledger[row].used_bytes, session->share[row].ceiling_bytes);
         sight.ledger_mark = use->ledger[row].tag;
         memcpy(sight.session, session->id, sizeof(sight.session));
         if (look->is_whole) {

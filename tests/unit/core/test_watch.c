@@ -270,25 +270,6 @@ static void a_session_answers_for_the_sum(void **state)
         assert_int_equal(action[0].sight.charge, WATCH_SESSION);
 }
 
-/* A ledger above the limit explains no more than the limit, unless the limit was lowered. */
-static void a_ledger_cannot_explain_more_than_the_limit_allowed(void **state)
-{
-        uint64_t ceiling = watch_ceiling(100, 100, 0);
-
-        assert_int_equal(ceiling, 100);
-        ceiling = watch_ceiling(ceiling, 100, 500); /* forged */
-        assert_int_equal(ceiling, 100);
-        ceiling = watch_ceiling(ceiling, 200, 150); /* raised */
-        assert_int_equal(ceiling, 200);
-        ceiling = watch_ceiling(ceiling, 50, 150); /* lowered below what is used */
-        assert_int_equal(ceiling, 150);
-        ceiling = watch_ceiling(ceiling, 50, 80);
-        assert_int_equal(ceiling, 80);
-        ceiling = watch_ceiling(ceiling, 50, 150);
-        assert_int_equal(ceiling, 80);
-        assert_int_equal(watch_ceiling(ceiling, 50, 10), 50);
-}
-
 #define CROWD (2 * WATCH_CASES + 2)
 
 /* Six looks that find them, and `other` if there is one; how many were told of. */
@@ -462,7 +443,6 @@ int main(void)
                 STORY(a_clamp_is_lifted_when_the_policy_is_another),
                 STORY(who_was_not_looked_at_is_not_forgotten),
                 STORY(a_session_answers_for_the_sum),
-                STORY(a_ledger_cannot_explain_more_than_the_limit_allowed),
                 STORY(more_strangers_than_there_is_room_for_are_told_when_there_is),
                 STORY(no_crowd_of_one_user_hides_another),
                 STORY(who_is_left_out_or_suspected_is_not_taken_for_guilty),
