@@ -6,17 +6,14 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/machine_clock.h"
 #include "common/text.h"
 #include "common/uuid.h"
 #include "daemon/api/api_parts.h"
-#include "daemon/base/budget.h"
 #include "daemon/base/json_memory.h"
 #include "daemon/processes/names.h"
 #include "daemon/schedule/scheduler.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define NAMES_MOST_NS UINT64_C(50000000)
 /* Of one session, in one answer: its owner writes how many there are. */
 #define PROCESSES_MOST NAMES_MOST
 
@@ -265,20 +262,6 @@ static json_t *view_process(const struct http_api *api, const struct sessions_on
                          recorded ? "socket" : "path", "devices", devices);
 }
 
-/* Whoever asks and whatever stands in slots, names take a small share of the time. */
-static void name_processes(const struct sessions_one *session, struct usage_process *list,
-                           unsigned count)
-{
-        static struct budget names = { .most_ns = NAMES_MOST_NS };
-        const struct budget_work work = { session->id, session->owner_uid };
-        const uint64_t began_ns = clock_machine_ns();
-        const uint64_t most_ns = budget_begin(&names, &work, began_ns);
-
-        names_find(list, count, most_ns);
-        if (most_ns)
-                budget_end(&names, &work, clock_machine_ns(), clock_machine_ns() - began_ns);
-}
-
 json_t *api_view_processes(const struct http_api *api, const struct sessions_one *session)
 {
         static struct folder_use seen;
@@ -289,7 +272,7 @@ json_t *api_view_processes(const struct http_api *api, const struct sessions_one
         if (!use->is_now)
                 return NULL;
         list = json_array();
-        name_processes(session, seen.process, count);
+        folder_name(session, &seen, count);
         for (unsigned i = 0; i < count; i++)
                 json_array_append_new(list, view_process(api, session, &seen, &seen.process[i]));
         return list;

@@ -23,7 +23,7 @@ static void wait(struct budget *budget, uint32_t place, uint64_t now_ns)
         budget->turn_ns = now_ns + BUDGET_TURN_NS;
 }
 
-uint64_t budget_begin(struct budget *budget, const struct budget_work *work, uint64_t now_ns)
+static uint64_t granted(struct budget *budget, const struct budget_work *work, uint64_t now_ns)
 {
         const uint32_t place = place_of(work);
         const bool is_anothers = now_ns < budget->turn_ns && budget->turn != place;
@@ -42,6 +42,17 @@ uint64_t budget_begin(struct budget *budget, const struct budget_work *work, uin
         return 0;
 }
 
+uint64_t budget_begin(struct budget *budget, const struct budget_work *work, uint64_t now_ns)
+{
+        budget->left_ns = granted(budget, work, now_ns);
+        return budget->left_ns;
+}
+
+uint64_t budget_left(const struct budget *budget)
+{
+        return budget->left_ns;
+}
+
 void budget_end(struct budget *budget, const struct budget_work *work, uint64_t now_ns,
                 uint64_t used_ns)
 {
@@ -49,6 +60,7 @@ void budget_end(struct budget *budget, const struct budget_work *work, uint64_t 
         const uint64_t room_ns = accounts_room(account, &own, now_ns);
         const uint64_t own_ns = used_ns < room_ns ? used_ns : room_ns;
 
+        budget->left_ns -= used_ns < budget->left_ns ? used_ns : budget->left_ns;
         accounts_charge(account, &own, now_ns, budget->is_own ? used_ns : own_ns);
         if (used_ns == own_ns)
                 return;

@@ -24,7 +24,7 @@
 
 #include "daemon/base/accounts.h"
 
-#define BUDGET_SHARE 30u /* listings, names and looks for life have one each */
+#define BUDGET_SHARE 30u /* listings with their names, and looks for life, have one each */
 #define BUDGET_BURST_NS UINT64_C(100000000)
 #define BUDGET_OWN_SHARE 500u
 #define BUDGET_OWN_BURST_NS UINT64_C(2000000)
@@ -36,7 +36,8 @@ struct budget {
         uint64_t full_ns; /* when all of the shared part that was used is paid back */
         uint64_t turn_ns; /* until then it is the turn of `turn`; 0: nobody waits */
         uint32_t turn;
-        bool is_own; /* what was granted last is the owner's own */
+        bool is_own;      /* what was granted last is the owner's own */
+        uint64_t left_ns; /* of what was granted last */
         struct accounts accounts;
 };
 
@@ -51,5 +52,8 @@ uint64_t budget_begin(struct budget *budget, const struct budget_work *work, uin
 /* What the work that was begun last took. */
 void budget_end(struct budget *budget, const struct budget_work *work, uint64_t now_ns,
                 uint64_t used_ns);
+
+/* What it left of its time, for another part of it; that ends with budget_end() too. */
+uint64_t budget_left(const struct budget *budget);
 
 #endif

@@ -17,6 +17,7 @@
 #include "common/uuid.h"
 #include "daemon/base/budget.h"
 #include "daemon/node/promise.h"
+#include "daemon/processes/names.h"
 #include "daemon/processes/victim.h"
 #include "settings/settings.h"
 #include "store/folder.h"
@@ -352,7 +353,7 @@ static void name_rows(const struct sessions_one *session, struct folder_use *ret
 }
 
 /* Each probe walks all locks on the file, which its tenant places, and its tenant says how many
- * slots there are to read. */
+ * slots there are to read, and so how long the search for their names takes. */
 static struct budget listings = { .most_ns = USAGE_MOST_NS };
 
 /* Slots of one session that are looked at. */
@@ -438,6 +439,16 @@ int folder_read(const struct store *store, const struct sessions_one *session,
                 close(slots.fd);
         ret->count = rc > 0 ? (unsigned)rc : 0;
         return rc < 0 ? rc : 0;
+}
+
+void folder_name(const struct sessions_one *session, struct folder_use *use, unsigned count)
+{
+        const struct budget_work work = { session->id, session->owner_uid };
+        const uint64_t began_ns = clock_machine_ns(), most_ns = budget_left(&listings);
+
+        names_find(use->process, count, most_ns);
+        if (most_ns)
+                budget_end(&listings, &work, clock_machine_ns(), clock_machine_ns() - began_ns);
 }
 
 int folder_read_ledger(const struct store *store, const struct sessions_one *session,

@@ -73,6 +73,10 @@ int folder_is_live(const struct store *store, const struct sessions_one *session
 int folder_read(const struct store *store, const struct sessions_one *session,
                 struct folder_use *ret, struct error *err);
 
+/* The pids of the first `count` that folder_read() has found just now, as names_find() has them: in
+ * what that left of its time, whoever asks and whatever stands in slots. */
+void folder_name(const struct sessions_one *session, struct folder_use *use, unsigned count);
+
 /* What its ledger says alone, which takes as long for each session. */
 int folder_read_ledger(const struct store *store, const struct sessions_one *session,
                        struct page_ledger ret[PAGE_DEVICES], struct error *err);

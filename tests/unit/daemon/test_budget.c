@@ -169,6 +169,20 @@ static void after_a_rest_there_is_one_burst_and_no_more(void **state)
         assert_in_range(used_ns, BUDGET_BURST_NS, BUDGET_BURST_NS + MOST);
 }
 
+/* A listing, and then the names of those listed: both in the time of one. */
+static void two_parts_of_one_piece_have_the_time_of_one(void **state)
+{
+        const struct budget_work work = work_of(1);
+
+        assert_int_equal(budget_begin(&budget, &work, now_ns), MOST);
+        budget_end(&budget, &work, now_ns, 30 * MILLI);
+        assert_int_equal(budget_left(&budget), MOST - 30 * MILLI);
+        budget_end(&budget, &work, now_ns, 25 * MILLI); /* the last step was longer */
+        assert_int_equal(budget_left(&budget), 0);
+        assert_int_equal(budget.full_ns - now_ns,
+                         BUDGET_SHARE * (55 * MILLI - BUDGET_OWN_BURST_NS));
+}
+
 #define SAME 40u
 
 /* Users whose accounts begin at one place, as anybody with subordinate user ids can find some. */
@@ -245,6 +259,7 @@ int main(void)
                 cmocka_unit_test_setup(who_waits_has_its_turn, begin),
                 cmocka_unit_test_setup(who_waits_no_longer_keeps_nobody_waiting, begin),
                 cmocka_unit_test_setup(after_a_rest_there_is_one_burst_and_no_more, begin),
+                cmocka_unit_test_setup(two_parts_of_one_piece_have_the_time_of_one, begin),
                 cmocka_unit_test_setup(nobody_pays_what_others_owe, begin),
                 cmocka_unit_test_setup(where_all_owe_the_others_share_an_account_that_is_nobodys,
                                        begin),
