@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "common/scoped.h"
+#include "common/text.h"
 
 static const char *const words[] = {
         [VERDICT_GOOD] = "ok",
@@ -39,6 +40,7 @@ void report_add(struct report *report, enum verdict verdict, const char *about, 
                 return;
         report->has_bad |= verdict == VERDICT_BAD;
         if (!report->is_json) {
+                text_hide(text); /* names and paths that the process chose */
                 printf("%-4s  %-12s  %s\n", words[verdict], about, text);
                 return;
         }

@@ -3,13 +3,16 @@
 that the process has mapped, and nothing waits for it."""
 import json
 import os
+import shutil
 
 import pytest
 
-from tenant import holding, needs_root
+from script import Script
+from tenant import hidden, holding, needs_root
 
 pytestmark = needs_root
 
+ESCAPE = "\x1b[31m\u202e"
 RUNS = 10  # of what may go wrong at one instant alone
 
 
@@ -70,3 +73,18 @@ def test_its_user_knows_our_library_without_the_powers_of_root(served, tenant):
         gpu.ready()
         result = who.run([who.sim.build.aliquot, "doctor", gpu.process.pid, "--json"])
         assert f"interposed, by {who.sim.build.library}" in result.stdout, result
+
+
+@pytest.mark.parametrize("variable", ["ALIQUOT_SESSION", "ALIQUOT_SESSION_SOCKET"])
+def test_what_a_process_says_of_itself_disturbs_no_terminal(served, tenant, public_folder, variable):
+    """Its session, and the folder of the library that it has loaded."""
+    who = tenant(served())
+    library = public_folder / f"a{ESCAPE}" / "libaliquot.so"
+    library.parent.mkdir()
+    shutil.copyfile(who.sim.build.library, library)
+    with Script(who.sim, preload=False, user=who.uid, cwd="/", **{"LD_PRELOAD": str(library), variable: f"/x{ESCAPE}"}) as gpu:
+        gpu.say("init")
+        result = who.sim.aliquot("doctor", gpu.process.pid)
+        assert f"interposed, by {public_folder}/a" in result.stdout and "/x?" in result.stdout, result
+        assert not hidden(result.stdout), result
+        assert not hidden(who.sim.aliquot("doctor", gpu.process.pid, "--json").stdout)

@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a tenant writes where others read it: labels, the name of its program, names that it asks for."""
 import json
-import unicodedata
 
 import pytest
 
 from daemon import wait_for
-from tenant import needs_root
+from tenant import hidden, needs_root
 
 pytestmark = needs_root
 
 TURNED, ESCAPE, INVISIBLE, TAG = "\u202e", "\x9b2J", "\u200b\u2060\ufeff", "\U000e0041"
 LABEL = f"safe{TURNED}{ESCAPE}{INVISIBLE}{TAG}\u00e9"
-
-
-def hidden(text):
-    """Characters that a terminal obeys or nobody sees."""
-    return [char for char in text if char != "\n" and unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")]
 
 
 @pytest.fixture

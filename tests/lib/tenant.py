@@ -9,6 +9,7 @@
     create(tenant, "b", ttl="1s")                   # a session whose end is its programs' end
     with holding(tenant, "keep_lock.py", path):     # as python(), in the background
         ...
+    hidden(text)                                    # what of it disturbs a terminal or deceives a reader
     kinds(daemon, "gone")                           # of the audit trail's events, up to the first of this one
 
 Only root can become another user: `needs_root` skips a story elsewhere.
@@ -19,6 +20,7 @@ import os
 import signal
 import subprocess
 import sys
+import unicodedata
 
 import pytest
 
@@ -108,6 +110,11 @@ def create(tenant, name, memory="256MiB", **fields):
     """A session whose end is its programs' end."""
     answer = tenant.ask("POST", "/v1/sessions", json.dumps({"name": name, "memory": memory, "on_end": "kill", **fields}))
     assert answer.status == 201, answer
+
+
+def hidden(text):
+    """Characters that a terminal obeys or nobody sees."""
+    return [char for char in text if char != "\n" and unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")]
 
 
 def kinds(daemon, until):
