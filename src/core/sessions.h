@@ -74,6 +74,8 @@ struct sessions_policy {
         enum sessions_overcommit overcommit;
         uint32_t ratio_percent; /* with SESSIONS_RATIO: 100..10000 */
         uint64_t reserve_bytes; /* of each card, promised to nobody */
+        /* Of who says nothing of it. With ttl_most_ns the least hard that others than root and the
+         * admin may ask for. */
         enum sessions_ending ending;
         enum sessions_choice choice;
         uint64_t ttl_ns;      /* of who says nothing of it; 0: ttl_most_ns */

@@ -49,6 +49,17 @@ static bool may_last(const struct sessions_step *step, uint64_t ttl_ns)
         return refuse(step->ret, SESSIONS_TOO_LONG, "ttl");
 }
 
+/* Else who is not to stay for longer than ttl_most_ns would stay with deny-new. */
+static bool may_end_so(const struct sessions_step *step, uint8_t ending)
+{
+        const struct sessions_policy *policy = &step->node->policy;
+
+        if (policy->ttl_most_ns == 0 || step->event->is_admin || step->event->uid == 0 ||
+            ending >= policy->ending)
+                return true;
+        return refuse(step->ret, SESSIONS_BAD, "on_end");
+}
+
 static uint64_t usual_ttl_ns(const struct sessions_policy *policy)
 {
         return policy->ttl_ns != 0 ? policy->ttl_ns : policy->ttl_most_ns;
@@ -111,7 +122,8 @@ static bool may_create(const struct sessions_step *step, const struct sessions_o
                 return refuse(step->ret, SESSIONS_EXISTS, "name");
         if (!has_entry(step, one->owner_uid))
                 return refuse(step->ret, SESSIONS_FULL, NULL);
-        return may_own_another(step, one->owner_uid) && may_last(step, one->ttl_ns);
+        return may_own_another(step, one->owner_uid) && may_last(step, one->ttl_ns) &&
+               may_end_so(step, one->ending);
 }
 
 void ask_create(const struct sessions_step *step)
@@ -210,6 +222,8 @@ static bool may_become(const struct sessions_step *step, const struct sessions_o
         if (!check_session(wanted, false, step->ret))
                 return false;
         if ((step->event->change_bits & SESSIONS_HAS_TTL) && !may_last(step, wanted->ttl_ns))
+                return false;
+        if ((step->event->change_bits & SESSIONS_HAS_ENDING) && !may_end_so(step, wanted->ending))
                 return false;
         return room_regrant(step->node, one, wanted, step->ret);
 }

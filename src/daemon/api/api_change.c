@@ -128,6 +128,14 @@ static void refuse_ttl(struct api_call *call)
                    (double)all->policy.ttl_most_ns / 1e9);
 }
 
+/* The word itself was known (api_body.c). */
+static void refuse_ending(struct api_call *call)
+{
+        api_refuse(call, 400, "bad-field", "on_end",
+                   "on_end: a TTL has a bound here (admission.ttl_most), so only an administrator "
+                   "may ask for a milder end than admission.on_end");
+}
+
 /* Either may be the one that was asked for. A session has one cap and one guarantee for all its
  * GPUs. */
 static void refuse_guarantee(struct api_call *call, const struct sessions_event *event)
@@ -154,6 +162,8 @@ static void refuse_field(struct api_call *call, const struct sessions_event *eve
 {
         if (event->session && field && strcmp(field, "guarantee") == 0)
                 refuse_guarantee(call, event);
+        else if (field && strcmp(field, "on_end") == 0)
+                refuse_ending(call);
         else
                 api_refuse(call, 400, "bad-field", field ? field : "body",
                            "%s: not a value that makes sense here", field ? field : "body");

@@ -131,6 +131,12 @@ static bool is_too_long(const struct model *model, uint64_t ttl)
         return model->policy.most != 0 && (ttl == 0 || ttl > model->policy.most);
 }
 
+static bool is_too_mild(const struct model *model, const struct model_ask *ask)
+{
+        return ask->has_ending && model->policy.most != 0 && !ask->is_admin && ask->uid != 0 &&
+               ask->said.ending < model->policy.ending;
+}
+
 enum sessions_answer model_create(struct model *model, const struct model_ask *ask)
 {
         struct model_session *one = &model->session[ask->at];
@@ -152,6 +158,8 @@ enum sessions_answer model_create(struct model *model, const struct model_ask *a
                 return SESSIONS_FULL;
         if (is_too_long(model, said.ttl))
                 return SESSIONS_TOO_LONG;
+        if (is_too_mild(model, ask))
+                return SESSIONS_BAD;
         answer = ask->is_chosen ? any(model, ask) : named(model, &said);
         if (answer != SESSIONS_YES)
                 return answer;

@@ -251,6 +251,30 @@ static void nobody_may_stay_longer_than_the_longest(void **state)
              "  open uid 1000 v2 A=1G weight 1 priority 1 on-end deny-new ttl 100 until 1100\n");
 }
 
+static void where_ttls_are_bounded_nobody_asks_for_a_milder_end_than_the_policy_s(void **state)
+{
+        play("policy strict most=100 end=term\n"
+             "  yes\n"
+             "gpu A 16G\n"
+             "  yes tell(gpu-here)\n"
+             "create one A=1G end=deny-new\n"
+             "  bad on_end\n"
+             "create one A=1G end=kill\n"
+             "  yes, one: save tell(created) make(A=1G)\n"
+             "change one end=deny-new\n"
+             "  bad on_end\n"
+             "change one end=term\n"
+             "  yes, one: save tell(changed)\n"
+             "create two A=1G end=deny-new admin\n"
+             "  yes, two: save tell(created) make(A=1G)\n"
+             "change one end=deny-new by=0\n"
+             "  yes, one: save tell(changed)\n"
+             "policy strict end=term\n"
+             "  yes\n"
+             "create three A=1G end=deny-new\n"
+             "  yes, three: save tell(created) make(A=1G)\n");
+}
+
 static void a_renewal_counts_from_now_and_raises_no_version_by_itself(void **state)
 {
         play("gpu A 16G\n"
@@ -422,6 +446,8 @@ int main(void)
                 cmocka_unit_test(guarantees_of_a_gpu_are_no_more_than_its_time),
                 cmocka_unit_test(who_says_nothing_of_the_end_gets_the_policy_s),
                 cmocka_unit_test(nobody_may_stay_longer_than_the_longest),
+                cmocka_unit_test(
+                        where_ttls_are_bounded_nobody_asks_for_a_milder_end_than_the_policy_s),
                 cmocka_unit_test(a_renewal_counts_from_now_and_raises_no_version_by_itself),
                 cmocka_unit_test(a_session_without_an_end_is_renewed_by_doing_nothing),
                 cmocka_unit_test(a_renewal_of_a_ttl_that_was_allowed_once_gets_the_longest_that_is),

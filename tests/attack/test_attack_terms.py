@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Terms that a tenant asks the daemon for, and what it is told of others' sessions."""
+import json
+import signal
+
+from hang import HANG_SECONDS
+from tenant import needs_root
+
+MIB = 1 << 20
+pytestmark = needs_root
+
+
+def ask(who, **fields):
+    return who.ask("POST", "/v1/sessions", json.dumps({"name": "theirs", "memory": "256MiB", **fields}))
+
+
+def test_a_bounded_time_is_not_outlived_by_asking_for_a_mild_end(served, tenant):
+    """Else the end of the session would take no memory from its programs, and its promise would stay."""
+    daemon = served("[admission]\nttl_most = 2s\non_end = kill\n")
+    attacker = tenant(daemon)
+    refused = ask(attacker, on_end="deny-new")
+    assert (refused.status, refused.json["field"]) == (400, "on_end"), refused
+    assert ask(attacker).status == 201
+    with attacker.script("theirs") as gpu:
+        gpu.ready().do(f"alloc 1 {64 * MIB}")
+        assert attacker.ask("PATCH", "/v1/sessions/theirs", '{"on_end":"term"}').status == 400
+        assert gpu.process.wait(HANG_SECONDS) == -signal.SIGKILL
