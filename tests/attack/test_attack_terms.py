@@ -25,3 +25,14 @@ def test_a_bounded_time_is_not_outlived_by_asking_for_a_mild_end(served, tenant)
         gpu.ready().do(f"alloc 1 {64 * MIB}")
         assert attacker.ask("PATCH", "/v1/sessions/theirs", '{"on_end":"term"}').status == 400
         assert gpu.process.wait(HANG_SECONDS) == -signal.SIGKILL
+
+
+def test_metrics_of_sessions_are_told_to_their_owners_alone(served, tenant, neighbour):
+    daemon = served("[metrics]\nsessions = yes\n")
+    attacker, other = tenant(daemon), neighbour(daemon)
+    attacker.create("theirs")
+    other.create("others")
+    told = attacker.ask("GET", "/metrics").text
+    assert 'session="theirs"' in told and "others" not in told
+    told = daemon.get("/metrics").text
+    assert 'session="theirs"' in told and 'session="others"' in told

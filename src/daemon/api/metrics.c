@@ -238,8 +238,10 @@ static void put_process(FILE *out, const struct http_api *api)
         fprintf(out, "process_start_time_seconds %.3f\n", (double)api->started_ns / 1e9);
 }
 
-static void put_all(FILE *out, const struct http_api *api)
+static void put_all(FILE *out, const struct api_call *call)
 {
+        const struct http_api *api = call->api;
+
         metrics_head(out, "aliquot_build_info", "gauge", "The version that runs; always 1.");
         fprintf(out, "aliquot_build_info{version=\"%s\"} 1\n", ALIQUOT_VERSION);
         put_states(out, node_sessions(api->options.node));
@@ -253,7 +255,7 @@ static void put_all(FILE *out, const struct http_api *api)
         metrics_put_compute(out, api);
         metrics_put_gpus(out, api);
         if (api->options.config->has_session_metrics)
-                metrics_put_sessions(out, api);
+                metrics_put_sessions(out, call);
         put_http(out, api);
         put_process(out, api);
 }
@@ -265,7 +267,7 @@ void api_get_metrics(struct api_call *call)
         FILE *out = open_memstream(&text, &length);
 
         if (out)
-                put_all(out, call->api);
+                put_all(out, call);
         if (out && fclose(out) == 0)
                 http_reply(call->exchange, 200, "text/plain; version=0.0.4; charset=utf-8", text,
                            length);

@@ -13,6 +13,6 @@ void metrics_head(FILE *out, const char *name, const char *type, const char *hel
 
 void metrics_put_compute(FILE *out, const struct http_api *api);
 void metrics_put_gpus(FILE *out, const struct http_api *api);
-void metrics_put_sessions(FILE *out, const struct http_api *api);
+void metrics_put_sessions(FILE *out, const struct api_call *call);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Metrics of each session, with metrics.sessions = yes only. A session's files are read once for
- * all of them; the counters are those of its ledger, which its programs write.
+ * Metrics of each session that the caller may see, with metrics.sessions = yes only. A session's
+ * files are read once for all of them; the counters are those of its ledger, which its programs
+ * write.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -152,8 +153,9 @@ static void put_session(FILE *const out[METRICS], const struct http_api *api,
 }
 
 /* Series of one metric stand together, so each is written apart and then all after each other. */
-void metrics_put_sessions(FILE *out, const struct http_api *api)
+void metrics_put_sessions(FILE *out, const struct api_call *call)
 {
+        const struct http_api *api = call->api;
         const struct sessions *all = node_sessions(api->options.node);
         FILE *part[METRICS] = { NULL };
         char *text[METRICS] = { NULL };
@@ -165,7 +167,7 @@ void metrics_put_sessions(FILE *out, const struct http_api *api)
                 is_open = is_open && part[i];
         }
         for (unsigned i = 0; is_open && i < all->entries; i++) {
-                if (all->session[i].state != SESSIONS_FREE)
+                if (all->session[i].state != SESSIONS_FREE && api_may_see(call, &all->session[i]))
                         put_session(part, api, &all->session[i]);
         }
         for (unsigned i = 0; i < METRICS; i++) {
