@@ -27,6 +27,21 @@ def test_a_bounded_time_is_not_outlived_by_asking_for_a_mild_end(served, tenant)
         assert gpu.process.wait(HANG_SECONDS) == -signal.SIGKILL
 
 
+def test_contexts_without_a_charge_are_for_administrators(served, tenant):
+    """Else many programs of a session of 1 MiB would take what is promised to a neighbour."""
+    daemon = served()
+    refused = ask(tenant(daemon), memory="1MiB", context="free")
+    assert (refused.status, refused.json["field"]) == (400, "context"), refused
+    assert ask(tenant(daemon), memory="1MiB", context="charge").status == 201
+    assert daemon.create("roots", "1MiB", context="free", owner=tenant(daemon).uid)["context"] == "free"
+
+
+def test_the_nodes_owner_may_let_all_have_contexts_without_a_charge(served, tenant):
+    daemon = served("[admission]\ncontext_free = yes\n")
+    answer = ask(tenant(daemon), context="free")
+    assert (answer.status, answer.json["context"]) == (201, "free"), answer
+
+
 def test_metrics_of_sessions_are_told_to_their_owners_alone(served, tenant, neighbour):
     daemon = served("[metrics]\nsessions = yes\n")
     attacker, other = tenant(daemon), neighbour(daemon)

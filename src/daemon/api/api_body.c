@@ -184,12 +184,23 @@ static bool read_ending(struct api_reading *reading, json_t *value)
         return true;
 }
 
+/* Contexts that no ledger has take memory that is promised to others. */
+static bool may_free_contexts(const struct api_reading *reading)
+{
+        return reading->call->caller.is_admin ||
+               reading->call->api->options.config->may_all_free_contexts;
+}
+
 static bool read_context(struct api_reading *reading, json_t *value)
 {
         int word = word_of(value, (const char *const[]){ "charge", "free", NULL });
 
         if (word < 0)
                 return reading_refuse(reading, "context", "charge or free");
+        if (word == 1 && !may_free_contexts(reading))
+                return reading_refuse(reading, "context",
+                                      "charge: free is for administrators "
+                                      "(admission.context_free)");
         reading->one->is_context_free = word == 1;
         return true;
 }

@@ -72,6 +72,7 @@ struct config {
         uint64_t join_timeout_ns; /* for a HELLO to arrive */
 
         struct sessions_policy policy;
+        bool may_all_free_contexts;              /* else administrators alone ask for that */
         struct watch_policy watch;               /* without its grace_ns, which is the policy's */
         struct claims_policy claims;             /* likewise */
         char managed_cgroups[CONFIG_PATH_BYTES]; /* see identity_is_in(); "": none is */

@@ -108,6 +108,9 @@ const struct config_key config_keys[] = {
             "The most sessions of one user; root and the daemon's own user may have any number. 0: "
             "no "
             "limit"),
+        KEY("admission", "context_free", SWITCH, may_all_free_contexts, "no", 0, 0, LIVE,
+            "All users may create sessions whose contexts are not charged; no: administrators "
+            "only"),
 
         KEY("watch", "strangers", WORD, watch.strangers, "report", 0, 0, LIVE,
             "What comes over programs of no session that use a GPU; signals in managed_cgroups "
