@@ -44,8 +44,14 @@ static bool is_in_users_namespace(uint32_t pid, uint32_t uid)
         return is;
 }
 
-/* By the lines "PPid:" and "Uid:" (the real one) of its status. Other searches, which the daemon
- * has forked, have mapped what it has. */
+/* Other searches, which the daemon has forked, have mapped what it has, and run as its user. Where
+ * the daemon is PID 1, other users' orphans are its children as well. */
+static bool is_search(uint32_t parent, uint32_t real, const struct victim_order *order)
+{
+        return parent == order->walk->spared && real == getuid();
+}
+
+/* By the lines "PPid:" and "Uid:" (the real one) of its status. */
 static bool is_users(uint32_t pid, const struct victim_order *order)
 {
         scoped_file FILE *status = NULL;
@@ -55,11 +61,10 @@ static bool is_users(uint32_t pid, const struct victim_order *order)
         snprintf(path, sizeof(path), "/proc/%u/status", pid);
         status = fopen(path, "re");
         while (status && fgets(line, sizeof(line), status)) {
-                if (sscanf(line, "PPid: %u", &parent) == 1 && parent == order->walk->spared)
-                        return false;
-                if (sscanf(line, "Uid: %u", &real) == 1)
-                        return real == order->owner_uid ||
-                               is_in_users_namespace(pid, order->owner_uid);
+                if (sscanf(line, "PPid: %u", &parent) == 1 || sscanf(line, "Uid: %u", &real) != 1)
+                        continue;
+                return !is_search(parent, real, order) &&
+                       (real == order->owner_uid || is_in_users_namespace(pid, order->owner_uid));
         }
         return false;
 }

@@ -25,7 +25,7 @@ struct victim_walk {
         _Atomic uint32_t sent;          /* signals */
         _Atomic uint32_t false_slots;   /* that name a process which is not what they say */
         uint32_t passed[VICTIM_PASSED]; /* pids that are not looked at: former walks stood there */
-        uint32_t spared; /* the daemon's pid: it and its children have `slots` mapped, too */
+        uint32_t spared; /* the daemon's pid: it and its searches have `slots` mapped, too */
 };
 
 struct victim_order {

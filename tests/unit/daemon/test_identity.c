@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -47,7 +48,7 @@ static bool read_whole(pid_t pid, struct identity *ret)
         return true;
 }
 
-/* Its child waits until it is ended, and has done `before` when this returns. */
+/* Its child waits until it is ended, or a story failed, and has done `before` when this returns. */
 static pid_t start(void (*before)(void))
 {
         int ready[2];
@@ -59,6 +60,7 @@ static pid_t start(void (*before)(void))
         if (pid == 0) {
                 if (before)
                         before();
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
                 if (write(ready[1], "x", 1) != 1)
                         _exit(1);
                 for (;;)
@@ -346,6 +348,49 @@ static void a_signal_goes_to_the_process_that_was_meant_or_to_none(void **state)
         assert_false(victim_signal_identity(&who, SIGTERM));
 }
 
+#define TENANT 64001
+
+static void map_slots_as_a_tenant(void)
+{
+        map_slots();
+        if (setuid(TENANT) < 0)
+                _exit(1);
+}
+
+/* As the daemon's searches are, which run as its user. */
+static unsigned signal_all_but_children(uint32_t owner_uid)
+{
+        const struct identity_file file = slots_of_folder();
+        const struct liveness_file slots = { NULL, file.device, file.inode };
+        struct victim_walk walk = { .spared = (uint32_t)getpid() };
+        const struct victim_order order = {
+                .slots = &slots,
+                .owner_uid = owner_uid,
+                .number = SIGKILL,
+                .most_ns = UINT64_C(10000000000),
+                .walk = &walk,
+        };
+
+        return victim_signal_all(&order);
+}
+
+static void an_orphan_that_the_daemon_was_given_is_not_spared(void **state)
+{
+        pid_t pid, search;
+        int status;
+
+        if (getuid() != 0)
+                skip();
+        pid = start(map_slots_as_a_tenant);
+        search = start(map_slots);
+        assert_int_equal(signal_all_but_children(TENANT), 1);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        assert_int_equal(signal_all_but_children(0), 0);
+        end(search);
+        unlink_slots();
+}
+
 static void a_cgroup_is_in_another_by_whole_names(void **state)
 {
         struct identity who = { .cgroup = "/kubepods.slice/pod1" };
@@ -379,6 +424,7 @@ int main(void)
                 cmocka_unit_test(who_came_after_the_look_was_not_there),
                 cmocka_unit_test(a_descriptor_tells_when_its_process_is_gone),
                 cmocka_unit_test(a_signal_goes_to_the_process_that_was_meant_or_to_none),
+                cmocka_unit_test(an_orphan_that_the_daemon_was_given_is_not_spared),
                 cmocka_unit_test(a_cgroup_is_in_another_by_whole_names),
         };
         char command[64];
