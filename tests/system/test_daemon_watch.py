@@ -189,6 +189,24 @@ def test_below_a_managed_cgroup_is_in_it(watched, sim, cgroup):
         inner.rmdir()
 
 
+@pytest.mark.parametrize("levels", [5, 15], ids=["long", "as long as the kernel tells"])
+def test_a_long_path_hides_no_cgroup(watched, sim, cgroup, levels):
+    inner = cgroup[0]
+    for _ in range(levels):
+        inner = inner / (f"{inner.name[:1]}" * 250)
+        inner.mkdir()
+    try:
+        daemon = watched(strangers="kill", managed_cgroups=f"/{cgroup[0].name}")
+        process = hold(sim, MIB, cgroup=inner)
+        assert process.wait(HANG_SECONDS) == -signal.SIGKILL
+        assert event_of(daemon, "stranger")["detail"]["cgroup"].startswith(f"/{cgroup[0].name}/")
+    finally:
+        wait_for(lambda: not (inner / "cgroup.procs").read_text())
+        while inner != cgroup[0]:
+            inner.rmdir()
+            inner = inner.parent
+
+
 def test_who_does_not_heed_sigterm_is_killed_after_the_grace(watched, sim, cgroup):
     daemon = watched(strangers="term", managed_cgroups=f"/{cgroup[0].name}")
     daemon.reload(config(strangers="term", managed_cgroups=f"/{cgroup[0].name}") + "[admission]\ngrace = 1s\n")

@@ -153,7 +153,7 @@ static json_t *view_process(const struct http_api *api, const struct nvml_look *
         json_t *view = json_pack(
                 "{s:I, s:o, s:o}", "pid", (json_int_t)look->sample.process[from].pid, "session",
                 session ? json_string(session->name) : json_null(), "devices", json_array());
-        char cgroup[IDENTITY_CGROUP_BYTES];
+        char cgroup[IDENTITY_CGROUP_SHOWN_BYTES];
 
         if (who) {
                 json_object_set_new(view, "command", json_string(who->command));

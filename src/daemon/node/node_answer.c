@@ -43,7 +43,7 @@ static char *describe(const struct look *look, const struct watch_action *action
         const struct watch_sight *sight = &action->sight;
         const struct sample_device *device = &look->at->sample.device[sight->device];
         const struct identity *who = nvml_look_who(look->at, sight->pid);
-        char uuid[UUID_TEXT_BYTES], cgroup[IDENTITY_CGROUP_BYTES];
+        char uuid[UUID_TEXT_BYTES], cgroup[IDENTITY_CGROUP_SHOWN_BYTES];
         json_t *detail = json_pack("{s:s, s:s}", "uuid",
                                    uuid_format(device->uuid, device->is_instance, uuid), "action",
                                    answer_names[action->answer]);

@@ -188,12 +188,12 @@ static void read_cgroup(uint32_t pid, struct identity *ret)
         size_t room = 0;
 
         while (file && getline(&line, &room, file) > 0) {
-                size_t length = strcspn(line, "\n");
-
-                line[length] = '\0';
-                if (strncmp(line, "0::", 3) == 0 && length - 3 < sizeof(ret->cgroup))
-                        memcpy(ret->cgroup, line + 3, length - 3 + 1);
+                line[strcspn(line, "\n")] = '\0';
+                if (strncmp(line, "0::", 3) == 0)
+                        snprintf(ret->cgroup, sizeof(ret->cgroup), "%s", line + 3);
         }
+        /* The kernel does not tell a path of PATH_MAX and more. */
+        ret->is_cgroup_hidden = file ? ferror(file) != 0 : errno != ENOENT;
 }
 
 /* A path that ends with "/slots", perhaps said to be deleted. */
@@ -377,6 +377,8 @@ static bool is_below(const char *cgroup, const char *prefix, size_t length)
 /* A path that leads out of what we see of the hierarchy is below nothing. */
 bool identity_is_in(const struct identity *identity, const char *cgroups)
 {
+        if (identity->is_cgroup_hidden)
+                return cgroups[0] != '\0';
         if (identity->cgroup[0] != '/' || strstr(identity->cgroup, "/../") ||
             strcmp(identity->cgroup, "/..") == 0)
                 return false;

@@ -23,7 +23,8 @@
 #include <stdio.h>
 
 #define IDENTITY_SLOTS 4u
-#define IDENTITY_CGROUP_BYTES 256u
+#define IDENTITY_CGROUP_BYTES 1024u      /* more than any of watch.managed_cgroups has */
+#define IDENTITY_CGROUP_SHOWN_BYTES 256u /* of what others are told */
 
 struct identity_file {
         uint64_t device, inode;
@@ -42,7 +43,8 @@ struct identity {
         unsigned slots_count;
         struct identity_file slots[IDENTITY_SLOTS];
         char command[16];
-        char cgroup[IDENTITY_CGROUP_BYTES]; /* of version 2; "": none, or too long */
+        bool is_cgroup_hidden;              /* it could not be read */
+        char cgroup[IDENTITY_CGROUP_BYTES]; /* of version 2; the beginning of it; "": none */
 };
 
 /* A pidfd; where there are none (Linux before 5.3, or a filter bars them), its folder in /proc,
@@ -77,7 +79,8 @@ bool identity_is_same(int held, const struct identity *identity);
  * own at that moment. */
 bool identity_was_there(const struct identity *identity, uint64_t boot_ns);
 
-/* Whether its cgroup is one of these, or in one: absolute paths, separated by commas. */
+/* Whether its cgroup is one of these, or in one: absolute paths, separated by commas. One that
+ * could not be read is in any. */
 bool identity_is_in(const struct identity *identity, const char *cgroups);
 
 /* Whether pids here are those of the machine: in another PID namespace a driver may name a process

@@ -408,6 +408,9 @@ static void a_cgroup_is_in_another_by_whole_names(void **state)
         assert_false(identity_is_in(&who, "/"));
         strcpy(who.cgroup, "/../elsewhere");
         assert_false(identity_is_in(&who, "/"));
+        who.is_cgroup_hidden = true;
+        assert_true(identity_is_in(&who, "/kubepods.slice"));
+        assert_false(identity_is_in(&who, ""));
 }
 
 int main(void)
