@@ -22,6 +22,7 @@ from tenant import create, holding, kinds, needs_root
 MIB = 1 << 20
 PAGE_BYTES = 4459648  # src/proto/page.h: struct slots_page
 STRANGER = 64500
+DECOYS = 6
 LOOKS_SECONDS = 3  # in which the daemon looks at all processes more than once
 pytestmark = [needs_root, pytest.mark.needs("powers over other users' programs")]
 
@@ -301,6 +302,36 @@ def test_who_was_handed_anothers_slots_is_not_of_that_session(served, tenant, ne
     assert seen[mapper.pid]["session"] == "others"
     wait_for(lambda: daemon.get("/v1/sessions/others").json["devices"][0]["driver_bytes"] > 256 * MIB, daemon.said)
     assert mapper.poll() is None
+    mapper.communicate("\n", HANG_SECONDS)
+
+
+def test_decoys_hide_no_ledger_that_was_zeroed(served, tenant):
+    """Files that are named slots as well, of its own making and mapped first: the driver's word is compared all the same."""
+    daemon = served("[watch]\ntolerance = 16MiB\nforged = kill\n")
+    attacker = tenant(daemon)
+    attacker.create("theirs", "64MiB")
+    with holding(attacker, "decoys.py", attacker.folder("theirs") / "slots", 512 * MIB, DECOYS) as liar:
+        assert liar.wait(HANG_SECONDS) == -signal.SIGKILL
+
+
+def test_files_named_slots_make_no_stranger_of_an_honest_program(served, tenant, neighbour, public_folder):
+    """Data that another user hands it, mapped before its own."""
+    daemon = served()
+    other = neighbour(daemon)
+    other.create("others", "512MiB")
+    paths = []
+    for at in range(DECOYS):
+        paths.append(public_folder / str(at) / "slots")
+        paths[-1].parent.mkdir()
+        paths[-1].write_bytes(bytes(4096))
+    program = daemon.sim.build.source / "tests/attack/programs/map_anothers.py"
+    mapper = other.start([sys.executable, program, paths[0], 64 * MIB, *paths[1:]], preload=True, ALIQUOT_SESSION="others")
+    assert mapper.stdout.readline() == "ready\n", mapper.stderr.read()
+    seen = {}
+    wait_for(lambda: seen.update({one["pid"]: one for one in daemon.get("/v1/processes").json["processes"]}) or
+             seen.get(mapper.pid, {}).get("session"), daemon.said)
+    time.sleep(LOOKS_SECONDS)
+    assert seen[mapper.pid]["session"] == "others" and not daemon.metrics()["aliquot_strangers_seen_total"]
     mapper.communicate("\n", HANG_SECONDS)
 
 

@@ -10,6 +10,7 @@
 
 #define CLAIMS_READINGS 5u
 
+_Static_assert(SESSIONS_MOST <= IDENTITY_SESSIONS, "each is told to who reads processes");
 _Static_assert(SESSIONS_MOST <= WATCH_SESSIONS && SESSIONS_GPUS <= WATCH_SHARES,
                "each session has a place on each GPU");
 

@@ -157,11 +157,13 @@ static void check_silence(struct node *node)
 
 static void ask(struct node *node)
 {
-        struct nvml_ask ask = { .must_restart = node->must_restart_nvml };
+        static struct nvml_ask ask; /* large for a stack */
         uint64_t at_ns = clock_now_ns();
 
+        ask.must_restart = node->must_restart_nvml;
+        ask.suspect_count = 0;
         ask.extent = ask.must_restart || !whole_in(node) ? SAMPLE_WHOLE : SAMPLE_PROCESSES;
-        judge_suspects(node->judge, &ask);
+        judge_ask(node, &ask);
         if (!nvml_thread_ask(node->nvml, &ask)) {
                 const struct timeval wait = { .tv_sec = 1 };
 

@@ -52,24 +52,7 @@ static void add_suspects(const struct watch_file *file, struct nvml_ask *ask)
         }
 }
 
-void judge_suspects(const struct judge *judge, struct nvml_ask *ask)
-{
-        add_suspects(&judge->watch.processes, ask);
-        add_suspects(&judge->watch.strangers, ask);
-}
-
 /* -- Whose ------------------------------------------------------------------------------------ */
-
-static int compare_files(const void *a, const void *b)
-{
-        const struct slots_place *left = a, *right = b;
-
-        if (left->file.inode != right->file.inode)
-                return left->file.inode < right->file.inode ? -1 : 1;
-        if (left->file.device != right->file.device)
-                return left->file.device < right->file.device ? -1 : 1;
-        return 0;
-}
 
 static void read_slots(struct node *node)
 {
@@ -91,30 +74,42 @@ static void read_slots(struct node *node)
                         (struct slots_place){ .file = { (uint64_t)st.st_dev, (uint64_t)st.st_ino },
                                               .place = (int)i };
         }
-        qsort(judge->slots, judge->slots_count, sizeof(judge->slots[0]), compare_files);
+        qsort(judge->slots, judge->slots_count, sizeof(judge->slots[0]), identity_compare);
 }
 
-/* A program may have been led to map another user's file, so a session of its own user's comes
- * first. Any other is next: root's programs, and those that became another user, may be in it. */
+/* Sessions that were made or went since are known by now. */
+static void know_slots(struct node *node)
+{
+        if (node->judge->slots_as_of != node->folder_changes)
+                read_slots(node);
+}
+
+void judge_ask(struct node *node, struct nvml_ask *ask)
+{
+        const struct judge *judge = node->judge;
+
+        add_suspects(&judge->watch.processes, ask);
+        add_suspects(&judge->watch.strangers, ask);
+        know_slots(node);
+        ask->sessions.count = judge->slots_count;
+        for (unsigned i = 0; i < judge->slots_count; i++)
+                ask->sessions.session[i] = (struct identity_session){
+                        judge->slots[i].file,
+                        node->sessions->session[judge->slots[i].place].owner_uid
+                };
+}
+
 static int place_of(const struct node *node, const struct identity *who)
 {
         const struct judge *judge = node->judge;
-        const struct sessions_one *all = node->sessions->session;
-        int first = NOBODY;
+        const struct slots_place *found;
 
-        for (unsigned i = 0; i < who->slots_count; i++) {
-                const struct slots_place key = { .file = who->slots[i] };
-                const struct slots_place *found =
-                        bsearch(&key, judge->slots, judge->slots_count, sizeof(key), compare_files);
-
-                if (!found || all[found->place].state == SESSIONS_FREE)
-                        continue;
-                if (all[found->place].owner_uid == who->uid)
-                        return found->place;
-                if (first == NOBODY)
-                        first = found->place;
-        }
-        return first;
+        if (who->rank == IDENTITY_OF_NONE)
+                return NOBODY;
+        found = bsearch(&who->slots, judge->slots, judge->slots_count, sizeof(*found),
+                        identity_compare);
+        return found && node->sessions->session[found->place].state != SESSIONS_FREE ? found->place
+                                                                                     : NOBODY;
 }
 
 static uint32_t place_in(const struct node *node, const struct sessions_one *session)
@@ -331,8 +326,7 @@ static void find_places(struct look *look)
 {
         struct node *node = look->node;
 
-        if (node->judge->slots_as_of != node->folder_changes)
-                read_slots(node);
+        know_slots(node);
         for (unsigned i = 0; i < look->at->sample.process_count; i++) {
                 const struct identity *who =
                         nvml_look_who(look->at, look->at->sample.process[i].pid);

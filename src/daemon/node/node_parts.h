@@ -135,8 +135,8 @@ void judge_limited(struct node *node, const struct sessions_one *session);
 void told_farewell(struct node *node, const struct sessions_one *session);
 
 bool judge_is_close(const struct judge *judge);
-/* Adds to the next look whose identity is to be read again. */
-void judge_suspects(const struct judge *judge, struct nvml_ask *ask);
+/* Whose identity is to be read again, and the sessions that there are. */
+void judge_ask(struct node *node, struct nvml_ask *ask);
 
 /* node_open.c: a folder of ours that no session has any more goes when nobody lives in it. */
 void node_sweep(struct node *node);

@@ -30,7 +30,8 @@ struct nvml_ask {
         enum sample_extent extent;
         bool must_restart; /* NVML from the beginning */
         unsigned suspect_count;
-        uint32_t suspect[NVML_SUSPECTS]; /* pids whose identity is to be read again */
+        uint32_t suspect[NVML_SUSPECTS];   /* pids whose identity is to be read again */
+        struct identity_sessions sessions; /* of which somebody may be */
 };
 
 struct nvml_look {

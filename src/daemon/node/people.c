@@ -20,6 +20,10 @@ struct held {
         bool must_read;         /* as soon as there is a ticket */
         uint64_t rest_until_ns; /* but not before that: CLOCK_MONOTONIC */
         bool is_known;
+        /* Its session is among those that were told, since they were told after it was listed
+         * first: a program is in its session before it uses a GPU. */
+        bool is_settled;
+        unsigned listed, asked; /* by people->asks: first, and when it was asked for last */
         struct identity identity;
 };
 
@@ -63,12 +67,13 @@ static bool is_there(const struct held *held)
         return held->fd >= 0 && identity_is_there(held->fd);
 }
 
-static struct held begin(uint32_t pid, bool has_room)
+static struct held begin(uint32_t pid, bool has_room, unsigned asks)
 {
         return (struct held){ .fd = has_room ? identity_hold(pid) : -1,
                               .pid = pid,
                               .ticket = -1,
-                              .must_read = true };
+                              .must_read = true,
+                              .listed = asks };
 }
 
 /* Takes the former array over: both are in the order of the pids. */
@@ -88,10 +93,10 @@ static unsigned hold_all(struct people *people, const struct nvml_ask *ask, unsi
                         drop(people, old++);
                 if (old < end && old->pid == pid && is_there(old) && count < most) {
                         ret[count] = *old++;
-                        ret[count].must_read |= (!ret[count].is_known && ret[count].ticket < 0) ||
+                        ret[count].must_read |= (!ret[count].is_settled && ret[count].ticket < 0) ||
                                                 must_read_again(ask, looks, &ret[count]);
                 } else {
-                        ret[count] = begin(pid, count < most);
+                        ret[count] = begin(pid, count < most, people->asks);
                 }
                 count++;
         }
@@ -125,6 +130,7 @@ static bool ask_all(struct people *people)
                         continue;
                 held->ticket = readers_ask(people->readers, held->pid);
                 held->must_read = held->ticket < 0;
+                held->asked = people->asks;
                 is_any |= held->ticket >= 0;
                 if (held->must_read && !has_turned_away)
                         people->from = held->pid;
@@ -151,6 +157,8 @@ static void take(struct held *held, const struct identity *said, uint64_t listed
                 return;
         held->identity = *said;
         held->is_known = true;
+        held->is_settled = said->rank != IDENTITY_OF_NONE || held->asked != held->listed ||
+                           held->fd < 0; /* known for one look alone */
 }
 
 static void take_all(struct people *people, uint64_t listed_ns)
@@ -165,7 +173,7 @@ static void take_all(struct people *people, uint64_t listed_ns)
                 if (word == READERS_PART || word == READERS_WHOLE)
                         take(held, &said, listed_ns);
                 if (word == READERS_NOBODY)
-                        held->is_known = false;
+                        held->is_known = held->is_settled = false;
                 if (word == READERS_NOBODY || word == READERS_WHOLE)
                         drop_ticket(people, held);
                 if (word == READERS_LOST)
@@ -208,6 +216,8 @@ int people_find(struct people *people, const struct nvml_ask *ask, unsigned look
                 free(held);
                 return -ENOMEM;
         }
+        people->asks++;
+        readers_know(people->readers, &ask->sessions);
         people->count = hold_all(people, ask, looks, &look->sample, held);
         free(people->held);
         people->held = held;
@@ -218,8 +228,10 @@ int people_find(struct people *people, const struct nvml_ask *ask, unsigned look
         }
         look->who_count = 0;
         for (unsigned i = 0; i < people->count; i++) {
-                if (is_somebody(&held[i]))
-                        look->who[look->who_count++] = held[i].identity;
+                if (is_somebody(&held[i])) {
+                        look->who[look->who_count] = held[i].identity;
+                        look->who[look->who_count++].is_partial |= !held[i].is_settled;
+                }
                 if (held[i].fd < 0)
                         drop_ticket(people, &held[i]);
         }

@@ -24,6 +24,7 @@ struct people {
         struct held *held; /* in the order of their pids */
         uint32_t from;     /* the pid that got no ticket at the look before is asked for first */
         struct readers *readers;
+        unsigned asks; /* looks so far, of any extent */
 };
 
 /* Fills in look->who by its sample. -ENOMEM. */

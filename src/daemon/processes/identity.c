@@ -196,29 +196,6 @@ static void read_cgroup(uint32_t pid, struct identity *ret)
         ret->is_cgroup_hidden = file ? ferror(file) != 0 : errno != ENOENT;
 }
 
-/* A path that ends with "/slots", perhaps said to be deleted. */
-static bool is_slots(char *path)
-{
-        static const char deleted[] = " (deleted)";
-        size_t length = strcspn(path, "\n");
-
-        path[length] = '\0';
-        if (length > sizeof(deleted) - 1 &&
-            strcmp(path + length - (sizeof(deleted) - 1), deleted) == 0)
-                length -= sizeof(deleted) - 1;
-        return length >= 6 && strncmp(path + length - 6, "/slots", 6) == 0;
-}
-
-static void add_slots(struct identity *ret, uint64_t device, uint64_t inode)
-{
-        for (unsigned i = 0; i < ret->slots_count; i++) {
-                if (ret->slots[i].device == device && ret->slots[i].inode == inode)
-                        return;
-        }
-        if (ret->slots_count < IDENTITY_SLOTS)
-                ret->slots[ret->slots_count++] = (struct identity_file){ device, inode };
-}
-
 /* A line of maps: range, permissions, offset, device, inode, path. */
 static bool read_file(const char *line, struct identity_file *ret)
 {
@@ -287,13 +264,43 @@ static FILE *open_maps(uint32_t pid)
         return file;
 }
 
-static bool add_if_slots(char *line, void *context)
+int identity_compare(const void *a, const void *b)
 {
-        char *path = strchr(line, '/');
+        const struct identity_file *left = a, *right = b;
+
+        if (left->inode != right->inode)
+                return left->inode < right->inode ? -1 : 1;
+        if (left->device != right->device)
+                return left->device < right->device ? -1 : 1;
+        return 0;
+}
+
+struct finding {
+        struct identity *identity;
+        const struct identity_sessions *sessions;
+};
+
+/* `slots` is the first member of a session. */
+static bool take_if_slots(char *line, void *context)
+{
+        struct finding *finding = context;
+        struct identity *identity = finding->identity;
+        const struct identity_sessions *sessions = finding->sessions;
+        const struct identity_session *found;
+        enum identity_rank rank;
         struct identity_file file;
 
-        if (path && is_slots(path) && read_file(line, &file))
-                add_slots(context, file.device, file.inode);
+        if (!read_file(line, &file) || !file.inode)
+                return false;
+        found = bsearch(&file, sessions->session, sessions->count, sizeof(*found),
+                        identity_compare);
+        if (!found)
+                return false;
+        rank = found->owner_uid == identity->uid ? IDENTITY_OF_ITS_USERS : IDENTITY_OF_ANOTHERS;
+        if (rank > identity->rank) {
+                identity->rank = rank;
+                identity->slots = file;
+        }
         return false;
 }
 
@@ -343,9 +350,11 @@ bool identity_begin(uint32_t pid, struct identity *ret, FILE **maps)
 
 /* The file of mappings goes on where it was, however the mappings before that have changed. What
  * comes of a process on its way out is no end. */
-bool identity_go_on(struct identity *identity, FILE *maps, uint64_t until_ns)
+bool identity_go_on(struct identity *identity, FILE *maps, const struct identity_sessions *sessions,
+                    uint64_t until_ns)
 {
-        struct maps_look look = { add_if_slots, identity, until_ns, false };
+        struct finding finding = { identity, sessions };
+        struct maps_look look = { take_if_slots, &finding, until_ns, false };
 
         read_maps(maps, &look);
         identity->is_partial = look.is_cut;

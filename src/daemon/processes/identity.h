@@ -6,9 +6,9 @@
  *      identity_begin(pid, &identity, &maps)   // and identity_go_on() until it is true, as long as
  *      identity_is_there(held)                 // its process lives
  *
- * Nothing here is what the process says of itself, but for the command's name. Which `slots` it has
- * mapped is told by device and inode, since its paths may be those of another mount namespace: only
- * files named so are kept, and who hides its session behind another name is in none. A process that
+ * Nothing here is what the process says of itself, but for the command's name. Whose `slots` it has
+ * mapped is found by device and inode among those of all sessions, whatever it calls the file and
+ * whatever else it has mapped. A process that
  * may not be looked into (another user's, for a user's own daemon) has no mappings that are known.
  * What is read of a process (identity_begin(), _go_on(), _has_mapped()) can keep the
  * reader waiting: for children of the daemon (aside.h). The rest does not wait.
@@ -22,13 +22,28 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define IDENTITY_SLOTS 4u
+#define IDENTITY_SESSIONS 4096u
 #define IDENTITY_CGROUP_BYTES 1024u      /* more than any of watch.managed_cgroups has */
 #define IDENTITY_CGROUP_SHOWN_BYTES 256u /* of what others are told */
 
 struct identity_file {
         uint64_t device, inode;
 };
+
+struct identity_session {
+        struct identity_file slots;
+        uint32_t owner_uid;
+};
+
+/* Those that there are, in the order of identity_compare(). */
+struct identity_sessions {
+        unsigned count;
+        struct identity_session session[IDENTITY_SESSIONS];
+};
+
+/* Whose session's `slots` a process has mapped. A program may have been led to map another user's
+ * file, so its own user's is worth more. */
+enum identity_rank { IDENTITY_OF_NONE, IDENTITY_OF_ANOTHERS, IDENTITY_OF_ITS_USERS };
 
 struct identity {
         uint32_t pid;         /* in our PID namespace */
@@ -40,8 +55,8 @@ struct identity {
         bool has_maps;        /* its mappings could be read */
         bool is_partial;      /* they are still being read: there may be other slots among them */
         bool is_exiting;      /* all of its threads: its mappings go before its GPU memory does */
-        unsigned slots_count;
-        struct identity_file slots[IDENTITY_SLOTS];
+        enum identity_rank rank;    /* of the best that was found */
+        struct identity_file slots; /* the first of that rank */
         char command[16];
         bool is_cgroup_hidden;              /* it could not be read */
         char cgroup[IDENTITY_CGROUP_BYTES]; /* of version 2; the beginning of it; "": none */
@@ -65,7 +80,11 @@ bool identity_user(uint32_t pid, uint32_t *ret);
 bool identity_begin(uint32_t pid, struct identity *ret, FILE **maps);
 /* Reads mappings until this thread has used so much of a processor (clock_thread_ns()); how long
  * that takes goes by what the process has mapped. True: all are read. */
-bool identity_go_on(struct identity *identity, FILE *maps, uint64_t until_ns);
+bool identity_go_on(struct identity *identity, FILE *maps, const struct identity_sessions *sessions,
+                    uint64_t until_ns);
+
+/* The order of files, for qsort() and bsearch(). */
+int identity_compare(const void *a, const void *b);
 
 /* Whether it has this very file mapped, under whatever name and among however many others: 1 or 0;
  * -EAGAIN: not found until this thread had used so much of a processor (clock_thread_ns()). */

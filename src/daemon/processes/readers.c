@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,8 +15,8 @@
 #include "daemon/base/owner_log.h"
 
 #define WAIT_NS 500000
-/* A process is told of when it was begun, with each further slots, and at the end. */
-#define TOLD_MOST (IDENTITY_SLOTS + 2u)
+/* A process is told of when it was begun, with each higher rank, and at the end. */
+#define TOLD_MOST (IDENTITY_OF_ITS_USERS + 2u)
 
 /* Who asks makes TICKET_ASKED of TICKET_FREE. The child makes TICKET_NOBODY or TICKET_WHOLE of
  * that, once; before, who asked can make it TICKET_DROPPED, and the child makes that TICKET_FREE.
@@ -37,6 +38,13 @@ struct desk {
         struct ticket ticket[READERS_EACH];
 };
 
+/* In memory that all children share with the daemon, which alone writes: `version` is odd
+ * meanwhile. A child copies it before it reads a process. */
+struct known {
+        _Atomic uint32_t version;
+        struct identity_sessions sessions;
+};
+
 /* A user's, as long as there are tickets or a child. */
 struct user_reader {
         uint32_t uid;
@@ -47,11 +55,17 @@ struct user_reader {
         struct aside aside;
         uint64_t rest_until_ns[READERS_EACH];
         struct desk *desk;
+        const struct known *known;
+};
+
+struct shared {
+        struct known known;
+        struct desk desk[READERS_USERS];
 };
 
 struct readers {
         struct user_reader reader[READERS_USERS];
-        struct desk *desks;
+        struct shared *shared;
         struct owner_log log;
 };
 
@@ -65,14 +79,16 @@ struct readers *readers_new(void)
         if (!readers)
                 return NULL;
         readers->log = (struct owner_log)OWNER_LOG_TROUBLE;
-        readers->desks = mmap(NULL, READERS_USERS * sizeof(struct desk), PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (readers->desks == MAP_FAILED) {
+        readers->shared = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (readers->shared == MAP_FAILED) {
                 free(readers);
                 return NULL;
         }
-        for (unsigned i = 0; i < READERS_USERS; i++)
-                readers->reader[i].desk = &readers->desks[i];
+        for (unsigned i = 0; i < READERS_USERS; i++) {
+                readers->reader[i].desk = &readers->shared->desk[i];
+                readers->reader[i].known = &readers->shared->known;
+        }
         return readers;
 }
 
@@ -82,7 +98,7 @@ void readers_free(struct readers *readers)
                 return;
         for (unsigned i = 0; i < READERS_USERS; i++)
                 aside_end(&readers->reader[i].aside);
-        munmap(readers->desks, READERS_USERS * sizeof(struct desk));
+        munmap(readers->shared, sizeof(struct shared));
         free(readers);
 }
 
@@ -94,11 +110,26 @@ static void tell(struct ticket *ticket, const struct identity *identity)
         uint32_t told = load_relaxed(&ticket->told);
 
         if (identity->is_partial && told &&
-            (told == TOLD_MOST - 1 ||
-             identity->slots_count <= ticket->identity[told - 1].slots_count))
+            (told == TOLD_MOST - 1 || identity->rank <= ticket->identity[told - 1].rank))
                 return;
         ticket->identity[told] = *identity;
         store_release(&ticket->told, told + 1);
+}
+
+/* The child's own copy, as of now. */
+static const struct identity_sessions *sessions_now(const struct known *known)
+{
+        static struct identity_sessions ours;
+        static uint32_t as_of;
+        uint32_t version = load_acquire(&known->version);
+
+        while (version != as_of) {
+                as_of = version & ~1u;
+                ours = known->sessions;
+                fence_seq_cst();
+                version = load_acquire(&known->version);
+        }
+        return &ours;
 }
 
 static void finish(struct ticket *ticket, enum ticket_state state)
@@ -110,8 +141,10 @@ static void finish(struct ticket *ticket, enum ticket_state state)
 }
 
 /* Reads one process on; the desk's steps rise as it gets on. */
-static void read_ticket(struct desk *desk, struct ticket *ticket, uint64_t most_ns)
+static void read_ticket(const struct user_reader *reader, struct ticket *ticket, uint64_t most_ns)
 {
+        const struct identity_sessions *sessions = sessions_now(reader->known);
+        struct desk *desk = reader->desk;
         struct identity identity;
         scoped_file FILE *maps = NULL;
 
@@ -121,7 +154,7 @@ static void read_ticket(struct desk *desk, struct ticket *ticket, uint64_t most_
                 return;
         }
         for (uint64_t ns = 0; identity.is_partial && ns < most_ns; ns += READERS_SLICE_NS) {
-                identity_go_on(&identity, maps, clock_thread_ns() + READERS_SLICE_NS);
+                identity_go_on(&identity, maps, sessions, clock_thread_ns() + READERS_SLICE_NS);
                 add_relaxed(&desk->steps, 1);
                 if (identity.is_partial)
                         tell(ticket, &identity);
@@ -153,9 +186,10 @@ static int pick(struct desk *desk, uint64_t read_ns[READERS_EACH])
         return least;
 }
 
-static void read_all(struct desk *desk)
+static void read_all(const struct user_reader *reader)
 {
         static uint64_t read_ns[READERS_EACH];
+        struct desk *desk = reader->desk;
         int at;
 
         while ((at = pick(desk, read_ns)) >= 0) {
@@ -163,7 +197,7 @@ static void read_all(struct desk *desk)
 
                 read_ns[at] += read_ns[at] ? read_ns[at] : READERS_SLICE_NS;
                 store_relaxed(&desk->at, (uint32_t)at);
-                read_ticket(desk, &desk->ticket[at], read_ns[at]);
+                read_ticket(reader, &desk->ticket[at], read_ns[at]);
                 if (clock_thread_ns() > READERS_FREE_NS) {
                         const struct timespec pause =
                                 clock_timespec(9 * (clock_thread_ns() - began_ns));
@@ -198,7 +232,7 @@ static void begin(struct readers *readers, struct user_reader *reader, uint64_t 
 {
         switch (aside_fork(&reader->aside, "aliquot-read", now_ns)) {
         case 0:
-                read_all(reader->desk);
+                read_all(reader);
                 _exit(0);
         case -1:
                 owner_log(&readers->log, reader->uid, LOG_ERROR,
@@ -277,6 +311,19 @@ void readers_tend(struct readers *readers, uint64_t most_ns)
                 if (is_any)
                         nanosleep(&pause, NULL);
         }
+}
+
+void readers_know(struct readers *readers, const struct identity_sessions *sessions)
+{
+        struct known *known = &readers->shared->known;
+        const uint32_t version = load_relaxed(&known->version);
+
+        store_relaxed(&known->version, version + 1);
+        fence_seq_cst();
+        known->sessions.count = sessions->count;
+        memcpy(known->sessions.session, sessions->session,
+               sessions->count * sizeof(sessions->session[0]));
+        store_release(&known->version, version + 2);
 }
 
 /* -- Tickets ---------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
  * once, and who is read for long after READERS_TURN_NS. Whoever asks for many users' processes
  * begins with those that got no place before, so that places go round.
  *
+ *      readers_know(readers, &sessions)        // when they may have changed
  *      ticket = readers_ask(readers, pid)
  *      readers_tend(readers, most_ns)          // children begin, go on and end
  *      readers_answer(readers, ticket, &who)   // as often as wanted, until it is whole
@@ -50,6 +51,9 @@ enum readers_word {
 /* NULL: no memory. */
 struct readers *readers_new(void);
 void readers_free(struct readers *readers);
+
+/* The sessions of which is who is asked for from now on. */
+void readers_know(struct readers *readers, const struct identity_sessions *sessions);
 
 /* A ticket, for as long as the caller knows that the pid is one process's. -EAGAIN: too many are
  * being read, so ask again; -ESRCH: there is no such process. */

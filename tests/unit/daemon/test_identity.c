@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+static struct identity_sessions sessions; /* none, but where a story says so */
 static char folder[] = "/tmp/aliquot-identity-XXXXXX";
 
 static uint64_t boot_ns(void)
@@ -44,7 +45,7 @@ static bool read_whole(pid_t pid, struct identity *ret)
         if (!identity_begin((uint32_t)pid, ret, &maps))
                 return false;
         if (maps)
-                assert_true(identity_go_on(ret, maps, UINT64_MAX));
+                assert_true(identity_go_on(ret, maps, &sessions, UINT64_MAX));
         return true;
 }
 
@@ -102,15 +103,6 @@ static void map_others(void)
         map_file("robots");
 }
 
-static void map_slots_and_delete_them(void)
-{
-        char path[64];
-
-        map_slots();
-        snprintf(path, sizeof(path), "%s/slots", folder);
-        unlink(path);
-}
-
 static void a_process_is_known_by_what_the_kernel_says(void **state)
 {
         pid_t pid = start(NULL);
@@ -122,7 +114,7 @@ static void a_process_is_known_by_what_the_kernel_says(void **state)
         assert_int_equal(who.inner_pid, pid);
         assert_int_equal(who.uid, getuid());
         assert_true(who.start_ticks > 0 && who.pid_ns > 0 && who.has_maps);
-        assert_int_equal(who.slots_count, 0);
+        assert_int_equal(who.rank, IDENTITY_OF_NONE);
         assert_true(identity_is_same(held, &who));
         assert_false(identity_is_same(ours, &who) && who.pidfd_inode);
         who.pidfd_inode = 0; /* an old kernel's */
@@ -150,18 +142,35 @@ static void unlink_slots(void)
 
         snprintf(path, sizeof(path), "%s/slots", folder);
         unlink(path);
+        sessions.count = 0;
+}
+
+/* They are a session's, and of this user. */
+static struct identity_file know_slots(uint32_t owner_uid)
+{
+        const struct identity_file file = slots_of_folder();
+
+        sessions.session[0] = (struct identity_session){ file, owner_uid };
+        sessions.count = 1;
+        return file;
 }
 
 static void slots_are_named_by_device_and_inode(void **state)
 {
         pid_t pid = start(map_slots);
-        const struct identity_file file = slots_of_folder();
+        const struct identity_file file = know_slots(getuid());
         struct identity who;
 
         assert_true(read_whole(pid, &who));
-        assert_int_equal(who.slots_count, 1);
-        assert_int_equal(who.slots[0].inode, file.inode);
-        assert_int_equal(who.slots[0].device, file.device);
+        assert_int_equal(who.rank, IDENTITY_OF_ITS_USERS);
+        assert_int_equal(who.slots.inode, file.inode);
+        assert_int_equal(who.slots.device, file.device);
+        know_slots(getuid() + 1);
+        assert_true(read_whole(pid, &who));
+        assert_int_equal(who.rank, IDENTITY_OF_ANOTHERS);
+        sessions.count = 0;
+        assert_true(read_whole(pid, &who));
+        assert_int_equal(who.rank, IDENTITY_OF_NONE);
         end(pid);
         unlink_slots();
 }
@@ -172,18 +181,44 @@ static void other_files_are_no_slots(void **state)
         struct identity who;
 
         assert_true(read_whole(pid, &who));
-        assert_int_equal(who.slots_count, 0);
+        assert_int_equal(who.rank, IDENTITY_OF_NONE);
         end(pid);
 }
 
-static void slots_that_were_deleted_are_slots_still(void **state)
-{
-        pid_t pid = start(map_slots_and_delete_them);
-        struct identity who;
+#define DECOYS 9
 
+static void map_decoys_and_slots(void)
+{
+        char name[16];
+
+        for (unsigned i = 0; i < DECOYS; i++) {
+                snprintf(name, sizeof(name), "%u/slots", i);
+                map_file(name);
+        }
+        map_file("renamed");
+}
+
+/* Neither the name of a file nor how many others of that name there are tells anything. */
+static void a_session_is_found_under_any_name_and_among_any_files(void **state)
+{
+        char path[64];
+        struct stat st;
+        struct identity who;
+        pid_t pid;
+
+        for (unsigned i = 0; i < DECOYS; i++) {
+                snprintf(path, sizeof(path), "%s/%u", folder, i);
+                assert_int_equal(mkdir(path, 0700), 0);
+        }
+        pid = start(map_decoys_and_slots);
+        snprintf(path, sizeof(path), "%s/renamed", folder);
+        assert_int_equal(stat(path, &st), 0);
+        sessions = (struct identity_sessions){ 1, { { { st.st_dev, st.st_ino }, getuid() } } };
+        unlink(path);
         assert_true(read_whole(pid, &who));
-        assert_int_equal(who.slots_count, 1);
+        assert_int_equal(who.rank, IDENTITY_OF_ITS_USERS);
         end(pid);
+        sessions.count = 0;
 }
 
 /* What a tenant maps decides how much there is to read, and not how much is read. */
@@ -216,23 +251,23 @@ static void map_many_and_slots(void)
 static void mappings_are_read_in_parts_that_go_on(void **state)
 {
         pid_t pid = start(map_many_and_slots);
-        const struct identity_file file = slots_of_folder();
+        const struct identity_file file = know_slots(getuid());
         struct identity who;
         unsigned parts = 1;
         FILE *maps;
 
         assert_true(identity_begin((uint32_t)pid, &who, &maps));
         assert_true(who.is_partial && who.has_maps && maps);
-        assert_false(identity_go_on(&who, maps, 1));
-        assert_true(who.is_partial && who.slots_count == 0);
-        while (!identity_go_on(&who, maps, clock_thread_ns() + 100000)) {
+        assert_false(identity_go_on(&who, maps, &sessions, 1));
+        assert_true(who.is_partial && who.rank == IDENTITY_OF_NONE);
+        while (!identity_go_on(&who, maps, &sessions, clock_thread_ns() + 100000)) {
                 assert_true(who.is_partial);
                 parts++;
         }
         assert_false(who.is_partial);
         assert_true(parts > 1);
-        assert_int_equal(who.slots_count, 1);
-        assert_int_equal(who.slots[0].inode, file.inode);
+        assert_int_equal(who.rank, IDENTITY_OF_ITS_USERS);
+        assert_int_equal(who.slots.inode, file.inode);
         fclose(maps);
         end(pid);
         unlink_slots();
@@ -274,11 +309,13 @@ static void a_process_whose_first_thread_has_ended_hides_nothing(void **state)
                 fclose(file);
                 nanosleep(&moment, NULL);
         }
+        know_slots(getuid());
         assert_true(read_whole(pid, &who));
         assert_true(who.has_maps);
         assert_false(who.is_exiting);
-        assert_int_equal(who.slots_count, 1);
+        assert_int_equal(who.rank, IDENTITY_OF_ITS_USERS);
         end(pid);
+        unlink_slots();
 }
 
 /* Its mappings are gone, and what it held of a GPU may not be. */
@@ -419,7 +456,7 @@ int main(void)
                 cmocka_unit_test(a_process_is_known_by_what_the_kernel_says),
                 cmocka_unit_test(slots_are_named_by_device_and_inode),
                 cmocka_unit_test(other_files_are_no_slots),
-                cmocka_unit_test(slots_that_were_deleted_are_slots_still),
+                cmocka_unit_test(a_session_is_found_under_any_name_and_among_any_files),
                 cmocka_unit_test(a_look_through_mappings_ends_when_its_time_is_used_up),
                 cmocka_unit_test(mappings_are_read_in_parts_that_go_on),
                 cmocka_unit_test(a_process_whose_first_thread_has_ended_hides_nothing),

@@ -63,11 +63,12 @@ bool identity_begin(uint32_t pid, struct identity *ret, FILE **maps)
         return true;
 }
 
-bool identity_go_on(struct identity *identity, FILE *maps, uint64_t until_ns)
+bool identity_go_on(struct identity *identity, FILE *maps, const struct identity_sessions *sessions,
+                    uint64_t until_ns)
 {
         (void)maps;
         (void)until_ns;
-        identity->slots_count = 1;
+        identity->rank = sessions->count ? IDENTITY_OF_ANOTHERS : IDENTITY_OF_NONE;
         if (load_relaxed(&seen->all_slow))
                 nanosleep(&(struct timespec){ .tv_nsec = SHORT_NS }, NULL);
         identity->is_partial =
@@ -110,9 +111,28 @@ static void a_process_is_read_by_another_one(void **state)
         readers_tend(readers, LONG_NS);
         assert_int_equal(readers_answer(readers, ticket, &who), READERS_WHOLE);
         assert_int_equal(who.pid, PID_OF(1, 1));
-        assert_int_equal(who.slots_count, 1);
+        assert_int_equal(who.rank, IDENTITY_OF_NONE);
         assert_int_not_equal(load_relaxed(&seen->reader), getpid());
         assert_false(load_relaxed(&seen->has_our_file));
+}
+
+/* Also a child that was there before. */
+static void who_reads_knows_the_sessions_that_were_told_last(void **state)
+{
+        static const struct identity_sessions one = { .count = 1 }, none;
+        struct identity who;
+        int second;
+
+        readers_know(readers, &none);
+        store_relaxed(&seen->all_slow, 1);
+        assert_true(readers_ask(readers, PID_OF(1, 1)) >= 0);
+        readers_tend(readers, SHORT_NS);
+        readers_know(readers, &one);
+        second = readers_ask(readers, PID_OF(1, 2));
+        store_relaxed(&seen->all_slow, 0);
+        readers_tend(readers, LONG_NS);
+        assert_int_equal(readers_answer(readers, second, &who), READERS_WHOLE);
+        assert_int_equal(who.rank, IDENTITY_OF_ANOTHERS);
 }
 
 static void who_is_gone_is_nobody(void **state)
@@ -158,7 +178,7 @@ static void one_with_mappings_without_end_is_taken_for_what_was_read(void **stat
         readers_tend(readers, LONG_NS);
         assert_int_equal(readers_answer(readers, ticket, &who), READERS_WHOLE);
         assert_false(who.is_partial);
-        assert_int_equal(who.slots_count, 1);
+        assert_int_equal(who.rank, IDENTITY_OF_NONE);
 }
 
 static void tickets_are_used_again(void **state)
@@ -269,6 +289,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 readers_story(a_process_is_read_by_another_one),
+                readers_story(who_reads_knows_the_sessions_that_were_told_last),
                 readers_story(who_is_gone_is_nobody),
                 readers_story(who_stands_still_holds_up_nobody_elses),
                 readers_story(others_of_the_same_user_are_read_when_it_was_ended),
