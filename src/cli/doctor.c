@@ -280,11 +280,16 @@ static void check_daemon(struct visit *visit)
                            "daemon");
         if (settings_read_folder(environ, asked, NULL) < 0 || options_find_store(&store, NULL) < 0)
                 return;
-        if (options_passed_daemon(asked, &store))
+        if (options_passed_daemon(asked, &store) == PASSED_BARS)
                 report_add(report, VERDICT_NOTE, "daemon",
                            "one serves " OPTIONS_SYSTEM_FOLDER
                            " and does not let this user in (its socket.mode and socket.group say "
                            "who may): it does not count sessions in %s",
+                           store.path);
+        if (options_passed_daemon(asked, &store) == PASSED_AWAY)
+                report_add(report, VERDICT_NOTE, "daemon",
+                           "that of " OPTIONS_SYSTEM_FOLDER
+                           " is away: it does not count sessions in %s",
                            store.path);
         rc = client_find(&store, &err);
         if (rc < 0)

@@ -45,7 +45,8 @@ static int prepare(const struct request_flags *flags, const struct cli_request *
         const struct settings *settings = &request->settings;
         int rc = settings_canonical(settings, attempt->canonical, err);
 
-        if (rc == 0)
+        if (rc == 0 &&
+            !options_find_kept(settings->runtime_dir, settings->session, &entrance->store))
                 rc = options_find_folder(settings->runtime_dir, true, &entrance->store, err);
         entrance->is_fresh = !settings->session[0];
         if (rc == 0 && entrance->is_fresh)
@@ -185,25 +186,44 @@ int enter_session(const struct request_flags *flags, const struct cli_request *r
         }
 }
 
+/* Then this user may not even try to make it there. */
+static bool is_kept_without_daemon(const struct cli_request *request,
+                                   const struct entrance *entrance)
+{
+        struct store store;
+
+        return options_find_kept(request->settings.runtime_dir, entrance->name, &store) &&
+               presence_look(&store) != PRESENCE_LISTENS;
+}
+
 int enter_new(const struct request_flags *flags, const struct cli_request *request,
               struct entrance *ret, struct error *err)
 {
         static struct attempt attempt;
         int rc = prepare(flags, request, &attempt, ret, err);
 
+        if (rc == 0 && is_kept_without_daemon(request, ret))
+                return fail(err, -EEXIST, "session %s exists already", ret->name);
         return rc < 0 ? rc : create(&attempt, ret, err);
 }
 
 void enter_note_passed(const char *command, const struct cli_request *request,
                        const struct entrance *entrance)
 {
-        if (entrance->is_created &&
-            options_passed_daemon(request->settings.runtime_dir, &entrance->store))
+        enum passed passed =
+                entrance->is_created
+                        ? options_passed_daemon(request->settings.runtime_dir, &entrance->store)
+                        : PASSED_NONE;
+
+        if (passed != PASSED_NONE)
                 fprintf(stderr,
                         "aliquot %s: note: the daemon of " OPTIONS_SYSTEM_FOLDER
-                        " does not let this user in (its socket.mode and socket.group say who "
-                        "may), and does not count session %s, which is made in %s\n",
-                        command, entrance->name, entrance->store.path);
+                        " %s, and does not count session %s, which is made in %s\n",
+                        command,
+                        passed == PASSED_BARS ? "does not let this user in (its socket.mode and "
+                                                "socket.group say who may)"
+                                              : "is away",
+                        entrance->name, entrance->store.path);
 }
 
 bool enter_is_daemons(const struct entrance *entrance)

@@ -239,7 +239,7 @@ int command_gpus(int argc, char **argv)
 {
         static struct gpus gpus;
         struct shares shares = { .cards = &gpus.request.cards };
-        struct store store;
+        struct store store = { 0 };
         struct names names;
         struct table table = { .titles = "GPU,UUID,NAME,#MEMORY,#USED,SESSIONS" };
         struct error err = { 0 };
@@ -260,6 +260,8 @@ int command_gpus(int argc, char **argv)
                 rc = print_json(&shares);
         else
                 print_table(&shares, &table);
+        if (!gpus.view.is_json)
+                options_tell_unlisted(&store);
         free(shares.at);
         return rc < 0 ? STATUS_NO : STATUS_YES;
 }

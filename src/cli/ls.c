@@ -322,7 +322,7 @@ static int list_all(struct listing *listing, struct error *err)
 int command_ls(int argc, char **argv)
 {
         struct view view = { 0 };
-        struct store store;
+        struct store store = { 0 };
         struct listing listing = { .store = &store, .out = { .stream = stdout } };
         struct error err = { 0 };
         int rc;
@@ -350,5 +350,6 @@ int command_ls(int argc, char **argv)
         table_print(&listing.table);
         if (listing.is_partly)
                 remote_tell_silence(&store);
+        options_tell_unlisted(&store);
         return STATUS_YES;
 }

@@ -2,13 +2,18 @@
 #include "cli/options.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/presence.h"
 #include "cli/remote.h"
+#include "common/text.h"
 #include "settings/settings.h"
+
+#define EMPTY_LINKS 2u /* of a folder without folders in it: its name and its "." */
 
 void options_parse(const struct cli_options *options, const struct argp *argp, unsigned flags,
                    void *input)
@@ -107,12 +112,41 @@ int options_find_folder(const char *asked, bool make, struct store *ret, struct 
         return store_find(ret, asked, make, err);
 }
 
-bool options_passed_daemon(const char *asked, const struct store *store)
+/* This user may not list them: a folder has a link of each folder in it. Where the file system does
+ * not count so (1), there may be some. */
+static bool may_hold_sessions(const struct store *store)
+{
+        char path[STORE_PATH_BYTES + 16];
+        struct stat st;
+
+        return text_put(path, sizeof(path), NULL, "%s/sessions", store->path) == 0 &&
+               stat(path, &st) == 0 && st.st_nlink != EMPTY_LINKS;
+}
+
+enum passed options_passed_daemon(const char *asked, const struct store *store)
 {
         const struct store machine = { .path = OPTIONS_SYSTEM_FOLDER };
 
-        return !asked[0] && strcmp(store->path, OPTIONS_SYSTEM_FOLDER) != 0 &&
-               presence_is_barred(&machine);
+        if (asked[0] || strcmp(store->path, OPTIONS_SYSTEM_FOLDER) == 0)
+                return PASSED_NONE;
+        if (presence_is_barred(&machine))
+                return PASSED_BARS;
+        return presence_has_been(&machine) && may_hold_sessions(&machine) ? PASSED_AWAY
+                                                                          : PASSED_NONE;
+}
+
+bool options_find_kept(const char *asked, const char *name, struct store *ret)
+{
+        struct store_session session;
+        struct store store;
+
+        if (asked[0] || settings_check_name("session", name, NULL) < 0 ||
+            store_find(&store, OPTIONS_SYSTEM_FOLDER, false, NULL) < 0 ||
+            store_join_limits(&store, name, &session, NULL) < 0)
+                return false;
+        store_close(&session);
+        *ret = store;
+        return true;
 }
 
 int options_find_store(struct store *ret, struct error *err)
@@ -121,6 +155,28 @@ int options_find_store(struct store *ret, struct error *err)
         int rc = settings_read_folder(environ, asked, err);
 
         return rc < 0 ? rc : options_find_folder(asked, false, ret, err);
+}
+
+int options_find_store_of(const char *name, struct store *ret, struct error *err)
+{
+        char asked[SETTINGS_PATH_BYTES];
+        int rc = settings_read_folder(environ, asked, err);
+
+        if (rc < 0 || options_find_kept(asked, name, ret))
+                return rc;
+        return options_find_folder(asked, false, ret, err);
+}
+
+void options_tell_unlisted(const struct store *store)
+{
+        char asked[SETTINGS_PATH_BYTES];
+
+        if (settings_read_folder(environ, asked, NULL) == 0 &&
+            options_passed_daemon(asked, store) == PASSED_AWAY)
+                fputs("aliquot: note: the daemon of " OPTIONS_SYSTEM_FOLDER
+                      " is away, and sessions that it keeps for this user are not listed; aliquot "
+                      "show and run --session work with a name\n",
+                      stderr);
 }
 
 const struct error *options_unknown(const char *name, const struct store *store, int rc,
@@ -146,7 +202,7 @@ int options_open_session(const char *name, bool writable, struct store_session *
         int rc = settings_check_name("session", name, err);
 
         if (rc == 0)
-                rc = options_find_store(&store, err);
+                rc = options_find_store_of(name, &store, err);
         if (rc == 0)
                 rc = store_join(&store, name, writable, ret, err);
         options_unknown(name, &store, rc, err);

@@ -49,12 +49,29 @@ int view_choose(const struct view *view, struct table *table, struct error *err)
  * this user in. `asked` is a settings.runtime_dir. */
 int options_find_folder(const char *asked, bool make, struct store *ret, struct error *err);
 
-/* Whether the daemon of the whole machine keeps this user out, whose commands go on to the next
- * folder, `store`: nothing that they make there is counted by it. `asked`: what was named. */
-bool options_passed_daemon(const char *asked, const struct store *store);
+/* A daemon of the whole machine that was passed by on the way to the next folder: it counts nothing
+ * that is made there. */
+enum passed {
+        PASSED_NONE,
+        PASSED_BARS, /* it keeps this user out */
+        PASSED_AWAY, /* none serves its folder, and sessions of it are there */
+};
+
+/* `asked`: the folder that was named. `store`: the one that was found; its path may be empty. */
+enum passed options_passed_daemon(const char *asked, const struct store *store);
+
+/* Whether a session of this user lies in the folder of the machine's daemon, which is in `ret`
+ * then. It is joined and looked at there, also while that daemon is away. */
+bool options_find_kept(const char *asked, const char *name, struct store *ret);
 
 /* The runtime folder that the environment or the usual places say; -ENOENT: there is none. */
 int options_find_store(struct store *ret, struct error *err);
+
+/* The same for who names a session: options_find_kept() comes first. */
+int options_find_store_of(const char *name, struct store *ret, struct error *err);
+
+/* For people who list sessions: that those of a daemon which was passed by are not among them. */
+void options_tell_unlisted(const struct store *store);
 
 /* That there is no such session, as every command says it, instead of `err`: where rc is -ENOENT,
  * or another user has the name. */

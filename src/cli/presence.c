@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include "common/file_locks.h"
 #include "common/scoped.h"
@@ -36,6 +37,14 @@ static bool is_held(const struct store *store)
 bool presence_is_barred(const struct store *store)
 {
         return presence_look(store) == PRESENCE_BARRED && is_held(store);
+}
+
+bool presence_has_been(const struct store *store)
+{
+        char path[STORE_PATH_BYTES + sizeof(PRESENCE_LOCK)];
+
+        return text_put(path, sizeof(path), NULL, "%s/" PRESENCE_LOCK, store->path) == 0 &&
+               access(path, F_OK) == 0;
 }
 
 enum presence presence_look(const struct store *store)

@@ -23,4 +23,7 @@ enum presence presence_look(const struct store *store);
  * that is closed, with nobody in it. */
 bool presence_is_barred(const struct store *store);
 
+/* Whether one has ever served it. */
+bool presence_has_been(const struct store *store);
+
 #endif

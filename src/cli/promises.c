@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/client.h"
 #include "cli/names.h"
@@ -27,15 +26,6 @@ struct promises {
                 uint64_t bytes;
         } gpu[PAGE_DEVICES];
 };
-
-/* Whether no daemon has ever served the folder. */
-static bool was_never_served(const struct store *store)
-{
-        char path[STORE_PATH_BYTES + sizeof(PRESENCE_LOCK)];
-
-        return text_put(path, sizeof(path), NULL, "%s/" PRESENCE_LOCK, store->path) < 0 ||
-               access(path, F_OK) < 0;
-}
 
 static void add_bytes(struct promises *promises, const uint8_t uuid[16], uint64_t bytes)
 {
@@ -133,7 +123,7 @@ int promises_are_nobodys(const struct store *store, const char *wish, struct err
 {
         struct promises promises = { .store = store };
 
-        if (was_never_served(store) || starter_has_begun(store))
+        if (!presence_has_been(store) || starter_has_begun(store))
                 return 0;
         look_at_all(&promises);
         if (!promises.sessions)
@@ -150,7 +140,7 @@ int promises_check(const struct store *store, const struct cli_request *request,
         struct promises promises = { .store = store };
         int rc = 0;
 
-        if (was_never_served(store))
+        if (!presence_has_been(store))
                 return 0;
         look_at_all(&promises);
         for (unsigned i = 0; i < promises.count && rc == 0; i++) {

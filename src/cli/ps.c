@@ -109,7 +109,7 @@ static int list_named(struct process_listing *listing, const char *name, struct 
         int rc = settings_check_name("session", name, err);
 
         if (rc == 0)
-                rc = options_find_store(&listing->store, err);
+                rc = options_find_store_of(name, &listing->store, err);
         if (rc == 0)
                 rc = list_one(listing, name, err);
         options_unknown(name, &listing->store, rc, err);
@@ -159,5 +159,7 @@ int command_ps(int argc, char **argv)
                 return json_out_end(&listing.out) < 0 ? STATUS_NO : STATUS_YES;
         }
         table_print(&listing.table);
+        if (!view.count)
+                options_tell_unlisted(&listing.store);
         return STATUS_YES;
 }

@@ -82,7 +82,7 @@ int command_renew(int argc, char **argv)
                 return command_fail("renew", STATUS_WRONG, &err);
         rc = settings_check_name("session", name, &err);
         if (rc == 0)
-                rc = options_find_store(&store, &err);
+                rc = options_find_store_of(name, &store, &err);
         if (rc == 0)
                 rc = renew(&store, name, settings, &err);
         if (rc == 0)

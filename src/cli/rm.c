@@ -149,7 +149,7 @@ int command_rm(int argc, char **argv)
 
         options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_rm, 0, &removal);
         name = removal.view.name[0];
-        rc = options_find_store(&store, &err);
+        rc = options_find_store_of(name, &store, &err);
         if (rc == 0)
                 rc = remove_session(&store, name, removal.is_forced, &err);
         if (rc < 0)

@@ -181,7 +181,7 @@ int command_set(int argc, char **argv)
                 rc = refuse_fixed(&change.request.settings, &err);
         if (rc < 0)
                 return command_fail("set", STATUS_WRONG, &err);
-        rc = options_find_store(&store, &err);
+        rc = options_find_store_of(name, &store, &err);
         if (rc == 0)
                 rc = settings_check_name("session", name, &err);
         if (rc == 0)

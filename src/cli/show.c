@@ -28,7 +28,7 @@ int command_show(int argc, char **argv)
                 return command_fail("show", STATUS_WRONG, &err);
         rc = settings_check_name("session", view.name[0], &err);
         if (rc == 0)
-                rc = options_find_store(&store, &err);
+                rc = options_find_store_of(view.name[0], &store, &err);
         if (rc == 0)
                 rc = view.columns ? views_rows(&store, view.name[0], &table, &err)
                                   : views_named(&store, view.name[0], view.is_json, &err);

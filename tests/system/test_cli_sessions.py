@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from cli import AWAY
 from daemon import Daemon
 
 MIB = 1 << 20
@@ -383,6 +384,65 @@ def test_who_is_kept_out_by_the_machines_daemon_is_told_that_it_does_not_count(c
     assert result.rc == 0 and len(notes) == (2 if is_told else 0), result
     assert all("/run/aliquot does not let this user in" in note and f"made in {xdg}/aliquot" in note for note in notes), result
     assert ("one serves /run/aliquot and does not let this user in" in result.stdout) == is_told, result
+
+
+@pytest.mark.needs("other users", "mount namespaces")
+@pytest.mark.parametrize("signal", ["TERM", "KILL"])
+def test_a_user_reaches_their_sessions_while_the_machines_daemon_is_away(cli, sim, build, holder, signal):
+    """By name, in the folder that they may neither list nor write. What they make meanwhile is beside it, and not without a word."""
+    daemon = Daemon(sim, "[socket]\nmode = 0666\n")
+    xdg = sim.folder / "xdg"
+    xdg.mkdir(mode=0o700)
+    sim.folder.chmod(0o711)
+    for folder in (xdg, sim.state):
+        os.chown(folder, 1234, 1234)
+    script = f"""
+        serve() {{
+            : >{daemon.log}
+            {daemon.program} --config {daemon.config} --state-dir {daemon.state} --sim={sim.spec} 2>{daemon.log} & pid=$!
+            while ! grep -q serving {daemon.log}; do kill -0 $pid || exit 1; sleep 0.05; done
+            chmod -R a+rwX {sim.state}
+        }}
+        as() {{ echo "== $*"; setpriv --reuid 1234 --regid 1234 --clear-groups "$@" 2>&1; echo "rc $?"; }}
+        aliquot={build.aliquot}
+        mount -t tmpfs x /run && mkdir -m 711 /run/aliquot || exit 77
+        setpriv --reuid 1234 --regid 1234 --clear-groups $aliquot version >/dev/null || exit 77
+        trap 'kill $pid' EXIT
+        serve
+        as $aliquot create mine --memory 256MiB --sim={sim.spec}
+        kill -{signal} $pid; wait $pid
+        as $aliquot run --session mine --sim={sim.spec} -- {holder} 0 1048576 </dev/null
+        as $aliquot show mine
+        as $aliquot ps mine
+        as $aliquot ls
+        as $aliquot gpus --sim={sim.spec}
+        as $aliquot rm mine
+        as $aliquot set mine --memory 1MiB
+        as $aliquot create mine --memory 64MiB --sim={sim.spec}
+        as $aliquot create beside --memory 64MiB --sim={sim.spec}
+        as $aliquot run --memory 64MiB --sim={sim.spec} -- true
+        as $aliquot ls --json
+        as $aliquot doctor --sim={sim.spec}
+        serve
+        as $aliquot ls -o session
+        as $aliquot rm mine
+        """
+    result = sim.run(["unshare", "-m", "sh", "-c", script], ALIQUOT_RUNTIME_DIR=None, XDG_RUNTIME_DIR=xdg, LD_LIBRARY_PATH=None)
+    if result.rc == 77:
+        pytest.skip("another user cannot execute the build folder")
+    said = [part.partition("\n")[2] for part in result.stdout.split("== ")[1:]]
+    created, ran, shown, listed_one, listed, cards, removed, changed, again, beside, run, json_list, checked, last, gone = said
+    unlisted = "the daemon of /run/aliquot is away, and sessions that it keeps for this user are not listed"
+    uncounted = "the daemon of /run/aliquot is away, and does not count session "
+    assert created == gone == "rc 0\n" and ran.startswith("ready ") and ran.split()[2] == str(256 * MIB), result
+    assert "folder     /run/aliquot/sessions/mine\n" in shown and listed_one.endswith("rc 0\n"), result
+    assert all(unlisted in part and part.endswith("rc 0\n") for part in (listed, cards)), result
+    assert all("session mine is a daemon's" in part and part.endswith(f"rc {AWAY}\n") for part in (removed, changed)), result
+    assert "session mine exists already" in again and again.endswith("rc 1\n"), result
+    assert f"{uncounted}beside, which is made in {xdg}/aliquot" in beside and beside.endswith("rc 0\n"), result
+    assert f"{uncounted}run-" in run and run.endswith("rc 0\n"), result
+    assert '"beside"' in json_list and "note" not in json_list and "/run/aliquot is away" in checked, result
+    assert last.split() == ["SESSION", "mine", "rc", "0"], result
 
 
 @pytest.mark.parametrize("words", (["ls"], ["ps"], ["show", "s"], ["doctor"]), ids=" ".join)
