@@ -2,45 +2,79 @@
 #include "cli/client.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "cli/client_parts.h"
 #include "cli/presence.h"
+#include "common/machine_clock.h"
 #include "common/text.h"
 #include "settings/settings.h"
 
 #define START_PAUSE_NS 20000000
-#define STARTS_MOST 250u /* pauses that one which is starting gets: 5 s */
-#define STARTS_MS 5000L
-#define STARTS_SILENT 50u /* after so many it is said that we wait */
+#define STARTS_MS 5000L /* what one that is starting gets */
+#define SILENT_MS 1000u /* after that it is said that we wait */
+#define MS_A_SECOND 1000
+#define NS_A_MS UINT64_C(1000000)
 #define SECOND_NS 1e9
 #define SECONDS_MOST 1e10 /* a double of nanoseconds still fits 64 bits */
 #define LABEL_KEY_BYTES 64u
 
 const bool client_is_built = true;
 
+static void tell_what_is_awaited(const struct store *store, enum presence presence)
+{
+        if (presence == PRESENCE_STARTS)
+                client_tell_waiting(store, STARTS_MS);
+        else
+                fprintf(stderr,
+                        "aliquot: nobody listens in %s, and whether a daemon starts there is not "
+                        "known, as this machine has too many file locks to look through; waiting "
+                        "for one, %ld s at most\n",
+                        store->path, STARTS_MS / MS_A_SECOND);
+}
+
+/* What is there when one listens, or none will, or after STARTS_MS. A command that has waited in
+ * vain for what cannot be told does not do so again. */
+static enum presence wait_for_start(const struct store *store)
+{
+        static bool has_waited;
+        const uint64_t began_ns = clock_machine_ns();
+        enum presence presence = presence_look(store);
+        bool is_told = false;
+
+        while (presence == PRESENCE_STARTS || (presence == PRESENCE_UNKNOWN && !has_waited)) {
+                uint64_t waited_ms = (clock_machine_ns() - began_ns) / NS_A_MS;
+
+                if (waited_ms >= STARTS_MS)
+                        break;
+                if (!is_told && waited_ms >= SILENT_MS)
+                        tell_what_is_awaited(store, presence);
+                is_told |= waited_ms >= SILENT_MS;
+                nanosleep(&(struct timespec){ .tv_nsec = START_PAUSE_NS }, NULL);
+                presence = presence_look(store);
+        }
+        has_waited |= presence == PRESENCE_UNKNOWN;
+        return presence;
+}
+
 int client_find(const struct store *store, struct error *err)
 {
-        for (unsigned i = 0; i < STARTS_MOST; i++) {
-                switch (presence_look(store)) {
-                case PRESENCE_NONE:
-                        return 0;
-                case PRESENCE_LISTENS:
-                        return 1;
-                case PRESENCE_BARRED:
-                        return fail(err, CLIENT_AWAY,
-                                    "the daemon of %s does not let this user in; its "
-                                    "socket.mode and socket.group say who may",
-                                    store->path);
-                case PRESENCE_STARTS:
-                        if (i == STARTS_SILENT)
-                                client_tell_waiting(store, STARTS_MS);
-                        nanosleep(&(struct timespec){ .tv_nsec = START_PAUSE_NS }, NULL);
-                }
+        switch (wait_for_start(store)) {
+        case PRESENCE_LISTENS:
+                return 1;
+        case PRESENCE_BARRED:
+                return fail(err, CLIENT_AWAY,
+                            "the daemon of %s does not let this user in; its socket.mode and "
+                            "socket.group say who may",
+                            store->path);
+        case PRESENCE_STARTS:
+                return client_away(store, "it runs and does not listen", err);
+        default: /* nobody has listened all the while */
+                return 0;
         }
-        return client_away(store, "it runs and does not listen", err);
 }
 
 int client_protection(const struct store *store, struct error *err)

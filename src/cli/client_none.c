@@ -21,7 +21,9 @@ static int refuse(const struct store *store, struct error *err)
 
 int client_find(const struct store *store, struct error *err)
 {
-        return presence_look(store) == PRESENCE_NONE ? 0 : refuse(store, err);
+        enum presence presence = presence_look(store);
+
+        return presence == PRESENCE_NONE || presence == PRESENCE_UNKNOWN ? 0 : refuse(store, err);
 }
 
 int client_protection(const struct store *store, struct error *err)

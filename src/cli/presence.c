@@ -7,36 +7,54 @@
 #include <unistd.h>
 
 #include "common/file_locks.h"
+#include "common/machine_clock.h"
 #include "common/scoped.h"
 #include "common/text.h"
 
+#define REST_NS UINT64_C(1000000000) /* a list that was too long is not read again for so long */
+
+/* Who asks again and again would do little else than read the list. */
+static enum file_locks find_in_list(const char *path)
+{
+        static uint64_t rests_until_ns;
+        enum file_locks found = FILE_LOCKS_UNKNOWN;
+
+        if (clock_machine_ns() >= rests_until_ns)
+                found = file_locks_find(path, "FLOCK", "WRITE", NULL);
+        if (found == FILE_LOCKS_UNKNOWN && clock_machine_ns() >= rests_until_ns)
+                rests_until_ns = clock_machine_ns() + REST_NS;
+        return found;
+}
+
 /* Sharing the lock for a moment tells. A daemon that starts just then tries again. For a user who
- * may not open the file the kernel's list does, and one that cannot be read to its end counts as a
- * lock. */
-static bool is_locked(const char *path)
+ * may not open the file the kernel's list does. */
+static enum file_locks find_lock(const char *path)
 {
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
         if (fd < 0)
-                return errno != ENOENT &&
-                       file_locks_find(path, "FLOCK", "WRITE", NULL) != FILE_LOCKS_NONE;
-        return flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+                return errno == ENOENT ? FILE_LOCKS_NONE : find_in_list(path);
+        return flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK ? FILE_LOCKS_HELD
+                                                                        : FILE_LOCKS_NONE;
 }
 
 /* The file can be deleted, the folder not while it is served; by their order in the daemon the
  * folder is held alone for an instant, too. */
-static bool is_held(const struct store *store)
+static enum file_locks find_holder(const struct store *store)
 {
         char path[STORE_PATH_BYTES + sizeof(PRESENCE_LOCK)];
+        enum file_locks folder = find_lock(store->path), file;
 
-        return is_locked(store->path) ||
-               (text_put(path, sizeof(path), NULL, "%s/" PRESENCE_LOCK, store->path) == 0 &&
-                is_locked(path));
+        if (folder == FILE_LOCKS_HELD ||
+            text_put(path, sizeof(path), NULL, "%s/" PRESENCE_LOCK, store->path) < 0)
+                return folder;
+        file = find_lock(path);
+        return file == FILE_LOCKS_NONE ? folder : file;
 }
 
 bool presence_is_barred(const struct store *store)
 {
-        return presence_look(store) == PRESENCE_BARRED && is_held(store);
+        return presence_look(store) == PRESENCE_BARRED && find_holder(store) != FILE_LOCKS_NONE;
 }
 
 bool presence_has_been(const struct store *store)
@@ -55,5 +73,12 @@ enum presence presence_look(const struct store *store)
                 return PRESENCE_LISTENS;
         if (rc == -EACCES || rc == -EPERM)
                 return PRESENCE_BARRED;
-        return is_held(store) ? PRESENCE_STARTS : PRESENCE_NONE;
+        switch (find_holder(store)) {
+        case FILE_LOCKS_HELD:
+                return PRESENCE_STARTS;
+        case FILE_LOCKS_UNKNOWN:
+                return PRESENCE_UNKNOWN;
+        default:
+                return PRESENCE_NONE;
+        }
 }

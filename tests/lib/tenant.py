@@ -93,11 +93,11 @@ class Tenant:
 
 
 @contextlib.contextmanager
-def holding(tenant, name, *words):
-    """A program of tests/attack/programs that says "ready" and then keeps what it has until this ends."""
+def holding(tenant, name, *words, word="ready"):
+    """A program of tests/attack/programs that says `word` and then keeps what it has until this ends."""
     program = tenant.sim.build.source / "tests/attack/programs" / name
     process = tenant.start([sys.executable, program, *words], preload=False)
-    assert process.stdout.readline() == "ready\n", process.stderr.read()
+    assert process.stdout.readline() == f"{word}\n", process.stderr.read()
     try:
         yield process
     finally:

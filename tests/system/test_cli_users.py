@@ -9,7 +9,7 @@ from cli import AWAY, UNSET
 from daemon import Daemon
 from hang import HANG_SECONDS
 from script import replay
-from tenant import Tenant
+from tenant import Tenant, holding
 
 MIB = 1 << 20
 TENANT = 1234  # another user
@@ -113,3 +113,30 @@ def test_a_program_that_cannot_make_its_session_is_told_what_makes_it(sim, mode,
         assert tenant.run([sim.build.aliquot, "create", "mine", "--memory", "512MiB"]).rc == 0
         joined = tenant.run([sim.build.program("hooks/script")], stdin="init\n", preload=True, ALIQUOT_SESSION="mine")
         assert (joined.rc, joined.stdout, joined.stderr) == (0, "0\n", "")
+
+
+def test_who_cannot_learn_who_serves_a_folder_waits_once_and_is_told_for_what(sim):
+    """The list of locks is any user's to fill, and it alone tells a user whether a daemon starts in another's folder."""
+    tenant = Tenant(Daemon(sim), TENANT)
+    theirs, crowd = sim.folder / "theirs", sim.folder / "crowd"
+    theirs.mkdir(mode=0o711)
+    crowd.mkdir(mode=0o777)
+    crowd.chmod(0o777)
+
+    def ask(*words):
+        return tenant.run([sim.build.aliquot, *words], ALIQUOT_RUNTIME_DIR=theirs, **UNSET)
+
+    said = {
+        ("run", f"--sim={sim.spec}", "--memory", "64MiB", "--", "true"): (125, f"user {TENANT} cannot make sessions there"),
+        ("create", "mine", f"--sim={sim.spec}", "--memory", "64MiB"): (1, f"user {TENANT} cannot make sessions there"),
+        ("rm", "mine"): (1, "there is no session mine"),
+    }
+    for words, (rc, text) in said.items():
+        result = ask(*words)
+        assert result.rc == rc and text in result.stderr and result.stderr.count("\n") == 1, result
+    with holding(tenant, "many_locks.py", *(crowd / str(i) for i in range(10)), word="held"):
+        for words, (rc, text) in said.items():
+            result = ask(*words)
+            told, *refusal = result.stderr.splitlines()
+            assert "too many file locks to look through; waiting for one, 5 s at most" in told, result
+            assert result.rc == rc and len(refusal) == 1 and text in refusal[0], result

@@ -10,7 +10,7 @@ HIGH, SLOTS = 64, 4096  # src/proto/page.h: struct slots_page
 held = []
 
 for path in sys.argv[1:]:
-    fd = os.open(path, os.O_RDWR)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT)
     held.append(fd)
     os.pwrite(fd, struct.pack("<I", SLOTS), HIGH)
     for byte in range(4 * SLOTS, 0, -2):  # the first of the file last: the kernel then finds its place at once
