@@ -282,13 +282,13 @@ static void check_daemon(struct visit *visit)
                 return;
         if (options_passed_daemon(asked, &store) == PASSED_BARS)
                 report_add(report, VERDICT_NOTE, "daemon",
-                           "one serves " OPTIONS_SYSTEM_FOLDER
+                           "one serves " STORE_SYSTEM_FOLDER
                            " and does not let this user in (its socket.mode and socket.group say "
                            "who may): it does not count sessions in %s",
                            store.path);
         if (options_passed_daemon(asked, &store) == PASSED_AWAY)
                 report_add(report, VERDICT_NOTE, "daemon",
-                           "that of " OPTIONS_SYSTEM_FOLDER
+                           "that of " STORE_SYSTEM_FOLDER
                            " is away: it does not count sessions in %s",
                            store.path);
         rc = client_find(&store, &err);

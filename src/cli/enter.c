@@ -217,7 +217,7 @@ void enter_note_passed(const char *command, const struct cli_request *request,
 
         if (passed != PASSED_NONE)
                 fprintf(stderr,
-                        "aliquot %s: note: the daemon of " OPTIONS_SYSTEM_FOLDER
+                        "aliquot %s: note: the daemon of " STORE_SYSTEM_FOLDER
                         " %s, and does not count session %s, which is made in %s\n",
                         command,
                         passed == PASSED_BARS ? "does not let this user in (its socket.mode and "

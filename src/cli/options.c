@@ -104,7 +104,7 @@ int options_find_folder(const char *asked, bool make, struct store *ret, struct 
 {
         struct store store;
 
-        if (!asked[0] && store_find(&store, OPTIONS_SYSTEM_FOLDER, false, NULL) == 0 &&
+        if (!asked[0] && store_find(&store, STORE_SYSTEM_FOLDER, false, NULL) == 0 &&
             presence_look(&store) == PRESENCE_LISTENS) {
                 *ret = store;
                 return 0;
@@ -125,9 +125,9 @@ static bool may_hold_sessions(const struct store *store)
 
 enum passed options_passed_daemon(const char *asked, const struct store *store)
 {
-        const struct store machine = { .path = OPTIONS_SYSTEM_FOLDER };
+        const struct store machine = { .path = STORE_SYSTEM_FOLDER };
 
-        if (asked[0] || strcmp(store->path, OPTIONS_SYSTEM_FOLDER) == 0)
+        if (asked[0] || strcmp(store->path, STORE_SYSTEM_FOLDER) == 0)
                 return PASSED_NONE;
         if (presence_is_barred(&machine))
                 return PASSED_BARS;
@@ -141,7 +141,7 @@ bool options_find_kept(const char *asked, const char *name, struct store *ret)
         struct store store;
 
         if (asked[0] || settings_check_name("session", name, NULL) < 0 ||
-            store_find(&store, OPTIONS_SYSTEM_FOLDER, false, NULL) < 0 ||
+            store_find(&store, STORE_SYSTEM_FOLDER, false, NULL) < 0 ||
             store_join_limits(&store, name, &session, NULL) < 0)
                 return false;
         store_close(&session);
@@ -173,7 +173,7 @@ void options_tell_unlisted(const struct store *store)
 
         if (settings_read_folder(environ, asked, NULL) == 0 &&
             options_passed_daemon(asked, store) == PASSED_AWAY)
-                fputs("aliquot: note: the daemon of " OPTIONS_SYSTEM_FOLDER
+                fputs("aliquot: note: the daemon of " STORE_SYSTEM_FOLDER
                       " is away, and sessions that it keeps for this user are not listed; aliquot "
                       "show and run --session work with a name\n",
                       stderr);

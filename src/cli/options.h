@@ -12,8 +12,6 @@
 #include "cli/table.h"
 #include "store/store.h"
 
-#define OPTIONS_SYSTEM_FOLDER "/run/aliquot"
-
 struct cli_options {
         int argc;
         char **argv;

@@ -518,6 +518,7 @@ int main(int argc, char **argv)
                 return 1;
         }
         log_line(LOG_INFO, "serving %s", self.store.path);
+        start_warn_unused(&self.config, &self.store);
         notify("READY=1");
         event_base_dispatch(self.base);
         notify("STOPPING=1");

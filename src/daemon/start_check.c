@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/log.h"
 #include "common/text.h"
 #include "daemon/http/http.h"
 #include "daemon/options.h"
@@ -32,6 +34,20 @@ int start_find_runtime(const struct config *config, bool make, struct store *ret
         return rc < 0 && asked[0] ? wrap(err, "%sdaemon.runtime_dir",
                                          config_place(config, "daemon.runtime_dir", place))
                                   : rc;
+}
+
+void start_warn_unused(const struct config *config, const struct store *store)
+{
+        const struct store machine = { .path = STORE_SYSTEM_FOLDER };
+        const char *asked = getenv("ALIQUOT_RUNTIME_DIR");
+
+        if (!config->runtime_dir[0] && !(asked && asked[0]) &&
+            strcmp(store->path, machine.path) != 0 && store_try_daemon(&machine) == 0)
+                log_line(LOG_WARN,
+                         "the daemon of %s lets this user in, and aliquot uses that one; to use "
+                         "this one, name a folder with --runtime-dir here and in "
+                         "ALIQUOT_RUNTIME_DIR for aliquot",
+                         machine.path);
 }
 
 /* The start makes a folder that is not there. */

@@ -29,4 +29,8 @@ int start_read_token(const struct config *config, struct token *ret, struct erro
 int start_find_runtime(const struct config *config, bool make, struct store *ret,
                        struct error *err);
 
+/* Warns where this daemon has a usual folder and its user's commands go to another daemon: that of
+ * the whole machine, which lets them in. */
+void start_warn_unused(const struct config *config, const struct store *store);
+
 #endif

@@ -118,7 +118,6 @@ static int try_asked(const struct store *store, bool make, struct error *err)
         return fd < 0 ? fd : check_ours(fd, store->path, err);
 }
 
-#define SYSTEM_FOLDER "/run/aliquot"
 #define IN_XDG "/aliquot"
 #define OF_A_USER "/dev/shm/aliquot-" /* and the uid */
 
@@ -151,7 +150,7 @@ int store_find(struct store *ret, const char *asked, bool make, struct error *er
                 return 0;
         }
 
-        text_put(store.path, sizeof(store.path), NULL, SYSTEM_FOLDER);
+        text_put(store.path, sizeof(store.path), NULL, STORE_SYSTEM_FOLDER);
         rc = try_folder(&store, make, true, NULL);
         if (rc < 0 && xdg && xdg[0] == '/' &&
             text_put(store.path, sizeof(store.path) - 128, NULL, "%s" IN_XDG, xdg) == 0)

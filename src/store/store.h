@@ -26,6 +26,7 @@
 #include "settings/resolve.h"
 
 #define STORE_PATH_BYTES 1024u
+#define STORE_SYSTEM_FOLDER "/run/aliquot"  /* of the whole machine */
 #define STORE_DAEMON_SOCKET "aliquotd.sock" /* in a runtime folder that a daemon serves */
 
 /* A runtime folder, in which sessions lie. */

@@ -139,3 +139,36 @@ def test_a_place_that_it_cannot_take_is_said_once_and_tried_again(daemon):
     daemon.socket.rmdir()
     listens_anew(daemon)
     assert daemon.said().count("cannot listen there anew") == 1 and daemon.is_up()
+
+
+@pytest.mark.needs("other users", "mount namespaces")
+@pytest.mark.parametrize("mode, is_unused", [("0666", True), ("0600", False)], ids=["for all", "for root"])
+def test_a_users_daemon_says_that_the_machines_is_used_instead(sim, mode, is_unused):
+    """aliquot goes to /run/aliquot where that lets the user in, whatever else serves."""
+    machine = Daemon(sim, f"[socket]\nmode = {mode}\n")
+    state, xdg = sim.folder / "home", sim.folder / "xdg"
+    for folder in (state, xdg):
+        folder.mkdir(mode=0o700)
+        shutil.chown(folder, 1234, 1234)
+    sim.folder.chmod(0o711)
+    become = "setpriv --reuid 1234 --regid 1234 --clear-groups"
+    script = f"""
+        mount -t tmpfs x /run && mkdir -m 711 /run/aliquot || exit 77
+        {become} {sim.build.aliquot} version >/dev/null || exit 77
+        log={sim.folder}/log; : >$log
+        {machine.program} --config {machine.config} --state-dir {machine.state} --sim={sim.spec} 2>$log & pid=$!
+        trap 'kill $pid' EXIT
+        while ! grep -q serving $log; do kill -0 $pid || exit 1; sleep 0.05; done
+        chmod -R a+rwX {sim.state}
+        for named in "" "--runtime-dir {xdg}/named"; do
+            {become} {machine.program} $named --state-dir {state} --sim={sim.spec} 2>$log.own & own=$!
+            while ! grep -q serving $log.own; do kill -0 $own || exit 1; sleep 0.05; done
+            kill $own; wait $own; cat $log.own; rm -rf {state}/*
+        done
+        """
+    result = sim.run(["unshare", "-m", "sh", "-c", script], ALIQUOT_RUNTIME_DIR=None, ALIQUOT_SIM=None, XDG_RUNTIME_DIR=xdg)
+    if result.rc == 77:
+        pytest.skip("another user cannot execute the build folder")
+    warned = "the daemon of /run/aliquot lets this user in, and aliquot uses that one"
+    assert result.stdout.count("serving /") == 2 and f"serving {xdg}/aliquot" in result.stdout, result
+    assert result.stdout.count(warned) == is_unused, result
