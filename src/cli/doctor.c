@@ -350,10 +350,24 @@ static void check_self(struct visit *visit)
         else
                 report_add(&visit->report, VERDICT_NOTE, "here",
                            "this shell is not under a limit; what aliquot run starts is");
-        report_add(&visit->report, VERDICT_NOTE, "protection",
-                   "sessions belong to user %u, so limits hold against accident, not against that "
-                   "user's intent",
-                   geteuid());
+}
+
+static void check_protection(struct visit *visit)
+{
+        struct store store;
+        struct stat st;
+
+        if (options_find_store(&store, NULL) == 0 && stat(store.path, &st) == 0 &&
+            st.st_uid != geteuid() && presence_look(&store) == PRESENCE_LISTENS)
+                report_add(&visit->report, VERDICT_GOOD, "protection",
+                           "limits are set by the daemon of user %u, and this user cannot write "
+                           "them",
+                           st.st_uid);
+        else
+                report_add(&visit->report, VERDICT_NOTE, "protection",
+                           "sessions belong to user %u, so limits hold against accident, not "
+                           "against that user's intent",
+                           geteuid());
 }
 
 static void check_all(struct visit *visit)
@@ -375,6 +389,7 @@ static void check_all(struct visit *visit)
         probe_preload(&request->own, report);
         probe_shims(&request->own, report);
         check_self(visit);
+        check_protection(visit);
 }
 
 int command_doctor(int argc, char **argv)

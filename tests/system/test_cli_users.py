@@ -46,6 +46,8 @@ def test_another_users_session_is_shown_to_root_and_roots_to_nobody_else(cli, bu
     assert nobodys.returncode == 125 and "nobodys does not exist" in nobodys.stderr, nobodys
     folder = next(line for line in as_tenant("doctor").stdout.splitlines() if " folder " in line)
     assert folder.startswith("ok"), folder
+    assert "limits are set by the daemon of user 0, and this user cannot write them" in as_tenant("doctor").stdout
+    assert "sessions belong to user 0, so limits hold against accident" in cli("doctor").stdout
     assert as_tenant("show", "roots").returncode == 1 and as_tenant("rm", "roots").returncode == 1
     assert as_tenant("show", "theirs").returncode == 0
     listed = {session["name"]: session for session in cli("ls", "--json").json}
