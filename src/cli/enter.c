@@ -15,21 +15,11 @@
 #define ATTEMPTS 200 /* a session that is being removed is waited for: 2 s */
 #define PAUSE_NS 10000000
 #define STARTS 3u
-#define FRESH_STEM "run-"
-#define FRESH_DIGITS 16u
 
 bool enter_has_wishes(const struct settings *settings)
 {
         return settings->memory.count || settings->compute.count || settings->device_name[0] ||
                settings->host_bytes || settings->is_context_free;
-}
-
-bool enter_is_fresh_name(const char *name)
-{
-        const char *digits = name + strlen(FRESH_STEM);
-
-        return strncmp(name, FRESH_STEM, strlen(FRESH_STEM)) == 0 &&
-               strlen(digits) == FRESH_DIGITS && strspn(digits, "0123456789abcdef") == FRESH_DIGITS;
 }
 
 struct attempt {
@@ -133,7 +123,7 @@ static int create(const struct attempt *attempt, struct entrance *entrance, stru
                             "session %s does not exist in %s; say what it may use, as in --memory "
                             "4GiB, to make it",
                             entrance->name, entrance->store.path);
-        if (!entrance->is_fresh && enter_is_fresh_name(entrance->name))
+        if (!entrance->is_fresh && store_is_fresh_name(entrance->name))
                 return fail(err, -EINVAL,
                             "session %s: names like this are given to sessions of one run; choose "
                             "another",

@@ -41,7 +41,4 @@ void enter_note_passed(const char *command, const struct cli_request *request,
 /* Whether a daemon made the session. */
 bool enter_is_daemons(const struct entrance *entrance);
 
-/* Whether a name has the form of those that are made up for one run. */
-bool enter_is_fresh_name(const char *name);
-
 #endif

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/enter.h"
 #include "cli/exports.h"
@@ -19,9 +20,12 @@
 #include "cli/target.h"
 #include "cli/usage.h"
 #include "common/atomic.h"
+#include "common/machine_clock.h"
+#include "common/text.h"
 
 struct run_call {
         bool is_quiet;
+        uint64_t began_ns; /* by the machine's clock; before the session */
         struct request_flags flags;
         char **command;
         struct cli_request request;
@@ -136,6 +140,35 @@ static void note_no_limit(const struct run_call *run)
                       stderr);
 }
 
+static const char *ttl_as_typed(const struct request_flags *flags)
+{
+        for (unsigned i = 0; flags->flag[i].variable; i++) {
+                if (strcmp(flags->flag[i].variable, "ALIQUOT_TTL") == 0)
+                        return flags->flag[i].value;
+        }
+        return NULL;
+}
+
+/* The program saw that there is no memory, or a signal; neither says why. */
+static void note_ended(const struct run_call *run)
+{
+        const struct settings *settings = &run->request.settings;
+        const struct entrance *entrance = &run->entrance;
+        const char *ttl = ttl_as_typed(&run->flags), *on_end = run->flags.on_end;
+        bool is_due = settings->ttl_ns && clock_machine_ns() - run->began_ns >= settings->ttl_ns;
+
+        if (run->is_quiet || !enter_is_daemons(entrance) || store_is_current(&entrance->session))
+                return;
+        fprintf(stderr, "aliquot run: note: session %s ended before its program", entrance->name);
+        if (is_due && ttl)
+                fprintf(stderr, ": its %s were over", text_shown(ttl));
+        else if (is_due)
+                fputs(": its time was over", stderr);
+        if (on_end)
+                fprintf(stderr, " (%s)", text_shown(on_end));
+        fputc('\n', stderr);
+}
+
 static int start(struct run_call *run, struct error *err)
 {
         const struct entrance *entrance = &run->entrance;
@@ -146,6 +179,7 @@ static int start(struct run_call *run, struct error *err)
                 return command_fail("run", status, err);
         }
         status = child_wait(run->target.path, run->command, err);
+        note_ended(run);
         sweep_one(&entrance->store, entrance->name);
         return status < 0 ? command_fail("run", STATUS_REFUSED, err) : child_end_alike(status);
 }
@@ -158,6 +192,7 @@ int command_run(int argc, char **argv)
 
         options_parse(&(struct cli_options){ argc, argv, STATUS_REFUSED }, &argp_run, ARGP_IN_ORDER,
                       &run);
+        run.began_ns = clock_machine_ns();
         status = prepare(&run, &err);
         if (status != 0)
                 return command_fail("run", status, &err);

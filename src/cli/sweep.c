@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "cli/client.h"
-#include "cli/enter.h"
 #include "cli/presence.h"
 #include "common/scoped.h"
 #include "common/text.h"
@@ -137,7 +136,7 @@ static void remove_unused(const struct store *store, const char *name, bool is_o
         struct store_session session;
         bool is_used, is_daemons;
 
-        if (!enter_is_fresh_name(name) || store_join(store, name, false, &session, NULL) < 0)
+        if (!store_is_fresh_name(name) || store_join(store, name, false, &session, NULL) < 0)
                 return;
         is_used = store_is_live(&session, NULL) != 0 ||
                   (!is_ours && (is_young(&session) || is_kept(&session)));

@@ -81,14 +81,15 @@ static bool charge_grow(struct charge *c, int device, uint64_t bytes, process_gr
         if (!is_ours(&wanted))
                 return false;
         process = process_attached();
-        if (!process)
-                return false;
-        flight_begin(process, device);
-        if (charge_reserve(process, &wanted, grow)) {
-                *c = wanted;
-                return true;
+        if (process) {
+                flight_begin(process, device);
+                if (charge_reserve(process, &wanted, grow)) {
+                        *c = wanted;
+                        return true;
+                }
+                flight_end(process, device);
         }
-        flight_end(process, device);
+        session_tell_if_ended(device);
         return false;
 }
 

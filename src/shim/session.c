@@ -40,6 +40,7 @@ static struct {
         _Atomic int state;        /* enum session_state; released once, by the starter */
         _Atomic uint64_t starter; /* pid << 32 | tid of the thread that finds out; 0: nobody */
         _Atomic bool told_row;    /* the line about a GPU without a row was written */
+        _Atomic bool told_end;    /* the line about the session's end was written */
 
         /* The starter's alone until `state` is released; read-only after. */
         struct settings settings;
@@ -139,6 +140,12 @@ static int create(struct session_wish *wish, session_gpu_lister *lister, struct 
 {
         int rc;
 
+        if (!has_wishes() && store_is_fresh_name(wish->name))
+                return fail(err, -ENOENT,
+                            "session %s has ended: it was that of one aliquot run, whose time was "
+                            "over or which somebody removed; start the program with a new aliquot "
+                            "run",
+                            wish->name);
         if (!has_wishes())
                 return fail(err, -ENOENT,
                             "ALIQUOT_SESSION=%s: there is no such session in %s, and no limit to "
@@ -401,6 +408,18 @@ int session_device(const uint8_t uuid[16], uint64_t card_bytes)
                 tell(err.text);
         errno = saved;
         return row < 0 ? SESSION_NO_ROW : row;
+}
+
+/* A remover that only looks takes `removed` back; the limits go for good. */
+void session_tell_if_ended(int row)
+{
+        const struct limits_page *page = session_limits();
+
+        if (!page || row < 0 || row >= (int)PAGE_DEVICES || store_is_current(&self.session) ||
+            load_acquire(shared_word(&page->device[row].limit_bytes)) > SETTINGS_NOTHING_BYTES ||
+            !log_once(&self.told_end))
+                return;
+        log_tell("aliquot: session %s has ended, and gets no new memory", page->name);
 }
 
 const struct limits_page *session_limits(void)

@@ -56,6 +56,10 @@ int session_find_device(const uint8_t uuid[16]);
 #define SESSION_NO_ROW (-2)
 int session_device(const uint8_t uuid[16], uint64_t card_bytes);
 
+/* After a refusal on a GPU, by its row: one line where the daemon has ended the session, since the
+ * program sees only that there is no memory. */
+void session_tell_if_ended(int row);
+
 /* The mapped pages; NULL unless SESSION_ACTIVE. Borrowed for the life of the process. */
 const struct limits_page *session_limits(void);
 struct slots_page *session_slots(void);

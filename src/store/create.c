@@ -21,6 +21,9 @@
 #include "settings/settings.h"
 #include "store/folder.h"
 
+#define FRESH_STEM "run-"
+#define FRESH_DIGITS 16u
+
 static int copy_text(char *ret, size_t bytes, const char *text, const char *what, struct error *err)
 {
         if (!text)
@@ -213,5 +216,13 @@ int store_create(const struct store *store, const struct store_request *request,
 
 int store_fresh_name(char ret[PAGE_NAME_BYTES], struct error *err)
 {
-        return folder_temporary_name("run-", ret, err);
+        return folder_temporary_name(FRESH_STEM, ret, err);
+}
+
+bool store_is_fresh_name(const char *name)
+{
+        const char *digits = name + strlen(FRESH_STEM);
+
+        return strncmp(name, FRESH_STEM, strlen(FRESH_STEM)) == 0 &&
+               strlen(digits) == FRESH_DIGITS && strspn(digits, "0123456789abcdef") == FRESH_DIGITS;
 }

@@ -112,6 +112,7 @@ void store_close(struct store_session *session);
 
 /* "run-" and 16 random digits: a session that nobody else can have. */
 int store_fresh_name(char ret[PAGE_NAME_BYTES], struct error *err);
+bool store_is_fresh_name(const char *name); /* by its form */
 
 /* Whether joining with these limits is joining this session: the text it was made with, or limits
  * that come to what it has now. `limits` NULL: could not be resolved. */

@@ -415,6 +415,30 @@ def test_one_that_is_ending_is_shown_until_its_programs_have_ended(cli, daemon, 
     wait_for(lambda: cli("ls", "--json").json == [])
 
 
+def test_a_run_whose_time_is_over_says_so(cli, daemon, holder):
+    """A killed program tells nothing, and neither does a shell."""
+    process = cli.start("run", "--memory", "64MiB", "--ttl", "2s", "--on-end", "kill", "--", holder, 0, MIB)
+    assert process.stdout.readline().startswith("ready ")
+    assert process.wait(HANG_SECONDS) == -signal.SIGKILL
+    assert re.fullmatch(r"aliquot run: note: session run-\w+ ended before its program: its 2s were over \(kill\)\n", process.stderr.read())
+    wait_for(lambda: not daemon.names())
+    removed = cli.start("run", "--memory", "64MiB", "--ttl", "1h", "--", holder, 0, MIB)
+    assert removed.stdout.readline().startswith("ready ")
+    name, = daemon.names()
+    assert cli("rm", name, "--force").rc == 0
+    _, said = removed.communicate("", timeout=HANG_SECONDS)
+    assert said == f"aliquot run: note: session {name} ended before its program\n" and removed.returncode == 0
+    assert cli.run("--memory", "64MiB", "--ttl", "1h", "--", holder, 0, MIB).stderr == ""
+
+
+def test_a_program_of_a_run_whose_session_has_gone_is_told_that(cli, daemon, holder):
+    """Advice to make such a session would be wrong."""
+    waits = f"while [ -e {cli.sim.runtime}/sessions/$ALIQUOT_SESSION ]; do sleep 0.05; done; {holder} 0 {MIB}"
+    result = cli.run("--memory", "64MiB", "--ttl", "1s", "--", "sh", "-c", waits)
+    assert result.rc != 0 and re.search(r"session run-\w+ has ended: it was that of one aliquot run", result.stderr), result
+    assert "aliquot create" not in result.stderr, result
+
+
 # -- Programs --------------------------------------------------------------------------------------
 
 def test_programs_see_the_gpus_that_their_session_has(cli, daemon):

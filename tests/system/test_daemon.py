@@ -125,9 +125,11 @@ def test_at_the_end_of_its_time_a_session_does_as_it_was_told(daemon, sim, endin
         gpu.ready()
         wait_for(lambda: (daemon.session("a") or {}).get("state") != "open", daemon.said)
         if ends is None:
-            assert gpu.code("alloc 1 1048576") == OUT_OF_MEMORY
+            assert gpu.code("alloc 1 1048576") == gpu.code("alloc 1 1048576") == OUT_OF_MEMORY
+            assert gpu.process.stderr.readline() == "aliquot: session a has ended, and gets no new memory\n"
         else:
             assert gpu.process.wait(HANG_SECONDS) == ends
+    assert gpu.process.stderr.read() == ""  # once
     wait_for(lambda: daemon.session("a") is None, daemon.said)
     types = [event["type"] for event in daemon.events(most=5 if ends is None else 6) if event["session"] == "a"]
     assert types[:2] == ["created", "expired"], types

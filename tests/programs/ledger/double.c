@@ -162,3 +162,7 @@ const struct liveness_file *session_slots_file(void)
 {
         return &session.file;
 }
+
+void session_tell_if_ended(int row)
+{
+}
