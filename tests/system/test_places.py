@@ -14,7 +14,7 @@ from cli import UNSET
 from daemon import Daemon
 from joiner import daemon_of_stories, path_of_session  # noqa: F401 (fixtures)
 from node import Result
-from script import MIB, NOT_PERMITTED, OUT_OF_MEMORY
+from script import MIB, NOT_PERMITTED, OUT_OF_MEMORY, Script
 
 # What a sanitizer's runtime cannot do without is barred in some.
 unsanitized = pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ, reason="a sanitizer needs what is missing here")
@@ -23,6 +23,7 @@ LIMIT = 256 * MIB
 OWN_WAYS = ("environment", "aliquot run")
 WAYS = (*OWN_WAYS, "a session's files", "a session's socket")
 NOBODY = 65534
+STUB_LIBRARY = 34
 QUESTIONS = f"init\ncontext 0 0\ninfo\nalloc 1 {100 * MIB}\nalloc 2 {LIMIT}\n"
 
 
@@ -340,3 +341,12 @@ def test_a_musl_program_does_not_start_with_the_library(sim, tmp_path):
     preloaded = sim.run(words, ALIQUOT_MEMORY=LIMIT)
     assert preloaded.rc == 127 and "symbol not found" in preloaded.stderr, preloaded
     assert sim.run([source.with_suffix("")], shims=True, ALIQUOT_MEMORY=LIMIT).rc == 3
+
+
+def test_our_file_where_no_driver_is_says_what_is_missing(sim):
+    """As a folder of ours alone in LD_LIBRARY_PATH: cuInit's code is all that the program sees."""
+    with Script(sim, preload=False, shims=True, ALIQUOT_MEMORY=LIMIT, LD_LIBRARY_PATH=sim.build.shims,
+                ALIQUOT_REAL_LIBCUDA="/none/libcuda.so.1", ALIQUOT_REAL_LIBNVML="/none/libnvidia-ml.so.1") as gpu:
+        assert gpu.code("init") == gpu.code("init") == STUB_LIBRARY
+    told = "aliquot: there is no libcuda.so.1 of a driver behind ours; install the driver, or name its file in ALIQUOT_REAL_LIBCUDA\n"
+    assert gpu.process.stderr.read() == told

@@ -10,6 +10,9 @@
 
 static CUresult answer_no_library(void)
 {
+        static _Atomic bool is_told;
+
+        tell_no_library(&cuda_api, &is_told);
         return CUDA_ERROR_STUB_LIBRARY;
 }
 
