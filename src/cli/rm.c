@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot rm: ends a session. One in use only with --force. Without a daemon the session is gone
+ * aliquot rm: ends sessions. One in use only with --force. Without a daemon the session is gone
  * then, and its programs run on within its limits. With a daemon its programs get what --on-end
  * says, the session stays until they have ended, and a second --force kills them.
  */
@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/names.h"
 #include "cli/options.h"
 #include "cli/remote.h"
 #include "cli/sweep.h"
@@ -19,6 +20,7 @@
 struct rm_call {
         struct view view;
         bool is_forced;
+        bool is_unused;
 };
 
 static error_t parse(int key, char *value, struct argp_state *state)
@@ -32,6 +34,10 @@ static error_t parse(int key, char *value, struct argp_state *state)
         case 'f':
                 removal->is_forced = true;
                 return 0;
+        case 'u':
+                removal->is_unused = true;
+                removal->view.least = 0;
+                return 0;
         default:
                 return ARGP_ERR_UNKNOWN;
         }
@@ -44,14 +50,18 @@ static const struct argp_option argp_options[] = {
           "Also one in use: nobody joins it any more. Its programs run on, or get what --on-end of "
           "a daemon's session says; there a second --force kills them",
           0 },
+        { "unused", 'u', NULL, 0,
+          "Those of limits in the environment (env-...) and of single runs (run-...) that no "
+          "program uses",
+          0 },
         { 0 },
 };
 
 const struct argp argp_rm = {
         .options = argp_options,
         .parser = parse,
-        .args_doc = "SESSION",
-        .doc = "Remove a session.",
+        .args_doc = "SESSION...\n--unused",
+        .doc = "Remove sessions.",
         .children = children,
 };
 
@@ -138,26 +148,99 @@ static int remove_session(const struct store *store, const char *name, bool is_f
         return rc < 0 ? rc : 0;
 }
 
+/* Of the removed in JSON; of one that is named there is the name alone. */
+static bool names_a_list(const struct rm_call *call)
+{
+        return call->is_unused || call->view.count > 1;
+}
+
+struct dismissal {
+        struct rm_call call;
+        struct json_out out;
+        struct store store;
+        int status; /* the last that was not good */
+};
+
+static void tell_removed(struct dismissal *dismissal, const char *name)
+{
+        bool is_list = names_a_list(&dismissal->call);
+
+        if (dismissal->call.view.is_json)
+                json_out_text(&dismissal->out, is_list ? NULL : "removed", name);
+        else if (dismissal->call.is_unused)
+                puts(name);
+}
+
+static void remove_named(struct dismissal *dismissal, const char *name)
+{
+        struct error err = { 0 };
+        int rc = options_find_store_of(name, &dismissal->store, &err);
+
+        if (rc == 0)
+                rc = remove_session(&dismissal->store, name, dismissal->call.is_forced, &err);
+        if (rc < 0)
+                dismissal->status = command_fail(
+                        "rm", STATUS_NO, options_unknown(name, &dismissal->store, rc, &err));
+        else
+                tell_removed(dismissal, name);
+}
+
+/* Of limits in the environment: the next program with the same makes it anew. No daemon's. */
+static bool remove_hashed(const struct store *store, const char *name)
+{
+        return strncmp(name, SETTINGS_HASH_STEM, strlen(SETTINGS_HASH_STEM)) == 0 &&
+               remote_owner(store, name) == REMOTE_OURS && !sweep_is_named(store, name, 0) &&
+               store_remove(store, name, false, NULL) == 0;
+}
+
+static void remove_unused(struct dismissal *dismissal)
+{
+        struct error err = { 0 };
+        struct names names;
+        int rc = options_find_store(&dismissal->store, &err);
+
+        if (rc == -ENOENT)
+                return;
+        if (rc == 0)
+                rc = names_read(&dismissal->store, &names, &err);
+        if (rc < 0) {
+                dismissal->status = command_fail("rm", STATUS_NO, &err);
+                return;
+        }
+        for (size_t i = 0; i < names.count; i++) {
+                if (sweep_old(&dismissal->store, names.at[i]) ||
+                    remove_hashed(&dismissal->store, names.at[i]))
+                        tell_removed(dismissal, names.at[i]);
+        }
+        names_free(&names);
+}
+
 int command_rm(int argc, char **argv)
 {
-        struct rm_call removal = { .view = { .least = 1, .most = 1 } };
-        struct json_out out = { .stream = stdout };
-        struct store store = { 0 };
-        struct error err = { 0 };
-        const char *name;
-        int rc;
+        static struct dismissal dismissal = {
+                .call.view = { .least = 1,
+                               .most = sizeof(dismissal.call.view.name) / sizeof(char *) },
+                .status = STATUS_YES
+        };
+        const struct view *view = &dismissal.call.view;
+        struct json_out *out = &dismissal.out;
 
-        options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_rm, 0, &removal);
-        name = removal.view.name[0];
-        rc = options_find_store_of(name, &store, &err);
-        if (rc == 0)
-                rc = remove_session(&store, name, removal.is_forced, &err);
-        if (rc < 0)
-                return command_fail("rm", STATUS_NO, options_unknown(name, &store, rc, &err));
-        if (!removal.view.is_json)
-                return STATUS_YES;
-        json_out_open(&out, NULL, '{');
-        json_out_text(&out, "removed", name);
-        json_out_close(&out, '}');
-        return json_out_end(&out) < 0 ? STATUS_NO : STATUS_YES;
+        options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_rm, 0,
+                      &dismissal.call);
+        out->stream = stdout;
+        json_out_open(out, NULL, '{');
+        if (names_a_list(&dismissal.call))
+                json_out_open(out, "removed", '[');
+        for (unsigned i = 0; i < view->count; i++)
+                remove_named(&dismissal, view->name[i]);
+        if (dismissal.call.is_unused)
+                remove_unused(&dismissal);
+        if (!view->is_json || (dismissal.status != STATUS_YES && !names_a_list(&dismissal.call))) {
+                json_out_free(out);
+                return dismissal.status;
+        }
+        if (names_a_list(&dismissal.call))
+                json_out_close(out, ']');
+        json_out_close(out, '}');
+        return json_out_end(out) < 0 ? STATUS_NO : dismissal.status;
 }

@@ -131,23 +131,24 @@ static bool is_young(const struct store_session *session)
         return stat(session->path, &st) < 0 || time(NULL) - st.st_mtime < YOUNG_SECONDS;
 }
 
-static void remove_unused(const struct store *store, const char *name, bool is_ours)
+/* True: it is gone, or will be as soon as its daemon has heard that. */
+static bool remove_unused(const struct store *store, const char *name, bool is_ours)
 {
         struct store_session session;
         bool is_used, is_daemons;
 
         if (!store_is_fresh_name(name) || store_join(store, name, false, &session, NULL) < 0)
-                return;
+                return false;
         is_used = store_is_live(&session, NULL) != 0 ||
                   (!is_ours && (is_young(&session) || is_kept(&session)));
         is_daemons = session.limits->owner == PAGE_OWNER_DAEMON;
         store_close(&session);
         if (is_used || sweep_is_named(store, name, 0))
-                return;
+                return false;
         if (!is_daemons)
-                store_remove(store, name, false, NULL);
-        else if (presence_look(store) == PRESENCE_LISTENS)
-                client_remove(store, name, false, NULL);
+                return store_remove(store, name, false, NULL) == 0;
+        return presence_look(store) == PRESENCE_LISTENS &&
+               client_remove(store, name, false, NULL) == 0;
 }
 
 void sweep_one(const struct store *store, const char *name)
@@ -155,9 +156,14 @@ void sweep_one(const struct store *store, const char *name)
         remove_unused(store, name, true);
 }
 
+bool sweep_old(const struct store *store, const char *name)
+{
+        return remove_unused(store, name, false);
+}
+
 static int visit(const char *name, void *context)
 {
-        remove_unused(context, name, false);
+        sweep_old(context, name);
         return 0;
 }
 

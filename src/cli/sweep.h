@@ -23,7 +23,11 @@ bool sweep_is_named(const struct store *store, const char *name, pid_t asker);
 /* Removes a session of one run if it is unused. */
 void sweep_one(const struct store *store, const char *name);
 
-/* All that are, but for those made within the last minute: their run may be starting. */
+/* The same of another's run, and not within a minute from when it was made: that run may be
+ * starting. Whether it was removed. */
+bool sweep_old(const struct store *store, const char *name);
+
+/* All such. */
 void sweep_all(const struct store *store);
 
 /* Marks the session as kept until this process ends (an exec ends it too). */

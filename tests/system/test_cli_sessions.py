@@ -301,6 +301,36 @@ def test_a_program_that_has_yet_to_touch_the_gpu_uses_its_session(cli):
     assert cli("rm", "s").rc == 0 and cli.sessions() == []
 
 
+def test_rm_takes_several_and_goes_on_behind_one_that_cannot_be_removed(cli, live):
+    for name in ("a", "b", "c"):
+        assert cli("create", name, "--memory", "64MiB").rc == 0
+    process = live()
+    result = cli("rm", "a", "s", "none", "b", "--json")
+    assert result.rc == 1 and result.json == {"removed": ["a", "b"]}, result
+    assert [("s is in use" in line, "no session none" in line) for line in result.stderr.splitlines()] == [(True, False), (False, True)]
+    assert cli.sessions() == ["c", "s"] and cli("rm", "c", "--force").stdout == ""
+    process.communicate("")
+    assert cli("rm").rc == 2 and cli("rm", "s").rc == 0 and cli.sessions() == []
+
+
+def test_rm_of_the_unused_takes_what_nobody_named(cli, holder):
+    """A session with a name was made to be joined, perhaps later."""
+    def hold(limit):
+        process = cli.sim.start([holder, 0, MIB], preload=True, ALIQUOT_MEMORY=limit)
+        assert process.stdout.readline().startswith("ready ")
+        return process
+    assert cli("rm", "--unused").rc == 0 and cli("create", "kept", "--memory", "64MiB").rc == 0
+    hold("128MiB").communicate("")
+    over, = [name for name in cli.sessions() if name != "kept"]
+    lives = hold("256MiB")
+    result = cli("rm", "--unused")
+    assert (result.rc, result.stdout, result.stderr) == (0, f"{over}\n", ""), result
+    assert len(cli.sessions()) == 2 and over not in cli.sessions()
+    lives.communicate("")
+    used, = cli("rm", "--unused").stdout.split()
+    assert re.fullmatch(r"env-[0-9a-f]{16}", used) and used != over and cli.sessions() == ["kept"]
+
+
 def test_a_session_of_this_name_elsewhere_is_another(cli):
     other = cli.sim.folder / "other"
     process = cli.start("run", "--session", "s", "--memory", "64MiB", "--", "sh", "-c", "echo ready; exec cat",
@@ -461,7 +491,7 @@ def test_a_session_that_is_not_there(cli):
 
 
 @pytest.mark.parametrize("words", [
-    [], ["nonsense"], ["ls", "extra"], ["ls", "--nonsense"], ["show"], ["rm"], ["rm", "a", "b"],
+    [], ["nonsense"], ["ls", "extra"], ["ls", "--nonsense"], ["show"], ["rm"],
     ["set"], ["create"], ["ps", "a", "b"], ["gpus", "extra"], ["doctor", "not-a-pid"],
     ["help", "nonsense"]], ids=" ".join)
 def test_called_wrong(sim, build, words):
