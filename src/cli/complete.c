@@ -44,23 +44,6 @@ static void offer_options(const struct argp *argp, const char *typed)
                 offer_options(child->argp, typed);
 }
 
-/* Whether the word is an option whose value comes next. */
-static bool takes_value(const struct argp *argp, const char *word)
-{
-        const struct argp_option *option = argp->options;
-        const struct argp_child *child = argp->children;
-
-        for (; option && option->name; option++) {
-                if (strncmp(word, "--", 2) == 0 && strcmp(word + 2, option->name) == 0)
-                        return option->arg && !(option->flags & OPTION_ARG_OPTIONAL);
-        }
-        for (; child && child->argp; child++) {
-                if (takes_value(child->argp, word))
-                        return true;
-        }
-        return false;
-}
-
 static void offer_sessions(const char *typed)
 {
         struct store store;
@@ -127,13 +110,13 @@ int command_complete(int argc, char **argv)
                 offer("share", typed);
         if (!command->argp)
                 return STATUS_YES;
-        if (takes_value(command->argp, argv[argc - 2]))
+        if (options_takes_value(command->argp, argv[argc - 2]))
                 offer_value(argv[argc - 2], typed);
         else if (typed[0] == '-')
                 offer_options(command->argp, typed);
         for (unsigned i = 0; i < sizeof(of_sessions) / sizeof(of_sessions[0]); i++) {
                 if (strcmp(command->name, of_sessions[i]) == 0 && typed[0] != '-' &&
-                    !takes_value(command->argp, argv[argc - 2]))
+                    !options_takes_value(command->argp, argv[argc - 2]))
                         offer_sessions(typed);
         }
         return STATUS_YES;

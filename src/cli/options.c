@@ -13,12 +13,101 @@
 #include "common/text.h"
 #include "settings/settings.h"
 
+#define OPTION_BYTES 64u
+#define SLIPS 2u       /* letters */
 #define EMPTY_LINKS 2u /* of a folder without folders in it: its name and its "." */
+
+bool options_takes_value(const struct argp *argp, const char *word)
+{
+        const struct argp_option *option = argp->options;
+        const struct argp_child *child = argp->children;
+
+        for (; option && option->name; option++) {
+                if (strncmp(word, "--", 2) == 0 && strcmp(word + 2, option->name) == 0)
+                        return option->arg && !(option->flags & OPTION_ARG_OPTIONAL);
+        }
+        for (; child && child->argp; child++) {
+                if (options_takes_value(child->argp, word))
+                        return true;
+        }
+        return false;
+}
+
+/* Whether so many letters inserted, dropped or replaced make one of the other. */
+static bool is_near(const char *a, const char *b, unsigned slips)
+{
+        while (*a && *a == *b) {
+                a++;
+                b++;
+        }
+        if (!*a && !*b)
+                return true;
+        return slips > 0 &&
+               ((*a && is_near(a + 1, b, slips - 1)) || (*b && is_near(a, b + 1, slips - 1)) ||
+                (*a && *b && is_near(a + 1, b + 1, slips - 1)));
+}
+
+/* Looks for what an option was meant to be. True: it is one, or its beginning. */
+static bool find_option(const struct argp *argp, const char *name, const char **ret_near)
+{
+        const struct argp_option *option = argp->options;
+        const struct argp_child *child = argp->children;
+
+        for (; option && option->name; option++) {
+                if (strncmp(option->name, name, strlen(name)) == 0)
+                        return true;
+                if (!(option->flags & OPTION_HIDDEN) && is_near(name, option->name, SLIPS))
+                        *ret_near = option->name;
+        }
+        for (; child && child->argp; child++) {
+                if (find_option(child->argp, name, ret_near))
+                        return true;
+        }
+        return strncmp("help", name, strlen(name)) == 0 ||
+               strncmp("usage", name, strlen(name)) == 0;
+}
+
+static void refuse_slip(const struct cli_options *options, const struct argp *argp,
+                        const char *word)
+{
+        char name[OPTION_BYTES];
+        const char *meant = NULL;
+
+        if (text_put(name, sizeof(name), NULL, "%.*s", (int)strcspn(word + 2, "="), word + 2) < 0 ||
+            find_option(argp, name, &meant) || !meant)
+                return;
+        fprintf(stderr, "%s: there is no option --%s; did you mean --%s\n", options->argv[0],
+                text_shown(name), meant);
+        exit(options->wrong_status);
+}
+
+/* argp itself only says that it does not know the option. The rest of `run` is its program's. */
+static void refuse_slips(const struct cli_options *options, const struct argp *argp, unsigned flags)
+{
+        bool is_value = false;
+
+        for (int i = 1; i < options->argc; i++) {
+                const char *word = options->argv[i];
+
+                if (is_value || word[0] != '-') {
+                        if (!is_value && (flags & ARGP_IN_ORDER))
+                                return;
+                        is_value = false;
+                        continue;
+                }
+                if (strcmp(word, "--") == 0)
+                        return;
+                if (strncmp(word, "--", 2) == 0)
+                        refuse_slip(options, argp, word);
+                is_value = options_takes_value(argp, word);
+        }
+}
 
 void options_parse(const struct cli_options *options, const struct argp *argp, unsigned flags,
                    void *input)
 {
         argp_err_exit_status = options->wrong_status;
+        refuse_slips(options, argp, flags);
         if (argp_parse(argp, options->argc, options->argv, flags, NULL, input) != 0)
                 exit(options->wrong_status);
 }

@@ -22,6 +22,9 @@ struct cli_options {
 void options_parse(const struct cli_options *options, const struct argp *argp, unsigned flags,
                    void *input);
 
+/* Whether the word is an option whose value comes next. */
+bool options_takes_value(const struct argp *argp, const char *word);
+
 /* What the commands that only look take: --json, session names, and columns of a list. */
 struct view {
         bool is_json;

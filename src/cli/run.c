@@ -7,6 +7,7 @@
  */
 #include "cli/command.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,26 @@ const struct argp argp_run = {
         .children = children,
 };
 
+/* "gpus=2", behind a --sim without "=": as --sim=gpus=2 was meant, and a program is seldom so
+ * called. */
+static bool is_spec(const char *word)
+{
+        size_t key = strspn(word, "abcdefghijklmnopqrstuvwxyz_-");
+
+        return key > 0 && word[key] == '=';
+}
+
+static int find_target(struct run_call *run, struct error *err)
+{
+        const char *program = run->command[0];
+        int rc = target_find(program, &run->target, err);
+
+        if (rc == STATUS_NOT_FOUND && run->flags.is_sim && !run->flags.sim_spec && is_spec(program))
+                fail(err, -ENOENT, "%s: there is no such program; did you mean --sim=%s",
+                     text_shown(program), text_shown(program));
+        return rc;
+}
+
 static int prepare(struct run_call *run, struct error *err)
 {
         int rc = request_read(&run->flags, false, &run->request, err);
@@ -88,7 +109,7 @@ static int prepare(struct run_call *run, struct error *err)
                 rc = request_open_driver(&run->flags, &run->request, err);
         if (rc < 0)
                 return STATUS_REFUSED;
-        rc = target_find(run->command[0], &run->target, err);
+        rc = find_target(run, err);
         if (rc != 0)
                 return rc;
         return request_resolve(&run->request, err) < 0 ? STATUS_REFUSED : 0;

@@ -494,3 +494,27 @@ def test_a_library_in_a_place_that_cannot_be_preloaded(cli, build, tmp_path):
         shutil.copy(artefact, tree / place)
     result = cli.sim.run([tree / "bin/aliquot", "run", "--memory", "1MiB", "--", "true"])
     expect_refused(result, ["has space", "install it elsewhere"])
+
+
+# -- Slips of the keyboard -------------------------------------------------------------------------
+
+@pytest.mark.parametrize("words, rc, meant", [
+    (["run", "--memmory", "1GiB", "--", "true"], 125, "there is no option --memmory; did you mean --memory"),
+    (["run", "--memory", "1GiB", "--sesion=a", "true"], 125, "there is no option --sesion; did you mean --session"),
+    (["ls", "--jsno"], 2, "there is no option --jsno; did you mean --json"),
+    (["run", "--sim", "gpus=2", "true"], 127, "gpus=2: there is no such program; did you mean --sim=gpus=2"),
+], ids=["long", "with =", "of ls", "sim"])
+def test_a_slip_is_told_with_what_was_meant(cli, words, rc, meant):
+    result = cli(*words, sim=False)
+    assert (result.rc, result.stdout, result.stderr) == (rc, "", f"aliquot {words[0]}: {meant}\n"), result
+
+
+def test_what_only_looks_like_a_slip_is_left_alone(cli):
+    """A program's own options, a value, and the beginning of an option."""
+    assert cli.run("--quiet", "echo", "--memmory").stdout == "--memmory\n"
+    assert cli.run("--quiet", "--device-name", "--memmory", "--", "true").rc == 0
+    assert cli("ls", "--js").json == []
+    unlike = cli("ls", "--nonsense")
+    assert unlike.rc == 2 and "did you mean" not in unlike.stderr, unlike
+    missing = cli.run("a=b")
+    assert missing.rc == 127 and "did you mean" not in missing.stderr, missing
