@@ -250,8 +250,9 @@ enum sessions_answer {
         /* None such here, none that large, or not so many; .gpu if it was named, .wanted_bytes, and
          * .free_bytes: the most that one session can have there, or of any that is left. */
         SESSIONS_NO_GPU,
-        /* .gpu: the guarantees on it would come to more than its whole time; .free_milli_percent is
-         * left. `field` is "guarantee". */
+        /* .gpu: the guarantees on it would come to more than its whole time; of that
+         * .wanted_milli_percent was asked for and .free_milli_percent is left. `field` is
+         * "guarantee". */
         SESSIONS_NO_TIME,
         SESSIONS_EXISTS,   /* the name is taken, by whomever */
         SESSIONS_UNKNOWN,  /* also another owner's: its existence is not told */
@@ -322,6 +323,7 @@ struct sessions_actions {
         uint8_t gpu[16];
         uint64_t wanted_bytes;
         uint64_t free_bytes;
+        uint32_t wanted_milli_percent;
         uint32_t free_milli_percent;
         bool is_more; /* TICK: there is more to do; step again with the same time */
         unsigned count;

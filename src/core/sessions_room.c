@@ -116,9 +116,10 @@ static bool refuse_room(struct sessions_actions *ret, const uint8_t uuid[16],
         return refuse(ret, SESSIONS_NO_ROOM, "memory");
 }
 
-static bool refuse_time(struct sessions_actions *ret, const struct room *room)
+static bool refuse_time(struct sessions_actions *ret, const struct room *room, uint32_t wanted)
 {
         memcpy(ret->gpu, room->gpu->uuid, sizeof(ret->gpu));
+        ret->wanted_milli_percent = wanted;
         ret->free_milli_percent = room->free_milli_percent;
         return refuse(ret, SESSIONS_NO_TIME, "guarantee");
 }
@@ -160,7 +161,7 @@ static bool has_time(const struct sessions *node, const struct sessions_one *but
         struct room room = room_of(node, share->uuid, but);
 
         return !room.gpu || share->guarantee_milli_percent <= room.free_milli_percent ||
-               refuse_time(ret, &room);
+               refuse_time(ret, &room, share->guarantee_milli_percent);
 }
 
 static bool grant_named(const struct sessions *node, const struct sessions_one *one,
@@ -383,7 +384,8 @@ static bool grant_any(const struct sessions *node, const struct sessions_wish *w
                 return true;
         /* Memory was found for it, so a GPU with enough is left, and its time is what lacks. */
         room = offer_large_enough(&offer, share);
-        return room ? refuse_time(ret, room) : refuse_gpu(ret, least_room(&offer, share), 0);
+        return room ? refuse_time(ret, room, share->guarantee_milli_percent)
+                    : refuse_gpu(ret, least_room(&offer, share), 0);
 }
 
 /* -- What is asked from outside --------------------------------------------------------------- */

@@ -152,6 +152,7 @@ def test_no_more_than_the_whole_is_guaranteed(sim):
     daemon = Company(sim, [{"guarantee": 60}, {"guarantee": 30}]).daemon
     refused = daemon.post("/v1/sessions", {"name": "x", "memory": "64MiB", "guarantee": 11})
     assert refused.status == 409 and refused.json["field"] == "guarantee", refused
+    assert "11 % of the time asked for, 10 % left on GPU-" in refused.text, refused
     refused = daemon.patch("/v1/sessions/s1", {"guarantee": 41})
     assert refused.status == 409 and refused.json["field"] == "guarantee", refused
     assert daemon.patch("/v1/sessions/s1", {"guarantee": 40}).status == 200

@@ -79,8 +79,9 @@ static void refuse_time(struct api_call *call, const struct sessions_actions *ac
         http_problem(call->exchange, 409, "no-time",
                      json_pack("{s:s, s:f, s:s}", "field", "guarantee", "free_percent",
                                actions->free_milli_percent / 1000.0, "gpu", uuid),
-                     "guarantee: %g %% of the time is left on %s",
-                     actions->free_milli_percent / 1000.0, uuid);
+                     "guarantee: %g %% of the time asked for, %g %% left on %s",
+                     actions->wanted_milli_percent / 1000.0, actions->free_milli_percent / 1000.0,
+                     uuid);
 }
 
 /* The refusals that are always told alike. */
