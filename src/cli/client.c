@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "cli/client_parts.h"
@@ -60,12 +61,27 @@ static enum presence wait_for_start(const struct store *store)
         return presence;
 }
 
+/* Nobody holds its locks. */
+static int fail_closed(const struct store *store, struct error *err)
+{
+        struct stat st;
+
+        if (stat(store->path, &st) < 0)
+                return fail(err, CLIENT_AWAY, "%s: %m", store->path);
+        return fail(err, CLIENT_AWAY,
+                    "%s belongs to user %u, and no daemon serves it; start aliquotd as that user, "
+                    "or name a folder of your own with ALIQUOT_RUNTIME_DIR",
+                    store->path, st.st_uid);
+}
+
 int client_find(const struct store *store, struct error *err)
 {
         switch (wait_for_start(store)) {
         case PRESENCE_LISTENS:
                 return 1;
         case PRESENCE_BARRED:
+                if (!presence_is_barred(store))
+                        return fail_closed(store, err);
                 return fail(err, CLIENT_AWAY,
                             "the daemon of %s does not let this user in; its socket.mode and "
                             "socket.group say who may",

@@ -91,6 +91,18 @@ static int create_here(const struct attempt *attempt, struct entrance *entrance,
         return rc;
 }
 
+/* Whoever asked has no name to remove it by. */
+static void add_what_is_left(const char *name, struct error *err)
+{
+        char why[sizeof(err->text)];
+
+        if (err && text_put(why, sizeof(why), NULL, "%s", err->text) == 0)
+                fail(err, err->code,
+                     "%s; session %s, if it was made, goes with the next aliquot ls, ps or run "
+                     "after a minute, or with aliquot rm",
+                     why, name);
+}
+
 static int create_remotely(const struct attempt *attempt, struct entrance *entrance,
                            struct error *err)
 {
@@ -108,6 +120,8 @@ static int create_remotely(const struct attempt *attempt, struct entrance *entra
         if (rc == CLIENT_AWAY && found == 0)
                 return create_here(attempt, entrance, err);
         entrance->is_created = rc == 0;
+        if (rc == CLIENT_AWAY && entrance->is_fresh)
+                add_what_is_left(entrance->name, err);
         return rc < 0 ? rc
                       : store_join(&entrance->store, entrance->name, false, &entrance->session,
                                    err);
@@ -192,6 +206,10 @@ int enter_new(const struct request_flags *flags, const struct cli_request *reque
         static struct attempt attempt;
         int rc = prepare(flags, request, &attempt, ret, err);
 
+        if (rc == 0 && !enter_has_wishes(&request->settings) &&
+            !request_daemon_wish(flags, request))
+                return fail(err, -EINVAL, "say how much session %s may use, as in --memory 4GiB",
+                            ret->name);
         if (rc == 0 && is_kept_without_daemon(request, ret))
                 return fail(err, -EEXIST, "session %s exists already", ret->name);
         return rc < 0 ? rc : create(&attempt, ret, err);

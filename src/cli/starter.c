@@ -19,6 +19,7 @@
 #define PAUSE_NS 10000000
 #define PATIENCE 1500u /* pauses: 15 s, for a driver that takes long */
 #define STATE_FOLDER "daemon"
+#define LINE_BYTES 256 /* of the end of a log that is shown */
 
 static int open_log(const struct store *store, char path[STORE_PATH_BYTES + 32], struct error *err)
 {
@@ -84,9 +85,27 @@ static int start_orphan(const struct store *store, const struct cli_request *req
         return 0;
 }
 
+/* "" where there is none. */
+static void read_last_line(const char *path, char ret[LINE_BYTES])
+{
+        scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        char tail[LINE_BYTES], *line;
+        off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+        off_t from = size > LINE_BYTES - 1 ? size - (LINE_BYTES - 1) : 0;
+        ssize_t got = size > 0 ? pread(fd, tail, LINE_BYTES - 1, from) : 0;
+
+        ret[0] = '\0';
+        if (got <= 1)
+                return;
+        tail[tail[got - 1] == '\n' ? got - 1 : got] = '\0';
+        line = strrchr(tail, '\n');
+        text_quote(line ? line + 1 : tail, ret, LINE_BYTES);
+}
+
 /* 0 as soon as one listens: ours, or that of somebody who was faster. */
 static int wait_for(const struct store *store, int line, const char *log, struct error *err)
 {
+        char said[LINE_BYTES];
         bool has_ended = false;
         int why = 0;
 
@@ -105,8 +124,9 @@ static int wait_for(const struct store *store, int line, const char *log, struct
                 return fail(err, CLIENT_AWAY,
                             "a daemon is needed, and aliquotd is neither beside aliquot nor in "
                             "PATH; install it");
-        return fail(err, CLIENT_AWAY, "a daemon is needed, and aliquotd does not start; see %s",
-                    log);
+        read_last_line(log, said);
+        return fail(err, CLIENT_AWAY, "a daemon is needed, and aliquotd does not start; see %s%s%s",
+                    log, said[0] ? ", which ends with: " : "", said);
 }
 
 bool starter_has_begun(const struct store *store)

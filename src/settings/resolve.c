@@ -338,6 +338,15 @@ static bool is_named(const struct settings_limits *limits, const uint8_t uuid[16
         return false;
 }
 
+/* "4 GiB" as it is typed. */
+static void without_space(char *size)
+{
+        char *space = strchr(size, ' ');
+
+        if (space)
+                memmove(space, space + 1, strlen(space));
+}
+
 static int check_rules(const struct settings_rules *rules, const struct settings_gpus *gpus,
                        const struct settings_selection *selection,
                        const struct settings_limits *limits, const char *chosen, bool is_cap,
@@ -356,9 +365,12 @@ static int check_rules(const struct settings_rules *rules, const struct settings
         for (unsigned i = 0; i < rules->count; i++) {
                 const struct settings_rule *rule = &rules->rule[i];
 
-                text_add(&text, "%s%s=%s", i ? "," : "", rule->selector,
-                         rule->size.bytes ? size_format(rule->size.bytes, shown)
-                                          : size_canonical(&rule->size, shown));
+                if (rule->size.bytes)
+                        size_format(rule->size.bytes, shown);
+                else
+                        size_canonical(&rule->size, shown);
+                without_space(shown);
+                text_add(&text, "%s%s=%s", i ? "," : "", rule->selector, shown);
         }
         return fail(err, -EINVAL,
                     "%s %s: limits none of the chosen GPUs (%s); expected a limit for all of them "

@@ -196,7 +196,7 @@ int settings_check_name(const char *origin, const char *name, struct error *err)
                     origin, text_shown(name), PAGE_NAME_BYTES - 1);
 }
 
-static int read_session(const struct reading *reading, char ret[PAGE_NAME_BYTES], struct error *err)
+static int read_session(const struct reading *reading, struct settings *into, struct error *err)
 {
         struct said said;
         int rc;
@@ -205,9 +205,10 @@ static int read_session(const struct reading *reading, char ret[PAGE_NAME_BYTES]
             !reading_variable(reading, "GPUSLICE_SESSION", &said))
                 return 0;
         rc = settings_check_name(said.origin, said.value, err);
-        if (rc == 0)
-                memcpy(ret, said.value, strlen(said.value) + 1);
-        return rc;
+        if (rc < 0)
+                return rc;
+        memcpy(into->session, said.value, strlen(said.value) + 1);
+        return text_put(into->session_origin, sizeof(into->session_origin), err, "%s", said.origin);
 }
 
 /* Whoever gives a session to a program by its socket has named it; our command would make another,
@@ -435,7 +436,7 @@ static int read_all(const struct reading *reading, struct settings *into, struct
         if (rc == 0)
                 rc = features_check(reading, err);
         if (rc == 0)
-                rc = read_session(reading, into->session, err);
+                rc = read_session(reading, into, err);
         if (rc == 0)
                 rc = read_socket(reading, into, err);
         if (rc == 0)

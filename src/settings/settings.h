@@ -71,6 +71,7 @@ struct settings_rank {
 struct settings {
         bool is_asked;                    /* there is a session to enforce */
         char session[PAGE_NAME_BYTES];    /* "" = named by the limits */
+        char session_origin[32];          /* the flag or variable that said it */
         char socket[SETTINGS_PATH_BYTES]; /* of a session to join; "" = found by its folder */
         char token[SETTINGS_TOKEN_BYTES]; /* for whoever listens there; "" = none */
         struct settings_rules memory;

@@ -148,9 +148,9 @@ static int create(struct session_wish *wish, session_gpu_lister *lister, struct 
                             wish->name);
         if (!has_wishes())
                 return fail(err, -ENOENT,
-                            "ALIQUOT_SESSION=%s: there is no such session in %s, and no limit to "
-                            "make it with; use aliquot create, or set ALIQUOT_MEMORY",
-                            wish->name, wish->store.path);
+                            "%s=%s: there is no such session in %s, and no limit to make it with; "
+                            "use aliquot create, or set ALIQUOT_MEMORY",
+                            self.settings.session_origin, wish->name, wish->store.path);
         rc = resolve(wish, lister, err);
         return rc < 0 ? rc : store_create(&wish->store, &wish->request, &self.session, err);
 }
@@ -255,9 +255,9 @@ static int enter_socket(struct session_wish *wish, session_gpu_lister *lister, s
         memcpy(wish->name, self.session.limits->name, sizeof(wish->name));
         if (settings->session[0] && strcmp(settings->session, wish->name) != 0)
                 return fail(err, -EEXIST,
-                            "ALIQUOT_SESSION=%s: the socket %s is that of session %s; keep one of "
-                            "the two",
-                            settings->session, settings->socket, wish->name);
+                            "%s=%s: the socket %s is that of session %s; keep one of the two",
+                            settings->session_origin, settings->session, settings->socket,
+                            wish->name);
         return check_joined(wish, lister, err);
 }
 

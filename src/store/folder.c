@@ -59,8 +59,9 @@ static int check_directory(int fd, const char *name, struct error *err)
                 return fail(err, -EPERM, "%s belongs to user %u, expected %u", name, st.st_uid,
                             geteuid());
         if (st.st_mode & 022)
-                return fail(err, -EPERM, "%s can be written by others (mode %04o), expected 0700",
-                            name, st.st_mode & 07777);
+                return fail(err, -EPERM,
+                            "%s can be written by others (mode %04o); run chmod go-w on it", name,
+                            st.st_mode & 07777);
         return 0;
 }
 

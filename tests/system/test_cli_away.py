@@ -4,6 +4,8 @@ without it, its sessions are joined and read, and what is said is one line."""
 import fcntl
 import json
 import os
+import re
+import shutil
 import signal
 import threading
 
@@ -57,6 +59,11 @@ def test_no_daemon_of_a_moment_takes_over_its_sessions(cli, daemon, holder):
     words[words.index(daemon.state)] = cli.sim.folder / "else"
     refused = cli.sim.run(words, ALIQUOT_SIM=None)
     assert refused.rc == 1 and "session s is another daemon's" in refused.stderr, refused
+    (cli.sim.runtime / "daemon").mkdir()  # as if one of a moment had been there
+    started = cli.run("--ttl", "1h", "--memory", "64MiB", "--", "true")
+    assert started.rc == 125 and "aliquotd does not start; see " in started.stderr, started
+    assert "which ends with: " in started.stderr and "session s is another daemon's" in started.stderr, started
+    shutil.rmtree(cli.sim.runtime / "daemon")
     daemon.start()
     assert cli("show", "s", "--json").json["weight"] == 300 and cli("rm", "s").rc == 0
     assert cli.run("--ttl", "1h", "--memory", "64MiB", "--", "true").rc == 0
@@ -130,6 +137,8 @@ def test_who_waits_for_a_daemon_says_so_and_gives_up(cli, daemon):
     assert "waiting for it, 10 s at most" in waiting.stderr.readline()
     _, said = waiting.communicate(timeout=HANG_SECONDS)
     assert waiting.returncode == AWAY and "does not answer" in said and said.count("\n") == 1, said
+    gave_up = cli.run("--memory", "1MiB", "--", "true")
+    assert gave_up.rc == 125 and re.search(r"session run-\w+, if it was made, goes with the next aliquot ls, ps or run after a minute", gave_up.stderr), gave_up
     # One that comes to itself in that time is answered for.
     waiting = cli.start("set", "s", "--memory", "16MiB")
     assert "waiting for it" in waiting.stderr.readline()

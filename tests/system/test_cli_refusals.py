@@ -14,7 +14,9 @@ import subprocess
 import pytest
 
 import place
-from cli import UNSET
+from cli import AWAY, UNSET
+from daemon import Daemon
+from tenant import Tenant
 
 MIB = 1 << 20
 
@@ -70,7 +72,7 @@ FLAGS = [
     (["--gpu", "0,0"], ["--gpu", "0,0", "named twice"]),
     (["--gpu", ""], ["--gpu", "expected"]),
     (["--gpu", "all"], ["--gpu", "all", "index"]),
-    (["--gpu", "1", "--memory", "0=64MiB"], ["--memory 0=64 MiB", "chosen GPUs (1)", "physical", "expected"]),
+    (["--gpu", "1", "--memory", "0=64MiB"], ["--memory 0=64MiB", "chosen GPUs (1)", "physical", "expected"]),
     (["--context", "maybe"], ["--context", "maybe", "charge or free"]),
     (["--device-name", ""], ["--device-name", "expected a name"]),
     (["--device-name", "a\nb"], ["--device-name", "control characters"]),
@@ -132,8 +134,8 @@ VARIABLES = [
     ({"ALIQUOT_SESSION": "-x"}, ["ALIQUOT_SESSION=-x", "no dot or dash first"]),
     ({"ALIQUOT_SESSION": "nobody-made-it"}, ["nobody-made-it", "does not exist"]),
     ({"ALIQUOT_GPU": "7"}, ["7", "no GPU"]),
-    ({"ALIQUOT_GPU": "1", "ALIQUOT_MEMORY": "0=64MiB"}, ["ALIQUOT_MEMORY 0=64 MiB", "chosen GPUs (1)"]),
-    ({"ALIQUOT_GPU": "1", "TENSOR_FUSION_CUDA_MEM_LIMIT": '{"0": 67108864}'}, ["TENSOR_FUSION_CUDA_MEM_LIMIT", "64 MiB"]),
+    ({"ALIQUOT_GPU": "1", "ALIQUOT_MEMORY": "0=64MiB"}, ["ALIQUOT_MEMORY 0=64MiB", "chosen GPUs (1)"]),
+    ({"ALIQUOT_GPU": "1", "TENSOR_FUSION_CUDA_MEM_LIMIT": '{"0": 67108864}'}, ["TENSOR_FUSION_CUDA_MEM_LIMIT", "64MiB"]),
     ({"ALIQUOT_COMPUTE": "0"}, ["ALIQUOT_COMPUTE=0", "0.1 to 100"]),
     ({"ALIQUOT_RUNTIME_DIR": "relative"}, ["ALIQUOT_RUNTIME_DIR=relative", "absolute"]),
     ({"ALIQUOT_LOG": "loud"}, ["ALIQUOT_LOG=loud", "expected error, warn"]),
@@ -161,6 +163,7 @@ def test_limits_for_gpus_that_are_left_out_are_refused_by_everybody(cli, sim, bu
     """Indices are physical, not positions among those chosen: this would limit nothing."""
     result = cli("env", "--gpu", "1", "--memory", "0=64MiB")
     assert result.rc == 125 and "chosen GPUs (1)" in result.stderr and result.stdout == "", result
+    assert "--memory 0=64MiB: limits none" in result.stderr, result
     result = sim.run([build.program("sim/hold"), 0, MIB], preload=True, CUDA_VISIBLE_DEVICES="1", ALIQUOT_GPU="1",
                      ALIQUOT_MEMORY="0=64MiB")
     assert result.rc == 1 and "limits none of the chosen GPUs" in result.stderr, result
@@ -518,3 +521,23 @@ def test_what_only_looks_like_a_slip_is_left_alone(cli):
     assert unlike.rc == 2 and "did you mean" not in unlike.stderr, unlike
     missing = cli.run("a=b")
     assert missing.rc == 127 and "did you mean" not in missing.stderr, missing
+
+
+def test_create_without_a_limit_says_that_it_takes_one(cli):
+    result = cli("create", "foo")
+    assert result.rc == 1 and result.stderr == "aliquot create: say how much session foo may use, as in --memory 4GiB\n", result
+    assert cli.sessions() == []
+
+
+def test_a_session_is_named_by_the_variable_that_named_it(sim, build):
+    result = sim.run([build.program("sim/hold"), 0, MIB], preload=True, GPUSLICE_SESSION="none")
+    assert result.rc == 1 and "GPUSLICE_SESSION=none: there is no such session" in result.stderr, result
+
+
+@pytest.mark.needs("other users")
+def test_a_folder_that_is_closed_is_not_called_a_daemons(sim):
+    tenant = Tenant(Daemon(sim), 1234)
+    theirs = sim.folder / "theirs"
+    theirs.mkdir(mode=0o700)
+    result = tenant.run([sim.build.aliquot, "create", "s", f"--sim={sim.spec}", "--memory", "1MiB"], ALIQUOT_RUNTIME_DIR=theirs, **UNSET)
+    assert result.rc in (1, AWAY) and f"{theirs} belongs to user 0, and no daemon serves it" in result.stderr, result

@@ -62,7 +62,7 @@ static int check_owner(const char *path, const struct stat *st, bool may_be_root
                             geteuid());
         if (st->st_mode & 022)
                 return fail(err, -EPERM,
-                            "%s can be written by others (mode %04o), expected chmod go-w", path,
+                            "%s can be written by others (mode %04o); run chmod go-w on it", path,
                             st->st_mode & 07777);
         return 0;
 }
