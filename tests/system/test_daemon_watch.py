@@ -195,12 +195,13 @@ def test_a_long_path_hides_no_cgroup(watched, sim, cgroup, levels):
     for _ in range(levels):
         inner = inner / (f"{inner.name[:1]}" * 250)
         inner.mkdir()
+    daemon = watched(strangers="kill", managed_cgroups=f"/{cgroup[0].name}")
+    process = hold(sim, MIB, cgroup=inner)
     try:
-        daemon = watched(strangers="kill", managed_cgroups=f"/{cgroup[0].name}")
-        process = hold(sim, MIB, cgroup=inner)
+        assert event_of(daemon, "stranger")["detail"]["action"] == "kill"
         assert process.wait(HANG_SECONDS) == -signal.SIGKILL
-        assert event_of(daemon, "stranger")["detail"]["cgroup"].startswith(f"/{cgroup[0].name}/")
     finally:
+        process.kill()
         wait_for(lambda: not (inner / "cgroup.procs").read_text())
         while inner != cgroup[0]:
             inner.rmdir()
