@@ -135,7 +135,7 @@ def test_who_cannot_learn_who_serves_a_folder_waits_once_and_is_told_for_what(si
     }
     for words, (rc, text) in said.items():
         result = ask(*words)
-        assert result.rc == rc and text in result.stderr and result.stderr.count("\n") == 1, result
+        assert result.rc == rc and text in result.stderr.splitlines()[-1], result  # others' locks may be many already
     with holding(tenant, "many_locks.py", *(crowd / str(i) for i in range(10)), word="held"):
         for words, (rc, text) in said.items():
             result = ask(*words)
