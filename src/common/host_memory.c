@@ -13,14 +13,16 @@
 #include "common/scoped.h"
 #include "common/text.h"
 
-#define FILE_BYTES 8192 /* memory.stat is the longest */
-#define PATH_BYTES 4096
+/* On the stacks of other people's threads. */
+#define FILE_BYTES 4096 /* memory.stat is the longest */
+#define NUMBER_BYTES 32
+#define PATH_BYTES 1024
 #define KEPT_FREE_PARTS 16u
 #define DEFAULT_PARTS 2u
 #define GRAIN_BYTES (UINT64_C(2) << 20)
 
 /* The file, cut where it is longer. False: it cannot be read. */
-static bool read_file(const char *folder, const char *name, char ret[FILE_BYTES])
+static bool read_file(const char *folder, const char *name, char *ret, size_t bytes)
 {
         char path[PATH_BYTES];
         scoped_fd int fd = -1;
@@ -30,8 +32,8 @@ static bool read_file(const char *folder, const char *name, char ret[FILE_BYTES]
         if (text_put(path, sizeof(path), NULL, "%s/%s", folder, name) < 0)
                 return false;
         fd = open(path, O_RDONLY | O_CLOEXEC);
-        while (fd >= 0 && n > 0 && got < FILE_BYTES - 1) {
-                n = read(fd, ret + got, FILE_BYTES - 1 - got);
+        while (fd >= 0 && n > 0 && got < bytes - 1) {
+                n = read(fd, ret + got, bytes - 1 - got);
                 got += n > 0 ? (size_t)n : 0;
         }
         ret[got] = '\0';
@@ -54,9 +56,9 @@ static uint64_t number_behind(const char *text, const char *word, uint64_t other
 /* A file of one number; "max" is none. */
 static uint64_t read_number(const char *folder, const char *name, uint64_t otherwise)
 {
-        char text[FILE_BYTES];
+        char text[NUMBER_BYTES];
 
-        if (!read_file(folder, name, text) || !text_is_digit(text[0]))
+        if (!read_file(folder, name, text, sizeof(text)) || !text_is_digit(text[0]))
                 return otherwise;
         return strtoull(text, NULL, 10);
 }
@@ -83,12 +85,12 @@ static void narrow(struct host_memory *memory, const struct version *version, co
         uint64_t usage = read_number(folder, version->usage, 0), cache = 0;
         char text[FILE_BYTES];
 
-        if (limit >= memory->total_bytes)
+        if (limit == UINT64_MAX)
                 return;
-        if (read_file(folder, "memory.stat", text))
+        if (read_file(folder, "memory.stat", text, sizeof(text)))
                 cache = number_behind(text, version->cache, 0);
         usage -= min_u64(cache, usage);
-        memory->total_bytes = limit;
+        memory->total_bytes = min_u64(memory->total_bytes, limit);
         memory->available_bytes = min_u64(memory->available_bytes, limit - min_u64(usage, limit));
 }
 
@@ -117,11 +119,11 @@ struct host_memory host_memory_read(const struct host_memory_place *place)
         struct host_memory memory = { 0 };
         char text[FILE_BYTES];
 
-        if (!read_file(place->proc, "meminfo", text))
+        if (!read_file(place->proc, "meminfo", text, sizeof(text)))
                 return memory;
         memory.total_bytes = number_behind(text, "MemTotal", 0) << 10;
         memory.available_bytes = number_behind(text, "MemAvailable", 0) << 10;
-        if (!read_file(place->proc, "self/cgroup", text))
+        if (!read_file(place->proc, "self/cgroup", text, sizeof(text)))
                 return memory;
         for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
                 const char *line = strstr(text, versions[i].line);
@@ -143,12 +145,18 @@ static struct host_memory read_here(void)
         return memory;
 }
 
+uint64_t host_memory_spare_of(const struct host_memory *memory)
+{
+        uint64_t kept_bytes = memory->total_bytes / KEPT_FREE_PARTS;
+
+        return memory->available_bytes - min_u64(kept_bytes, memory->available_bytes);
+}
+
 uint64_t host_memory_spare(void)
 {
         struct host_memory memory = read_here();
-        uint64_t kept_bytes = memory.total_bytes / KEPT_FREE_PARTS;
 
-        return memory.available_bytes - min_u64(kept_bytes, memory.available_bytes);
+        return host_memory_spare_of(&memory);
 }
 
 uint64_t host_memory_default(void)

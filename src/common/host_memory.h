@@ -26,7 +26,9 @@ struct host_memory {
 
 struct host_memory host_memory_read(const struct host_memory_place *place);
 
-/* What may be pinned now: a sixteenth of the total is left free. 0 also where it cannot be told. */
+/* What may be pinned: a sixteenth of the total is left free. Of this machine now; 0 also where it
+ * cannot be told. */
+uint64_t host_memory_spare_of(const struct host_memory *memory);
 uint64_t host_memory_spare(void);
 
 /* What a session may pin that asks for no number: half of the total, in whole 2 MiB. */

@@ -119,6 +119,18 @@ static void test_the_limit_of_a_group_above_holds_too(void **state)
         expect(2 * GIB, 1 * GIB);
 }
 
+/* One that is larger, and nearly full by others. */
+static void test_what_others_use_of_a_larger_group_above_counts(void **state)
+{
+        (void)state;
+        write_file("proc/self/cgroup", "0::/pod/container\n");
+        write_file("cgroup/pod/container/memory.max", "2147483648\n");
+        write_file("cgroup/pod/container/memory.current", "0\n");
+        write_file("cgroup/pod/memory.max", "8589934592\n");
+        write_file("cgroup/pod/memory.current", "8589930496\n");
+        expect(2 * GIB, 4096);
+}
+
 /* A container of its own cgroup namespace: "/" is its group, or the path leads out of it. */
 static void test_in_a_namespace_the_limit_is_at_the_mount_point(void **state)
 {
@@ -153,14 +165,17 @@ static void test_where_nothing_can_be_read_there_is_nothing(void **state)
         assert_int_equal(memory.available_bytes, 0);
 }
 
-/* Of this machine: what is spared is less than what there is, and a session gets half at most. */
+/* A sixteenth is kept free; a session that asks for no number gets half at most. */
 static void test_a_part_is_always_left(void **state)
 {
         const struct host_memory_place here = { "/proc", "/sys/fs/cgroup" };
-        struct host_memory memory = host_memory_read(&here);
+        struct host_memory memory = read_there();
 
         (void)state;
-        assert_true(host_memory_spare() < memory.total_bytes - memory.total_bytes / 32);
+        assert_int_equal(host_memory_spare_of(&memory), 7 * GIB);
+        memory.available_bytes = memory.total_bytes / 16;
+        assert_int_equal(host_memory_spare_of(&memory), 0);
+        memory = host_memory_read(&here);
         assert_true(host_memory_default() <= memory.total_bytes / 2);
         assert_int_equal(host_memory_default() % (UINT64_C(2) << 20), 0);
 }
@@ -174,6 +189,7 @@ int main(void)
                 STORY(test_a_group_without_a_limit_changes_nothing),
                 STORY(test_of_a_limit_what_is_used_is_gone_but_for_the_cache),
                 STORY(test_the_limit_of_a_group_above_holds_too),
+                STORY(test_what_others_use_of_a_larger_group_above_counts),
                 STORY(test_in_a_namespace_the_limit_is_at_the_mount_point),
                 STORY(test_version_one_has_other_names),
                 STORY(test_where_nothing_can_be_read_there_is_nothing),
