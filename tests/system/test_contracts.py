@@ -99,7 +99,7 @@ ASSUMED = {
 
 
 def test_what_is_assumed_of_pinned_memory(ask):
-    """Memory of the host is used in place of the card's by this alone (src/shim/cuda/spill.h)."""
+    """Memory of the host is used in place of the card's by this alone (src/shim/cuda/memory/spill.h)."""
     answers = {what.removeprefix("host: "): value for what, value in ask("host").items()}
     assert {what: answers[what] for what in ASSUMED} == ASSUMED
     ways = {what: value for what, value in answers.items() if what.endswith("bytes are right")}

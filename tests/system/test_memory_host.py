@@ -113,6 +113,35 @@ def test_it_goes_with_its_context_and_with_its_process(sim, ends):
         other.do(f"alloc 1 {CARD - 2 * CONTEXT}", f"alloc 2 {HOST}")
 
 
+def test_it_is_freed_by_whoever_may_free_memory_of_the_card(sim):
+    """A thread without a context, and in the order of a stream; and not twice, nor from its middle."""
+    with Script(sim, **BOTH) as gpu:
+        gpu.ready().do(f"alloc 1 {200 * MIB}", "stream 1", f"alloc 2 {100 * MIB}", "thread free 2")
+        assert host_used(sim) == 0
+        gpu.do(f"alloc 2 {100 * MIB}", "free-async 2 1")
+        assert host_used(sim) == 0
+        gpu.do(f"alloc 2 {100 * MIB}", f"alloc 3 {CARD - CONTEXT - 200 * MIB}", "free 2", f"alloc 2 {100 * MIB}")
+        assert host_used(sim) == 100 * MIB
+
+
+def test_in_a_capture_it_is_not_freed(sim):
+    with Script(sim, **BOTH) as gpu:
+        gpu.ready().do(f"alloc 1 {200 * MIB}", f"alloc 2 {100 * MIB}", "stream 1", "capture 1")
+        assert gpu.code("free-async 2 1") != 0
+        assert host_used(sim) == 100 * MIB
+
+
+def test_the_programs_of_a_session_share_it(sim):
+    """Exactly, as the memory of a card."""
+    with Script(sim, **BOTH) as gpu:
+        gpu.ready().do(f"alloc 1 {200 * MIB}", f"alloc 2 {100 * MIB}")
+        with Script(sim, **BOTH) as other:
+            other.ready()
+            assert other.code(f"alloc 1 {HOST}") == OUT_OF_MEMORY
+            other.do(f"alloc 1 {HOST - 100 * MIB}")
+        assert host_used(sim) == 100 * MIB
+
+
 def test_a_driver_that_cannot_pin_refuses_and_nothing_stays_charged(sim):
     sim.configure(fail="cuMemHostAlloc:1:2")
     with Script(sim, **BOTH) as gpu:

@@ -14,6 +14,7 @@
 #include "shim/cuda/driver/hooks.h"
 #include "shim/cuda/driver/real.h"
 #include "shim/cuda/memory/pool.h"
+#include "shim/cuda/memory/spill.h"
 #include "shim/cuda/place/front.h"
 #include "shim/cuda/stream/access.h"
 
@@ -138,7 +139,7 @@ static CUresult freeing_end(struct freeing *freeing, CUresult rc, CUdeviceptr ad
                 import_end(freeing->import);
                 import_unexport(SPACE_POINTER, address, &freeing->taken);
                 import_unexport(SPACE_POOL, address, &none);
-                if (freeing->taken.bytes)
+                if (freeing->taken.bytes && !spill_is(&freeing->taken))
                         drop_in_order(&freeing->taken, freeing->stream);
         } else {
                 import_keep(freeing->import, SPACE_IMPORT, address);
@@ -150,16 +151,20 @@ CUresult hook_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
         scoped_access const struct credit *access = access_scope();
         struct freeing freeing = freeing_begin(address, legacy(stream));
+        CUresult rc = spill_is(&freeing.taken) ? spill_free_in_order(address, legacy(stream))
+                                               : real.cuMemFreeAsync(address, stream);
 
-        return freeing_end(&freeing, real.cuMemFreeAsync(address, stream), address);
+        return freeing_end(&freeing, rc, address);
 }
 
 CUresult hook_cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
 {
         scoped_access const struct credit *access = access_scope();
         struct freeing freeing = freeing_begin(address, per_thread(stream));
+        CUresult rc = spill_is(&freeing.taken) ? spill_free_in_order(address, per_thread(stream))
+                                               : real.cuMemFreeAsync_ptsz(address, stream);
 
-        return freeing_end(&freeing, real.cuMemFreeAsync_ptsz(address, stream), address);
+        return freeing_end(&freeing, rc, address);
 }
 
 /* A new pool has nothing reserved; it is noted because nobody tells later where its memory is. */

@@ -57,9 +57,30 @@ CUresult spill(CUresult rc, CUdeviceptr *ret, struct place place, uint64_t bytes
         return take(ret, place, bytes);
 }
 
+/* In the context in which it was made, whichever is current, and when nothing uses it any more: so
+ * does cuMemFree of the card's memory. */
 CUresult spill_free(CUdeviceptr address)
 {
-        return real.cuMemFreeHost((void *)(uintptr_t)address);
+        CUcontext context = NULL, popped;
+        CUresult rc = real.cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, address);
+
+        if (rc == CUDA_SUCCESS)
+                rc = real.cuCtxPushCurrent_v2(context);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = real.cuCtxSynchronize();
+        if (rc == CUDA_SUCCESS)
+                rc = real.cuMemFreeHost((void *)(uintptr_t)address);
+        real.cuCtxPopCurrent_v2(&popped);
+        return rc;
+}
+
+CUresult spill_free_in_order(CUdeviceptr address, CUstream stream)
+{
+        CUresult rc = may_be_capturing(stream) ? CUDA_ERROR_INVALID_VALUE
+                                               : real.cuStreamSynchronize(stream);
+
+        return rc == CUDA_SUCCESS ? spill_free(address) : rc;
 }
 
 bool spill_find(CUdeviceptr address, CUdeviceptr *ret_base, uint64_t *ret_bytes)
