@@ -190,13 +190,13 @@ static bool remove_hashed(const struct store *store, const char *name)
 {
         return strncmp(name, SETTINGS_HASH_STEM, strlen(SETTINGS_HASH_STEM)) == 0 &&
                remote_owner(store, name) == REMOTE_OURS && !sweep_is_named(store, name, 0) &&
-               store_remove(store, name, false, NULL) == 0;
+               !sweep_is_mapped(store, name) && store_remove(store, name, false, NULL) == 0;
 }
 
 static void remove_unused(struct dismissal *dismissal)
 {
         struct error err = { 0 };
-        struct names names;
+        struct names names = { 0 };
         int rc = options_find_store(&dismissal->store, &err);
 
         if (rc == -ENOENT)

@@ -12,6 +12,7 @@
 
 #include "cli/client.h"
 #include "cli/presence.h"
+#include "common/maps.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "store/liveness.h"
@@ -119,6 +120,39 @@ bool sweep_is_named(const struct store *store, const char *name, pid_t asker)
                 if (*end || pid == getpid() || pid == asker)
                         continue;
                 if (names_session(dirfd(proc), process->d_name, store, name, buffer))
+                        return true;
+        }
+        return false;
+}
+
+static bool has_mapped(const char *pid, uint64_t inode)
+{
+        scoped_maps struct maps maps = { 0 };
+
+        if (maps_open(&maps, pid) < 0)
+                return false;
+        while (maps_next(&maps)) {
+                if (maps.inode == inode && maps_is_named(&maps, "slots"))
+                        return true;
+        }
+        return false;
+}
+
+bool sweep_is_mapped(const struct store *store, const char *name)
+{
+        scoped_dir DIR *proc = opendir("/proc");
+        struct store_session session;
+        struct dirent *process;
+        uint64_t inode;
+        char *end;
+
+        if (!proc || store_join(store, name, false, &session, NULL) < 0)
+                return true;
+        inode = session.slots_file.inode;
+        store_close(&session);
+        while ((process = readdir(proc))) {
+                strtol(process->d_name, &end, 10);
+                if (!*end && has_mapped(process->d_name, inode))
                         return true;
         }
         return false;

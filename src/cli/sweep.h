@@ -20,6 +20,10 @@
  * having none. */
 bool sweep_is_named(const struct store *store, const char *name, pid_t asker);
 
+/* Whether a process of this user has joined the session: it has its `slots` mapped, and may take a
+ * slot later. A process that does not show its mappings counts as having none. */
+bool sweep_is_mapped(const struct store *store, const char *name);
+
 /* Removes a session of one run if it is unused. */
 void sweep_one(const struct store *store, const char *name);
 

@@ -322,13 +322,19 @@ def test_rm_of_the_unused_takes_what_nobody_named(cli, holder):
     assert cli("rm", "--unused").rc == 0 and cli("create", "kept", "--memory", "64MiB").rc == 0
     hold("128MiB").communicate("")
     over, = [name for name in cli.sessions() if name != "kept"]
+    joined = cli.sim.start([cli.sim.build.program("hooks/script")], preload=True, ALIQUOT_MEMORY="512MiB")  # and holds nothing yet
+    joined.stdin.write("init\n")
+    joined.stdin.flush()
+    assert joined.stdout.readline() == "0\n"
     lives = hold("256MiB")
     result = cli("rm", "--unused")
     assert (result.rc, result.stdout, result.stderr) == (0, f"{over}\n", ""), result
-    assert len(cli.sessions()) == 2 and over not in cli.sessions()
+    assert len(cli.sessions()) == 3 and over not in cli.sessions()
+    assert joined.communicate("context 0 0\n")[0] == "0\n"
     lives.communicate("")
-    used, = cli("rm", "--unused").stdout.split()
-    assert re.fullmatch(r"env-[0-9a-f]{16}", used) and used != over and cli.sessions() == ["kept"]
+    used = cli("rm", "--unused").stdout.split()
+    assert len(used) == 2 and all(re.fullmatch(r"env-[0-9a-f]{16}", name) and name != over for name in used)
+    assert cli.sessions() == ["kept"]
 
 
 def test_a_session_of_this_name_elsewhere_is_another(cli):
