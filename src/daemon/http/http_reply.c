@@ -230,6 +230,7 @@ void http_refuse(struct http_connection *connection, unsigned status, const char
                                           .route = "none" };
 
         connection->request.keeps_alive = false;
+        json_memory_begin();
         http_problem(&exchange, status, "bad-request", NULL, "%s", why);
         options->done(&exchange, options->context);
         connection->phase = HTTP_CLOSING;

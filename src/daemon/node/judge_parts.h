@@ -36,6 +36,9 @@ struct seen_time {
         struct claim claim;
 };
 
+/* Resource errors of the daemon are not evidence against a session. */
+bool judge_is_our_want(int rc);
+
 /* What is kept about a session, by share. */
 struct seen_session {
         uint8_t id[16];

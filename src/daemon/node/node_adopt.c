@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/minmax.h"
 #include "daemon/node/node_adopt.h"
 #include "daemon/node/promise.h"
 
@@ -83,7 +84,9 @@ static void take_shares(struct sessions_one *row, const struct sessions_one *sai
         for (unsigned i = 0; i < said->share_count; i++) {
                 bool is_same = i < row->share_count &&
                                memcmp(row->share[i].uuid, said->share[i].uuid, 16) == 0;
-                uint64_t ceiling_bytes = is_same ? row->share[i].ceiling_bytes : 0;
+                uint64_t ceiling_bytes =
+                        !is_same ? 0
+                                 : max_u64(row->share[i].ceiling_bytes, row->share[i].memory_bytes);
 
                 row->share[i] = said->share[i];
                 row->share[i].ceiling_bytes = ceiling_bytes;

@@ -78,10 +78,14 @@ static void look_at(struct node *node, const struct nvml_look *look,
         const struct seen_session *seen = judge_seen(node, session);
         struct page_ledger ledger[PAGE_DEVICES];
         struct sessions_one held;
+        int rc;
 
         if (!seen || seen->limited_ns >= look->sample.listed_ns)
                 return;
-        if (folder_read_ledger(&node->store, session, ledger, NULL) < 0)
+        rc = folder_read_ledger(&node->store, session, ledger, NULL);
+        if (rc < 0 && (!node->judge->has_our_pids || judge_is_our_want(rc)))
+                return;
+        if (rc < 0)
                 memset(ledger, 0, sizeof(ledger)); /* what the driver shows is what is held */
         held = *session;
         for (unsigned i = 0; i < held.share_count; i++)

@@ -247,8 +247,7 @@ static void see_sum(const struct look *look, const struct sessions_one *session,
         watch_see(&judge->watch, &look->policy, &sight);
 }
 
-/* Resource errors of the daemon are not evidence against a session. */
-static bool is_our_want(int rc)
+bool judge_is_our_want(int rc)
 {
         return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
 }
@@ -271,7 +270,7 @@ static void see_session(const struct look *look, unsigned from, unsigned end)
                 return;
         rc = folder_read(&node->store, session, &use, NULL);
         seeing.is_listed = rc != -EAGAIN;
-        if (is_our_want(rc))
+        if (judge_is_our_want(rc))
                 return;
         /* What cannot be read explains nothing. */
         if (rc < 0 && seeing.is_listed)
