@@ -2,6 +2,7 @@
 #include "cli/exports.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,6 +57,15 @@ static int add_rules(struct exports *exports, const char *name, const struct set
         return add(exports, name, list, err);
 }
 
+/* With a unit: 1 alone says yes. */
+static const char *spell_host(uint64_t bytes, char ret[SIZE_TEXT_BYTES])
+{
+        if (bytes == SETTINGS_HOST_SPARE)
+                return "yes";
+        snprintf(ret, SIZE_TEXT_BYTES, "%lluB", (unsigned long long)bytes);
+        return ret;
+}
+
 static int add_limits(struct exports *exports, const struct settings *settings, struct error *err)
 {
         int rc = add_rules(exports, "ALIQUOT_MEMORY", &settings->memory, err);
@@ -64,11 +74,7 @@ static int add_limits(struct exports *exports, const struct settings *settings, 
         if (rc == 0)
                 rc = add_rules(exports, "ALIQUOT_COMPUTE", &settings->compute, err);
         if (rc == 0 && settings->host_bytes)
-                rc = add(exports, "ALIQUOT_OVERSUBSCRIBE",
-                         settings->host_bytes == SETTINGS_HOST_SPARE
-                                 ? "yes"
-                                 : size_canonical(&(struct size){ .bytes = settings->host_bytes },
-                                                  host),
+                rc = add(exports, "ALIQUOT_OVERSUBSCRIBE", spell_host(settings->host_bytes, host),
                          err);
         if (rc == 0 && settings->is_context_free)
                 rc = add(exports, "ALIQUOT_CONTEXT", "free", err);

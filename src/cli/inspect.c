@@ -124,7 +124,7 @@ static void add_holdings(const char *pid, const struct findings *findings, struc
                 if (usage.process[i].local_pid != strtoul(pid, NULL, 10))
                         continue;
                 for (unsigned row = 0; row < PAGE_DEVICES; row++)
-                        bytes += usage.process[i].bytes[row];
+                        bytes += usage_has_row(&session, row) ? usage.process[i].bytes[row] : 0;
                 report_add(report, VERDICT_GOOD, "session", "charged with %s",
                            size_format(bytes, text));
         }

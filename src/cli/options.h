@@ -32,7 +32,7 @@ struct view {
         unsigned least;      /* sessions that it needs, and names it takes at most; set before */
         unsigned most;
         unsigned count;
-        const char *name[16];
+        const char *name[256];
 };
 
 /* The options of a view, for argp_child; their input is a struct view. */

@@ -53,7 +53,8 @@ static void add_session(struct promises *promises, const struct limits_page *lim
                 uint8_t uuid[16];
 
                 memcpy(uuid, device->uuid, sizeof(uuid));
-                if (bytes > SETTINGS_NOTHING_BYTES && bytes != PAGE_UNLIMITED)
+                if (bytes > SETTINGS_NOTHING_BYTES && bytes != PAGE_UNLIMITED &&
+                    (int)i != page_host_row(limits))
                         add_bytes(promises, uuid, bytes);
         }
 }

@@ -127,7 +127,8 @@ static int read_processes(const struct source *source, struct source_entry *entr
         for (int i = 0; i < count; i++) {
                 process[i].said = source->scratch[i];
                 for (unsigned j = 0; j < PAGE_DEVICES; j++)
-                        process[i].bytes += process[i].said.bytes[j];
+                        process[i].bytes +=
+                                usage_has_row(&entry->session, j) ? process[i].said.bytes[j] : 0;
         }
         name_processes(entry, process, source->scratch, (unsigned)count);
         free(entry->process);
