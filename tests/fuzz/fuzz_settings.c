@@ -57,8 +57,9 @@ static void read_back(const struct settings *settings, const char *canonical)
 {
         char memory[SETTINGS_CANONICAL_BYTES + 32];
         char compute[SETTINGS_CANONICAL_BYTES + 32];
+        char host[SETTINGS_CANONICAL_BYTES + 32];
         char again[SETTINGS_CANONICAL_BYTES];
-        char *environment[] = { memory, compute, NULL };
+        char *environment[] = { memory, compute, host, NULL };
         const char *cap = strstr(canonical, ";compute=");
         struct settings parsed;
 
@@ -66,8 +67,16 @@ static void read_back(const struct settings *settings, const char *canonical)
                 return;
         snprintf(memory, sizeof(memory), "ALIQUOT_MEMORY=%.*s",
                  (int)strcspn(canonical + strlen("memory="), ";"), canonical + strlen("memory="));
-        snprintf(compute, sizeof(compute), "ALIQUOT_COMPUTE=%s",
+        snprintf(compute, sizeof(compute), "ALIQUOT_COMPUTE=%.*s",
+                 cap ? (int)strcspn(cap + strlen(";compute="), ";") : 4,
                  cap ? cap + strlen(";compute=") : "none");
+        if (settings->host_bytes == SETTINGS_HOST_SPARE)
+                snprintf(host, sizeof(host), "ALIQUOT_OVERSUBSCRIBE=yes");
+        else
+                snprintf(host, sizeof(host), "ALIQUOT_OVERSUBSCRIBE=%lluB",
+                         (unsigned long long)settings->host_bytes);
+        if (!settings->host_bytes)
+                environment[2] = NULL;
         must(settings_read(&parsed, environment, NULL) == 0);
         must(settings_canonical(&parsed, again, NULL) == 0);
         must(strcmp(again, canonical) == 0);
