@@ -197,8 +197,6 @@ void charge_keep(struct charge *c, enum charge_space space, uint64_t key)
 
         if (!c->is_reserved || !process || !is_ours(c))
                 return;
-        if (space == SPACE_IMPORT)
-                charge_mark_unseen(c);
         block.is_unseen = c->is_unseen;
         node = blocks_put(&process->blocks, c->node, &block, &old);
         if (node != 0) {

@@ -63,7 +63,7 @@ bool charge_force(struct charge *c, int device, uint64_t bytes);
 /* Reserved an upper bound; the driver took only `bytes`. Never grows. */
 void charge_trim(struct charge *c, uint64_t bytes);
 
-/* NVML does not count it for this process; imports are so by themselves. And: now it does. */
+/* NVML does not count it for this process, as with what another one made. And: now it does. */
 void charge_mark_unseen(struct charge *c);
 void charge_mark_seen(struct charge *c);
 

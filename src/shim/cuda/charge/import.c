@@ -232,6 +232,7 @@ CUresult import_settle(struct import_growth *growth, CUresult rc)
                 if (growth->is_charged)
                         charge_join(&growth->more, &charge);
                 growth->more.owner = 0;
+                charge_mark_unseen(&growth->more);
                 charge_keep(&growth->more, SPACE_IMPORT, import->number);
                 import->charge_lock = growth->is_charged ? growth->charge_lock : NULL;
                 set_state(import, growth->is_charged ? IMPORT_SETTLED : IMPORT_WAITING);
@@ -434,6 +435,7 @@ void import_unexport(enum charge_space space, uint64_t key, struct charge *charg
                 add_relaxed(&shared_state.exports_live, -1u);
         }
         if (import && charge->bytes) {
+                /* This process made it: NVML counts it here, also when only the import is left. */
                 charge->owner = 0;
                 inherit(import, charge, charge_lock);
                 charge_lock = NULL;
@@ -489,10 +491,12 @@ static void claim(struct memory_import *import)
         if (!is_free)
                 return;
         /* The card holds it whether there is room or not. */
-        if (charge_force(&charge, import->row, import->bytes))
+        if (charge_force(&charge, import->row, import->bytes)) {
+                charge_mark_unseen(&charge);
                 inherit(import, &charge, lock);
-        else
+        } else {
                 unlock(lock);
+        }
 }
 
 void import_claim(int row)

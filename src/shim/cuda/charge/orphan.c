@@ -76,6 +76,7 @@ void orphan_make(uint64_t name, void *charge_lock, struct charge *take_charge)
                 add_relaxed(&shared_state.orphans_live, 1u);
         }
         take_charge->owner = 0;
+        charge_mark_unseen(take_charge);
         charge_keep(take_charge, SPACE_IMPORT, number);
 }
 
