@@ -20,17 +20,21 @@
 
 #define WIPED_PAGE_BYTES 4096u
 
+/* AddressSanitizer gives the alias a redzone of its own, which must not lie in the next variable.
+ */
+#define WIPED_REDZONE_BYTES 64u
+
 #define WIPED_ROUND(bytes) (((bytes) + WIPED_PAGE_BYTES - 1) / WIPED_PAGE_BYTES * WIPED_PAGE_BYTES)
 
-#define WIPED_AT_FORK(type, name)                                  \
-        static union {                                             \
-                type parts;                                        \
-                unsigned char pages[WIPED_ROUND(sizeof(type))];    \
-        } name##_wiped __attribute__((aligned(WIPED_PAGE_BYTES))); \
-                                                                   \
-        /* A child's pages are marked as its parent's were. */     \
-        static _Atomic uint32_t name##_is_marked;                  \
-                                                                   \
+#define WIPED_AT_FORK(type, name)                                                     \
+        static union {                                                                \
+                type parts;                                                           \
+                unsigned char pages[WIPED_ROUND(sizeof(type) + WIPED_REDZONE_BYTES)]; \
+        } name##_wiped __attribute__((aligned(WIPED_PAGE_BYTES)));                    \
+                                                                                      \
+        /* A child's pages are marked as its parent's were. */                        \
+        static _Atomic uint32_t name##_is_marked;                                     \
+                                                                                      \
         extern type name __attribute__((alias(#name "_wiped")))
 
 #define wiped_mark(name)                                                               \
