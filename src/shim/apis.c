@@ -5,7 +5,6 @@
 #include "shim/apis.h"
 
 #include "common/clock.h"
-#include "common/log.h"
 #include "interpose/object.h"
 
 void follow_time_of(const struct elf *elf)
@@ -15,14 +14,6 @@ void follow_time_of(const struct elf *elf)
 
         if (find)
                 clock_follow(find(TIME_AUTHORITY_VERSION));
-}
-
-void tell_no_library(const struct api *api, _Atomic bool *told)
-{
-        if (log_once(told))
-                log_tell("aliquot: there is no %s of a driver behind ours; install the driver, or "
-                         "name its file in %s",
-                         api->soname, api->variable);
 }
 
 const struct api *const api_list[] = { &cuda_api, &nvml_api, NULL };

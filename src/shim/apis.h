@@ -5,18 +5,12 @@
 #ifndef ALIQUOT_SHIM_APIS_H
 #define ALIQUOT_SHIM_APIS_H
 
-#include <stdbool.h>
-
 #include "interpose/api.h"
 
 struct elf; /* interpose/object.h */
 
 /* A driver that keeps a time of its own (the simulator's virtual clock) is followed from now on. */
 void follow_time_of(const struct elf *elf);
-
-/* In one line for each: a program that links or was given our file, where no driver's is found, is
- * answered with a code alone. Any thread. */
-void tell_no_library(const struct api *api, _Atomic bool *told);
 
 extern const struct api cuda_api;
 extern const struct api nvml_api;

@@ -13,9 +13,6 @@
 
 static nvmlReturn_t answer_no_library(void)
 {
-        static _Atomic bool is_told;
-
-        tell_no_library(&nvml_api, &is_told);
         return NVML_ERROR_LIBRARY_NOT_FOUND;
 }
 

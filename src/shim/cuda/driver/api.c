@@ -5,6 +5,7 @@
  * No driver at all answers "stub library", what the toolkit's own stand-in answers: a program that
  * links libcuda.so.1 reaches these; one that opens it is told by dlopen.
  */
+#include "common/log.h"
 #include "shim/apis.h"
 #include "shim/cuda/driver/real.h"
 
@@ -12,7 +13,9 @@ static CUresult answer_no_library(void)
 {
         static _Atomic bool is_told;
 
-        tell_no_library(&cuda_api, &is_told);
+        if (log_once(&is_told))
+                log_tell("aliquot: there is no libcuda.so.1 of a driver behind ours; install the "
+                         "driver, or name its file in ALIQUOT_REAL_LIBCUDA");
         return CUDA_ERROR_STUB_LIBRARY;
 }
 
