@@ -5,6 +5,7 @@
 #include "shim/apis.h"
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "interpose/object.h"
 
 void follow_time_of(const struct elf *elf)
@@ -14,6 +15,16 @@ void follow_time_of(const struct elf *elf)
 
         if (find)
                 clock_follow(find(TIME_AUTHORITY_VERSION));
+}
+
+void tell_no_driver(void)
+{
+        static _Atomic bool is_told;
+
+        if (log_once(&is_told))
+                log_tell("aliquot: there is no %s of a driver behind ours; install the driver, or "
+                         "name its file in %s",
+                         cuda_api.soname, cuda_api.variable);
 }
 
 const struct api *const api_list[] = { &cuda_api, &nvml_api, NULL };

@@ -12,6 +12,10 @@ struct elf; /* interpose/object.h */
 /* A driver that keeps a time of its own (the simulator's virtual clock) is followed from now on. */
 void follow_time_of(const struct elf *elf);
 
+/* In one line, once: a program that links or was given our libcuda.so.1, where no driver's is
+ * found, is answered with a code alone. Any thread. */
+void tell_no_driver(void);
+
 extern const struct api cuda_api;
 extern const struct api nvml_api;
 

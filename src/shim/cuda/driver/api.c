@@ -5,17 +5,12 @@
  * No driver at all answers "stub library", what the toolkit's own stand-in answers: a program that
  * links libcuda.so.1 reaches these; one that opens it is told by dlopen.
  */
-#include "common/log.h"
 #include "shim/apis.h"
 #include "shim/cuda/driver/real.h"
 
 static CUresult answer_no_library(void)
 {
-        static _Atomic bool is_told;
-
-        if (log_once(&is_told))
-                log_tell("aliquot: there is no libcuda.so.1 of a driver behind ours; install the "
-                         "driver, or name its file in ALIQUOT_REAL_LIBCUDA");
+        tell_no_driver();
         return CUDA_ERROR_STUB_LIBRARY;
 }
 
