@@ -394,8 +394,9 @@ def test_a_daemon_that_hangs_is_told_to_who_follows(cli, daemon):
 
 
 def test_one_that_is_ending_is_shown_until_its_programs_have_ended(cli, daemon, live):
-    assert cli("create", "s", "--memory", "256MiB", "--ttl", "2s").rc == 0
+    assert cli("create", "s", "--memory", "256MiB", "--ttl", "1h").rc == 0
     process = live()
+    assert cli("set", "s", "--ttl", "100ms").rc == 0
     wait_for(lambda: daemon.session("s")["state"] == "ending")
     assert "state      ending, with deny-new\n" in cli("show", "s").stdout
     assert "256 MiB, ending" in cli("ls").stdout
@@ -417,10 +418,10 @@ def test_one_that_is_ending_is_shown_until_its_programs_have_ended(cli, daemon, 
 
 def test_a_run_whose_time_is_over_says_so(cli, daemon, holder):
     """A killed program tells nothing, and neither does a shell."""
-    process = cli.start("run", "--memory", "64MiB", "--ttl", "2s", "--on-end", "kill", "--", holder, 0, MIB)
+    process = cli.start("run", "--memory", "64MiB", "--ttl", "4s", "--on-end", "kill", "--", holder, 0, MIB)
     assert process.stdout.readline().startswith("ready ")
     assert process.wait(HANG_SECONDS) == -signal.SIGKILL
-    assert re.fullmatch(r"aliquot run: note: session run-\w+ ended before its program: its 2s were over \(kill\)\n", process.stderr.read())
+    assert re.fullmatch(r"aliquot run: note: session run-\w+ ended before its program: its 4s were over \(kill\)\n", process.stderr.read())
     wait_for(lambda: not daemon.names())
     removed = cli.start("run", "--memory", "64MiB", "--ttl", "1h", "--", holder, 0, MIB)
     assert removed.stdout.readline().startswith("ready ")
