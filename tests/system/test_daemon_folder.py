@@ -161,6 +161,7 @@ def test_a_users_daemon_says_that_the_machines_is_used_instead(sim, mode, is_unu
         while ! grep -q serving $log; do kill -0 $pid || exit 1; sleep 0.05; done
         chmod -R a+rwX {sim.state}
         for named in "" "--runtime-dir {xdg}/named"; do
+            : >$log.own
             {become} {machine.program} $named --state-dir {state} --sim={sim.spec} 2>$log.own & own=$!
             while ! grep -q serving $log.own; do kill -0 $own || exit 1; sleep 0.05; done
             kill $own; wait $own; cat $log.own; rm -rf {state}/*

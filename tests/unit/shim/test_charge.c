@@ -49,7 +49,7 @@ static void let_go(uint64_t key)
         charge_drop(&c);
 }
 
-/* Of imports, and of what a front end says of: until it is given back, by whatever way. */
+/* What a front end says of, such as imports: until it is given back, by whatever way. */
 static void what_nvml_does_not_show_is_known(void **state)
 {
         struct charge managed, plain;
@@ -62,6 +62,7 @@ static void what_nvml_does_not_show_is_known(void **state)
         managed.owner = 7;
         charge_keep(&managed, SPACE_POINTER, 1);
         assert_true(charge_begin(&plain, 0, 30));
+        charge_mark_unseen(&plain);
         charge_keep(&plain, SPACE_IMPORT, 2);
         hold(500, 3);
         assert_int_equal(charge_unseen_bytes(0), 110);
