@@ -4,6 +4,6 @@ import os
 
 SLOWER = 2
 IS_SLOW = os.environ.get("ALIQUOT_SANITIZER") or os.environ.get("ALIQUOT_EMULATOR")
-HANG_SECONDS = 300 * (SLOWER if IS_SLOW else 1)
+HANG_SECONDS = int(os.environ.get("ALIQUOT_HANG_SECONDS", 300)) * (SLOWER if IS_SLOW else 1)
 LONG_HANG_SECONDS = 2 * HANG_SECONDS  # stories of several programs
 STORY_SECONDS = 1200  # any story, whatever it waits for (conftest.py)
