@@ -7,3 +7,4 @@ IS_SLOW = os.environ.get("ALIQUOT_SANITIZER") or os.environ.get("ALIQUOT_EMULATO
 HANG_SECONDS = int(os.environ.get("ALIQUOT_HANG_SECONDS", 300)) * (SLOWER if IS_SLOW else 1)
 LONG_HANG_SECONDS = 2 * HANG_SECONDS  # stories of several programs
 STORY_SECONDS = 1200  # any story, whatever it waits for (conftest.py)
+LOOKED_SECONDS = 0.2  # NVML is asked each 20 ms, or less often where it takes long

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from hang import HANG_SECONDS
+from hang import HANG_SECONDS, LOOKED_SECONDS
 from script import KIB, MIB, NOT_PERMITTED, OUT_OF_MEMORY, SUCCESS, Script, replay
 from stopped import stop
 
@@ -300,10 +300,12 @@ def test_a_block_is_charged_while_an_import_of_it_lives(sim):
     """A process that imports its own export and lets the original go keeps the charge."""
     with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
         gpu.ready().do(f"create 1 {64 * MIB} 0", "export 1 1", "import 2 1", "release-handle 1")
-        gpu.values("info")  # NVML is asked: it counts the block for the process that made it
+        time.sleep(LOOKED_SECONDS)
+        gpu.do(f"alloc 9 {MIB}", "free 9")  # NVML is asked: it counts the block for the process that made it
         assert gpu.look()[:2] == (CONTEXT + 64 * MIB, CONTEXT + 64 * MIB)
         gpu.do("release-handle 2")
-        gpu.values("info")
+        time.sleep(LOOKED_SECONDS)
+        gpu.do(f"alloc 9 {MIB}", "free 9")
         assert gpu.look()[:2] == (CONTEXT, CONTEXT)
 
 

@@ -8,11 +8,11 @@ import time
 
 import pytest
 
+from hang import LOOKED_SECONDS
 from script import KIB, MIB, OUT_OF_MEMORY, SUCCESS, Script
 
 CONTEXT = 16 * MIB
 BLOCK = MIB + 1
-LOOKED_SECONDS = 0.2  # NVML is asked each 20 ms, or less often where it takes long
 
 
 @pytest.fixture
