@@ -157,6 +157,10 @@ static void held(const struct sessions_step *step)
                 refuse(step->ret, SESSIONS_UNKNOWN, "name");
                 return;
         }
+        if (said->share_count > SESSIONS_GPUS) {
+                refuse(step->ret, SESSIONS_BAD, "gpus");
+                return;
+        }
         one = &step->node->session[index];
         entry_remember(step->node, index);
         for (unsigned i = 0; i < said->share_count; i++) {

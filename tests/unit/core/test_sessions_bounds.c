@@ -218,6 +218,21 @@ static void a_row_that_makes_no_sense_is_not_restored(void **state)
         assert_int_equal(node.count, 1);
 }
 
+static void what_is_held_of_more_gpus_than_there_are_is_refused(void **state)
+{
+        struct sessions_one one = named(1);
+        struct sessions_event event = { .type = SESSIONS_HELD, .name = one.name, .session = &one };
+
+        assert_int_equal(create(&one), SESSIONS_YES);
+        one.share_count = SESSIONS_GPUS + 1;
+        sessions_step(&node, &event, 1, &actions);
+        assert_int_equal(actions.answer, SESSIONS_BAD);
+        assert_string_equal(actions.field, "gpus");
+        one.share_count = SESSIONS_GPUS;
+        sessions_step(&node, &event, 1, &actions);
+        assert_int_equal(actions.answer, SESSIONS_YES);
+}
+
 static void a_version_is_never_0(void **state)
 {
         struct sessions_one one = named(1);
@@ -246,6 +261,8 @@ int main(void)
                 cmocka_unit_test_setup(a_node_that_was_emptied_is_as_new, node_that_is_full),
                 cmocka_unit_test_setup(a_text_without_an_end_is_refused, node_with_a_card),
                 cmocka_unit_test_setup(a_row_that_makes_no_sense_is_not_restored, node_with_a_card),
+                cmocka_unit_test_setup(what_is_held_of_more_gpus_than_there_are_is_refused,
+                                       node_with_a_card),
                 cmocka_unit_test_setup(a_version_is_never_0, node_with_a_card),
         };
 
