@@ -31,6 +31,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent / "lib"))
 
 import hang  # noqa: E402 (the path comes first)
 import place  # noqa: E402
+import still  # noqa: E402
 from build import Build  # noqa: E402
 from cli import Command  # noqa: E402
 from daemon import Daemon  # noqa: E402
@@ -169,8 +170,11 @@ def pytest_runtest_setup(item):
         place.need(*mark.args)
 
 
+HUNG = "hung"  # so begins what is said of any hang
+
+
 def say_hung(*_):
-    raise AssertionError(f"hung: nothing of it ended in {hang.STORY_SECONDS} s")
+    raise AssertionError(f"{HUNG}: nothing of it ended in {hang.STORY_SECONDS} s")
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -180,6 +184,15 @@ def pytest_runtest_protocol():
     signal.alarm(hang.STORY_SECONDS)
     yield
     signal.alarm(0)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """With what hangs: what it and those beside it do, while they are still there."""
+    report = (yield).get_result()
+    error = call.excinfo and call.excinfo.value
+    if isinstance(error, subprocess.TimeoutExpired) or isinstance(error, AssertionError) and str(error).startswith(HUNG):
+        report.sections.append(("still there", still.describe()))
 
 
 def pytest_collection_modifyitems(config, items):

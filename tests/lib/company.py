@@ -82,11 +82,16 @@ class Company:
         assert len(self.programs) == self.size
         observer = self.sim.start([self.sim.build.program("compute/observe"), f"every={every_us}",
                                    f"seconds={seconds}", *deeds])
-        return Seen(finished(observer, self.daemon.said))
+        return Seen(finished(observer, self.said))
+
+    def said(self):
+        """For a failure: by the daemon, and by programs that did not end well."""
+        failed = [program for program in self.programs if program.poll()]
+        return "\n".join([self.daemon.said(), *(f"{program.args}: {program.returncode}, {program.communicate()}" for program in failed)])
 
     def told(self, nth=0):
         """What a program says when it ends."""
-        return finished(self.programs[nth], self.daemon.said)
+        return finished(self.programs[nth], self.said)
 
 
 def patch(at_ms, session, **terms):

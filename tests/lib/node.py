@@ -21,6 +21,7 @@ import time
 from dataclasses import dataclass
 
 import place
+import still
 from hang import HANG_SECONDS, IS_SLOW, LONG_HANG_SECONDS
 
 KEPT_FROM_CALLER = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_MESSAGES", "TZ", "TMPDIR",
@@ -149,9 +150,10 @@ class Node:
         try:
             out, err = process.communicate(stdin, timeout=timeout)
         except subprocess.TimeoutExpired:
+            there = still.describe()
             kill_group(process)
             out, err = process.communicate()
-            raise AssertionError(f"{command} hung for {timeout} s\n{out}\n{err}") from None
+            raise AssertionError(f"{command} hung for {timeout} s\n{out}\n{err}\n{there}") from None
         return Result(process.returncode, out, err)
 
     def start(self, command, *, preload=False, shims=False, cwd=None, user=None, **variables):

@@ -25,7 +25,7 @@ class Scene(Company):
         folder = self.sim.runtime / "sessions/s0"
         assert all(program.poll() is None for program in self.programs)
         return finished(self.sim.start([self.sim.build.program("compute/hold"), folder, "50", str(patience_ms),
-                                        str(held_ms), str(times)]), self.daemon.said)
+                                        str(held_ms), str(times)]), self.said)
 
 
 @pytest.mark.parametrize("terms", ({}, {"compute": 30}), ids=("free", "capped"))

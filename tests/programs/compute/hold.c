@@ -27,6 +27,7 @@
 
 #define MS_NS UINT64_C(1000000)
 #define LOOK_NS UINT64_C(20000)
+#define WORK_WITHIN_NS (60000 * MS_NS)
 
 static struct limits_page *limits;
 static struct slots_page *slots;
@@ -75,7 +76,7 @@ static uint64_t worked(const CUuuid *uuid)
 
 int main(int argc, char **argv)
 {
-        uint64_t patience_ns, held_ns, longest_ns = 0, touched_ns = 0, worked_ns = 0;
+        uint64_t patience_ns, held_ns, joined_ns, longest_ns = 0, touched_ns = 0, worked_ns = 0;
         unsigned drained = 0;
         CUuuid uuid;
 
@@ -84,12 +85,17 @@ int main(int argc, char **argv)
         OK(cuDeviceGetUuid(&uuid, 0));
         simtime_follow();
         clock_join(TIME_FOREGROUND);
+        joined_ns = clock_now_ns();
         limits = map_page(argv[1], "limits", sizeof(*limits));
         slots = map_page(argv[1], "slots", sizeof(*slots));
         patience_ns = strtoull(argv[3], NULL, 10) * MS_NS;
         held_ns = strtoull(argv[4], NULL, 10) * MS_NS;
-        while (!worked(&uuid))
+        while (!worked(&uuid) && clock_now_ns() - joined_ns < WORK_WITHIN_NS)
                 clock_sleep_ns(MS_NS);
+        if (!worked(&uuid)) {
+                fputs("nothing of the session works\n", stderr);
+                return 3;
+        }
         clock_sleep_ns(strtoull(argv[2], NULL, 10) * MS_NS);
         for (uint32_t i = 0; i < (uint32_t)atoi(argv[5]); i++) {
                 uint32_t gate = (uint32_t)(clock_now_ns() / 1000) | 1; /* another one each time */
