@@ -213,7 +213,7 @@ struct page_row {
         uint64_t committed;
         uint64_t done; /* anyone, only ever raised */
         /* Since when work of the process is in flight on the device (CLOCK_MONOTONIC; 0: none is),
-           and when it was last seen to be. */
+           and when it was last seen to be, or to stand before a gate. */
         uint64_t flight_begin_ns;
         uint64_t flight_seen_ns;
 };

@@ -114,15 +114,3 @@ def test_what_lies_between_waits_is_paid_for_whatever_it_is(sim, build, percent,
 def test_nothing_of_ours_goes_into_a_capture(stuck):
     """While another thread launches under the cap, and is measured."""
     stuck("capture", 50)
-
-
-@pytest.mark.parametrize("percent", (20, 50))
-def test_ranks_on_several_gpus_get_on_under_a_cap(sim, build, percent):
-    """Two processes of a session, a GPU each, whose kernels wait for each other's at every step: the gate of
-    one must open although what runs on its GPU waits for the other, which waits for its share itself."""
-    sim.configure(gpus=2)
-    result = sim.run([build.aliquot, "run", "--memory", "512MiB", "--compute", percent, "--", build.program("compute/ranks"),
-                      build.program("compute/compute_kernels.so"), "12"])
-    assert result.rc == 0, result
-    done, *waits = result.stdout.split()
-    assert done == "done" and all(int(count) > 0 for count in waits), result

@@ -8,6 +8,7 @@
 
 #include "common/atomic.h"
 #include "common/clock.h"
+#include "common/minmax.h"
 #include "shim/time/bucket.h"
 
 /* A lease that is written right now is read again; the writer may have died at it. */
@@ -25,6 +26,8 @@
 /* active_at_ns is raised so often, and silence for so long is a pause. */
 #define ACTIVE_STEP_NS UINT64_C(500000)
 #define ACTIVE_PAUSE_NS UINT64_C(5000000)
+/* Who stands before a gate says so more often, and who computes between two steps is back. */
+#define USED_NS UINT64_C(200000000)
 /* Of flights that end in an open lease the scheduler hears so often. */
 #define DRAINED_STEP_NS UINT64_C(500000)
 
@@ -267,6 +270,30 @@ void account_end(const struct account *account, int64_t rest_ns, uint32_t turn, 
         tell_drained(account, now_ns);
 }
 
+void account_stand(const struct account *account, uint64_t now_ns)
+{
+        if (account->row && !is_in_flight(account))
+                store_release(shared_word(&account->row->flight_seen_ns), now_ns);
+}
+
+struct account_use account_use(const struct account *account, uint64_t now_ns)
+{
+        uint32_t high = slots_high(account);
+        struct account_use use = { 0 };
+
+        for (uint32_t slot = 0; slot < high; slot++) {
+                const struct page_row *row = row_of(account, slot);
+                uint64_t seen_ns = load_acquire(shared_word(&row->flight_seen_ns));
+
+                if (!is_recent(seen_ns, USED_NS, now_ns))
+                        continue;
+                use.seen_ns = max_u64(use.seen_ns, seen_ns);
+                if (flies_since_ns(row, now_ns))
+                        use.flying_ns = max_u64(use.flying_ns, seen_ns);
+        }
+        return use;
+}
+
 /* -- The cap ---------------------------------------------------------------------------------- */
 
 int64_t account_level_ns(const struct account *account, const struct terms *terms, uint64_t now_ns)
@@ -281,11 +308,12 @@ int64_t account_opening_ns(const struct terms *terms)
         return top_ns < OPENING_NS ? top_ns : OPENING_NS;
 }
 
-uint64_t account_due_ns(const struct account *account, const struct terms *terms, uint64_t now_ns)
+uint64_t account_due_ns(const struct account *account, const struct terms *terms,
+                        int64_t opening_ns, uint64_t now_ns)
 {
         bucket_charge(account->meter, terms->cap_ppm, now_ns, 0);
-        return bucket_due_ns(account_level_ns(account, terms, now_ns), account_opening_ns(terms),
-                             terms->cap_ppm, now_ns);
+        return bucket_due_ns(account_level_ns(account, terms, now_ns), opening_ns, terms->cap_ppm,
+                             now_ns);
 }
 
 uint64_t account_dry_ns(const struct account *account, const struct terms *terms, uint64_t begin_ns,

@@ -76,15 +76,27 @@ void account_settle(const struct account *account, uint64_t begin_ns, uint64_t n
  * scheduler, for the lease of `turn`. */
 void account_end(const struct account *account, int64_t rest_ns, uint32_t turn, uint64_t now_ns);
 
+/* Says in the page that this process has nothing in flight, and stands before the gate. */
+void account_stand(const struct account *account, uint64_t now_ns);
+
+/* Of all processes of the session. */
+struct account_use {
+        uint64_t flying_ns; /* when work was last seen in flight, if it still is; 0: none is */
+        uint64_t seen_ns;   /* when some was, or somebody stood before the gate; 0: not of late */
+};
+
+struct account_use account_use(const struct account *account, uint64_t now_ns);
+
 /* -- The cap ---------------------------------------------------------------------------------- */
 
 /* What may still be used; less than nothing is debt. Only where the session keeps its cap itself.
  */
 int64_t account_level_ns(const struct account *account, const struct terms *terms, uint64_t now_ns);
 
-/* When an empty bucket has filled so far that it is worth opening the gate. What it was filled with
- * until now stays, whatever becomes of the cap. */
-uint64_t account_due_ns(const struct account *account, const struct terms *terms, uint64_t now_ns);
+/* When an empty bucket will hold `opening_ns`. What it was filled with until now stays, whatever
+ * becomes of the cap. */
+uint64_t account_due_ns(const struct account *account, const struct terms *terms,
+                        int64_t opening_ns, uint64_t now_ns);
 
 /* When it runs dry, if work is in flight until then as it has been since `begin_ns`. */
 uint64_t account_dry_ns(const struct account *account, const struct terms *terms, uint64_t begin_ns,

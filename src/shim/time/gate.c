@@ -23,12 +23,14 @@
 #include "shim/time/credit.h"
 #include "shim/time/fence.h"
 #include "shim/time/time.h"
+#include "shim/time/together.h"
 
 /* Who stands before a closed gate says so again, or the scheduler forgets it. */
 #define LEASE_WAIT_NS UINT64_C(10000000)
 /* How long a lease is waited for that is being written right now. */
 #define TURN_WRITTEN_NS UINT64_C(50000)
 #define BUCKET_LOOK_NS UINT64_C(5000000)
+#define OTHERS_LOOK_NS FLIGHT_SLOT_NS /* while another device is looked at as often */
 #define WINDOW_WAIT_NS UINT64_C(1000000)
 /* What is in flight when the bucket runs dry is debt: no more than half of what it holds. */
 #define PARTS_OF_BUCKET (UINT64_C(2) * WINDOW_ROUNDS)
@@ -199,6 +201,7 @@ static struct waiting wait_for_lease(struct time_device *device, const struct te
 /* True: nothing is submitted until the bucket has filled. */
 static bool is_dry(struct time_device *device, const struct terms *terms, uint64_t now_ns)
 {
+        struct together others;
         int64_t level_ns;
 
         if (!terms_keep_cap(terms)) {
@@ -208,7 +211,10 @@ static bool is_dry(struct time_device *device, const struct terms *terms, uint64
         level_ns = account_level_ns(&device->account, terms, now_ns);
         if (level_ns <= 0)
                 store_relaxed(&device->is_filling, 1);
-        else if (level_ns >= account_opening_ns(terms))
+        if (!load_relaxed(&device->is_filling))
+                return false;
+        others = together_look(&device->account, now_ns);
+        if (level_ns >= together_opening_ns(&others, terms) && others.is_ready)
                 store_relaxed(&device->is_filling, 0);
         return load_relaxed(&device->is_filling) != 0;
 }
@@ -216,9 +222,13 @@ static bool is_dry(struct time_device *device, const struct terms *terms, uint64
 static struct waiting wait_for_bucket(const struct account *account, const struct terms *terms,
                                       uint64_t now_ns)
 {
-        uint64_t due_ns = account_due_ns(account, terms, now_ns);
-        uint64_t until_ns = now_ns + BUCKET_LOOK_NS;
+        struct together others = together_look(account, now_ns);
+        int64_t opening_ns = together_opening_ns(&others, terms);
+        uint64_t due_ns =
+                max_u64(account_due_ns(account, terms, opening_ns, now_ns), others.due_ns);
+        uint64_t until_ns = now_ns + (others.flying_ns ? OTHERS_LOOK_NS : BUCKET_LOOK_NS);
 
+        account_stand(account, now_ns);
         return wait_for(&account->limits->epoch, due_ns < until_ns ? due_ns : until_ns,
                         CLOCK_NEVER);
 }
@@ -360,7 +370,8 @@ static struct waiting pass_window(const struct asking *asking, const struct term
         return (struct waiting){ 0 };
 }
 
-/* What is in flight may wait for what stands here: one submission is let through. */
+/* What is in flight, here or on another device, may wait for what stands here: one submission is
+ * let through. */
 static bool is_let_out(const struct asking *asking, uint64_t began_ns)
 {
         struct time_device *device = asking->stream->device;
@@ -372,7 +383,10 @@ static bool is_let_out(const struct asking *asking, uint64_t began_ns)
         if (!terms_are_open(&terms, now_ns))
                 return false;
         lock_take(&device->lock);
-        if (device->flight.begin_ns && stuck_for_long(&device->stuck, began_ns, now_ns)) {
+        if (!device->flight.begin_ns) {
+                if (together_may_pass(&device->account, &terms, device->flight.ended_ns, now_ns))
+                        units = window_take_beyond(&device->window, &wish);
+        } else if (stuck_for_long(&device->stuck, began_ns, now_ns)) {
                 units = window_take_beyond(&device->window, &wish);
                 device->let_into = asking->stream;
         }

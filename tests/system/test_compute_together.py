@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session under a cap on several GPUs (src/shim/time/together.h): what waits for each other opens together, and what
+does not has its cap on each GPU.
+"""
+import pytest
+
+from company import MS, US, Company
+
+
+@pytest.mark.parametrize("late_ms", (0, 30, 1000))
+@pytest.mark.parametrize("ranks, percent", ((2, 10), (2, 20), (2, 50), (4, 20)))
+def test_ranks_on_several_gpus_get_on_under_a_cap(sim, build, ranks, percent, late_ms):
+    """Processes of a session, a GPU each, whose kernels wait for each other's at every step. While one of them pays for
+    what it used, the others' kernels wait for it, and are paid for as well. If each opened by itself, one that was late
+    once would make all of them wait longer at each step from then on."""
+    sim.configure(clock="virtual", gpus=ranks, begin_with=ranks)
+    result = sim.run([build.aliquot, "run", "--memory", "512MiB", "--compute", percent, "--", build.program("compute/ranks"),
+                      build.program("compute/compute_kernels.so"), ranks, 4000 // ranks, late_ms])
+    assert result.rc == 0, result
+    got = result.json
+    assert got["waits"] > 0, got
+    late = late_ms / 1000 / (2000 / ranks * 0.002)  # of the work that is measured; it is in flight, and paid for
+    assert got["share"] > 0.45 * percent / 100 / (1 + late), got
+
+
+@pytest.mark.parametrize("lengths, least", (((200 * US, 200 * US), 0.29), ((20 * MS, 20 * MS), 0.29), ((200 * US, 20 * MS), 0.25),
+                                            ((20 * MS, 300 * MS), 0.21)))
+def test_programs_that_do_not_wait_for_each_other_have_the_cap_on_each_gpu(sim, lengths, least):
+    """Less where the other GPU's kernels are long: until those are paid for, a bucket is full for a while."""
+    company = Company(sim, [{"gpus": ["0", "1"], "compute": 30}], programs=2, gpus=2)
+    for gpu, ns in enumerate(lengths):
+        company.load(0, gpu=gpu, kind="kernel", ns=ns, seconds=21)
+    seen = company.observe(21)
+    shares = [seen.share("s0", 0.5, 20.5, gpu) for gpu in (0, 1)]
+    assert least < min(shares) and max(shares) < 0.32, shares
+
+
+def test_a_gpu_that_is_used_no_more_holds_up_no_other(sim):
+    """A kernel of a second leaves a debt of nine; nobody waits there for it to be paid. What passed meanwhile is paid for."""
+    company = Company(sim, [{"gpus": ["0", "1"], "compute": 10}], programs=2, gpus=2)
+    company.load(0, gpu=0, kind="kernel", ns=1000 * MS, seconds=0.5)
+    company.load(0, gpu=1, kind="kernel", ns=200 * US, seconds=9)
+    seen = company.observe(9)
+    assert 0.08 < seen.share("s0", 2, 8.5, 1) < 0.11, seen.share("s0", 2, 8.5, 1)
