@@ -252,7 +252,7 @@ bool usage_is_process(const struct usage_process *process, uint32_t pid)
 }
 
 /* Those that are this process. Returns how many: more than one where slots are forged. A stat file
- * can keep its reader waiting (daemon/base/aside.h), and status does not: of most processes it says
+ * can keep its reader waiting (common/aside.h), and status does not: of most processes it says
  * enough. */
 static size_t name_as(const char *pid, struct usage_process *list, size_t count)
 {

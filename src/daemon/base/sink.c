@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/aside.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "daemon/base/aside.h"
 #include "daemon/base/turn.h"
 
 #define NAME "aliquot-sink"

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/aside.h"
 #include "common/atomic.h"
-#include "daemon/base/aside.h"
 #include "daemon/base/owner_log.h"
 #include "daemon/processes/victim.h"
 

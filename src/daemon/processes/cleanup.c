@@ -13,11 +13,11 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "common/aside.h"
 #include "common/atomic.h"
 #include "common/log.h"
 #include "common/scoped.h"
 #include "common/text.h"
-#include "daemon/base/aside.h"
 #include "daemon/processes/identity.h"
 
 struct cleanup_told {

@@ -6,8 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/aside.h"
 #include "common/machine_clock.h"
-#include "daemon/base/aside.h"
 
 #define WAIT_NS 200000
 

@@ -8,10 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/aside.h"
 #include "common/atomic.h"
 #include "common/machine_clock.h"
 #include "common/scoped.h"
-#include "daemon/base/aside.h"
 #include "daemon/base/owner_log.h"
 
 #define WAIT_NS 500000

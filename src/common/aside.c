@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/base/aside.h"
+#include "common/aside.h"
 
 #include <signal.h>
 #include <stddef.h>

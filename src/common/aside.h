@@ -13,8 +13,8 @@
  *
  * One thread at a time. The child ends with the thread that forked it.
  */
-#ifndef ALIQUOT_DAEMON_BASE_ASIDE_H
-#define ALIQUOT_DAEMON_BASE_ASIDE_H
+#ifndef ALIQUOT_COMMON_ASIDE_H
+#define ALIQUOT_COMMON_ASIDE_H
 
 #include <stdbool.h>
 #include <stdint.h>
