@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/aside.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -8,7 +11,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/machine_clock.h"
+#include "common/scoped.h"
+
+#ifndef SYS_close_range /* younger than the oldest kernel headers that we are built with */
+#define SYS_close_range 436
+#endif
+
 #define GETS_ON_NS UINT64_C(300000000)
+#define DEATH_NS \
+        UINT64_C(100000000) /* SIGKILL takes microseconds, where it ends the child at all */
+#define NS_A_MS UINT64_C(1000000)
 
 static void close_between(unsigned first, unsigned last)
 {
@@ -99,4 +112,65 @@ enum aside_state aside_tend(struct aside *aside, uint32_t steps, uint64_t still_
                 return ASIDE_RUNS;
         aside_end(aside);
         return ASIDE_STANDS;
+}
+
+/* Returns what poll() says of what can be read; 0: nothing in time. A hangup counts. */
+static int wait_for(int fd, uint64_t most_ns)
+{
+        const uint64_t until_ns = clock_machine_ns() + most_ns;
+        struct pollfd answer = { .fd = fd, .events = POLLIN };
+        uint64_t now_ns;
+        int rc;
+
+        do {
+                now_ns = clock_machine_ns();
+                if (now_ns >= until_ns)
+                        return 0;
+                rc = poll(&answer, 1, (int)((until_ns - now_ns) / NS_A_MS) + 1);
+        } while (rc == 0 || (rc < 0 && errno == EINTR));
+        return rc;
+}
+
+static _Noreturn void answer_to(int fd, const struct aside_question *question)
+{
+        uint8_t answer;
+
+        /* A child that no signal ends keeps nobody waiting who reads what we print. */
+        for (int i = 0; i <= STDERR_FILENO; i++) {
+                if (i != fd)
+                        close(i);
+        }
+        answer = question->work(question->context);
+        _exit(write(fd, &answer, 1) == 1 ? 0 : 1);
+}
+
+int aside_ask(const struct aside_question *question, uint64_t most_ns)
+{
+        scoped_fd int from = -1;
+        struct aside aside = { 0 };
+        bool is_over = true;
+        int pair[2], rc;
+        uint8_t answer;
+        pid_t child;
+
+        if (pipe2(pair, O_CLOEXEC) < 0)
+                return -errno;
+        from = pair[0];
+        child = aside_fork_with(&aside, question->name, &pair[1], 1, 0);
+        rc = child < 0 ? -errno : -EIO;
+        if (child == 0)
+                answer_to(pair[1], question);
+        close(pair[1]);
+        if (child < 0)
+                return rc;
+        if (wait_for(from, most_ns) <= 0) {
+                aside_end(&aside);
+                is_over = wait_for(from, DEATH_NS) > 0;
+                rc = -ETIME;
+        } else if (read(from, &answer, 1) == 1) {
+                rc = answer;
+        }
+        /* Whoever no signal ends stays a child of ours until we end. */
+        waitpid(child, NULL, is_over ? 0 : WNOHANG);
+        return rc;
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process of the daemon's own for work that others can make wait.
+ * A process of our own for work that others can make wait.
  *
  * What /proc shows of a process takes as long as that process makes it take: the kernel waits for a
  * lock that a program holds while it faults on a page of a file system in user space, or closes a
- * file of one in execve(), and only a fatal signal ends that wait (Linux 6.18). So no thread of the
- * daemon does such work. It forks a child that does, looks whether the child gets on, and ends it
- * when it stands still.
+ * file of one in execve(), and only a fatal signal ends that wait (Linux 6.18). So neither the
+ * daemon nor the command does such work itself. It forks a child that does, looks whether the child
+ * gets on, and ends it when it stands still.
  *
  *      if (aside_fork(&aside, "aliquot-hunt", now_ns) == 0) { work; steps rise; _exit(0); }
  *      aside_tend(&aside, steps, still_ns, now_ns)     // until ASIDE_DONE or ASIDE_CUT
+ *
+ *      answer = aside_ask(&question, most_ns)          // for a caller who may wait that long
  *
  * One thread at a time. The child ends with the thread that forked it.
  */
@@ -35,7 +37,7 @@ enum aside_state {
         ASIDE_CUT     /* in any other way; likewise */
 };
 
-/* As fork(). The child has neither files of the daemon's, but the standard ones, nor its signals,
+/* As fork(). The child has none of our files but the standard ones, none of our signal handlers,
  * and one thread. */
 pid_t aside_fork(struct aside *aside, const char *name, uint64_t now_ns);
 
@@ -52,5 +54,15 @@ bool aside_gets_on(const struct aside *aside, uint64_t now_ns);
 
 /* It does nothing more of what it does from here on, but may not be gone yet. */
 void aside_end(struct aside *aside);
+
+struct aside_question {
+        const char *name;               /* of the child */
+        uint8_t (*work)(void *context); /* in the child, which has no file of ours at all */
+        void *context;
+};
+
+/* Forks a child and returns what `work` returns there; -ETIME: the child was ended after `most_ns`;
+ * any other negative errno: it could not be forked, or died. */
+int aside_ask(const struct aside_question *question, uint64_t most_ns);
 
 #endif
