@@ -14,6 +14,8 @@
 #include "cli/mapped.h"
 #include "cli/options.h"
 #include "cli/usage.h"
+#include "common/aside.h"
+#include "common/machine_clock.h"
 #include "common/maps.h"
 #include "common/scoped.h"
 #include "common/text.h"
@@ -22,6 +24,7 @@
 
 /* Of all files together: several times what driver and library have. */
 #define READ_MOST (UINT64_C(1) << 30)
+#define TRY_NS CLOCK_SECOND_NS
 
 struct findings {
         char ours[PATH_MAX];
@@ -131,11 +134,31 @@ static void add_holdings(const char *pid, const struct findings *findings, struc
         usage_free(&usage);
 }
 
+static uint8_t try_to_look(void *pid)
+{
+        scoped_maps struct maps maps = { 0 };
+
+        return maps_open(&maps, pid) == 0 && maps_next(&maps);
+}
+
+/* In execve(), say. One that begins to stand there after this look makes us wait until a signal. */
+static bool stands_still(const char *pid)
+{
+        const struct aside_question question = { "aliquot-look", try_to_look, (void *)pid };
+
+        return aside_ask(&question, TRY_NS) == -ETIME;
+}
+
 void inspect_process(const char *pid, struct report *report)
 {
         static struct findings findings = { .budget = READ_MOST };
         struct error err;
 
+        if (stands_still(pid)) {
+                report_add(report, VERDICT_BAD, "process",
+                           "the kernel lets nobody look at it now; it may be in execve()");
+                return;
+        }
         if (read_maps(pid, &findings, &err) < 0) {
                 report_add(report, VERDICT_BAD, "process", "%s; is it yours, and does it run?",
                            err.text);

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,13 +13,16 @@
 
 #include "cli/client.h"
 #include "cli/presence.h"
+#include "common/aside.h"
+#include "common/machine_clock.h"
 #include "common/maps.h"
 #include "common/scoped.h"
 #include "common/text.h"
 #include "store/liveness.h"
 
 #define YOUNG_SECONDS 60
-#define ENVIRON_BYTES (4u << 20) /* more than the kernel lets a process have by default */
+#define SEARCH_NS CLOCK_SECOND_NS /* one of all processes takes milliseconds */
+#define ENVIRON_BYTES (4u << 20)  /* more than the kernel lets a process have by default */
 
 static int slots_file(const struct store_session *session, char path[STORE_PATH_BYTES],
                       struct liveness_file *ret, struct error *err)
@@ -60,6 +64,73 @@ static bool is_kept(const struct store_session *session)
         return rc != 0;
 }
 
+/* -- Searching all processes ------------------------------------------------------------------- */
+
+struct sweep_search {
+        bool (*is_it)(const struct sweep_search *search, int proc, const char *pid);
+        const struct store *store; /* of a search by name, as the next two */
+        const char *name;
+        pid_t command, asker; /* are not looked at */
+        struct maps_file slots;
+};
+
+/* Whether this user started it. Another user's process cannot join this user's sessions, whatever
+ * its environment says, and its user could keep us waiting. A setuid program counts as that of who
+ * started it. The kernel makes no reader of a status file wait. */
+static bool is_this_users(int proc, const char *pid)
+{
+        scoped_file FILE *status = NULL;
+        char path[64], line[512];
+        unsigned uid;
+        int fd;
+
+        if (text_put(path, sizeof(path), NULL, "%s/status", pid) < 0)
+                return false;
+        fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+        status = fd < 0 ? NULL : fdopen(fd, "r");
+        while (status && fgets(line, sizeof(line), status)) {
+                if (sscanf(line, "Uid: %u", &uid) == 1)
+                        return uid == geteuid();
+        }
+        return false;
+}
+
+/* Whether some process is what is searched for. */
+static uint8_t look_at_all(void *context)
+{
+        const struct sweep_search *search = context;
+        const pid_t self = getpid();
+        scoped_dir DIR *proc = opendir("/proc");
+        struct dirent *process;
+        char *end;
+
+        while (proc && (process = readdir(proc))) {
+                long pid = strtol(process->d_name, &end, 10);
+
+                if (*end || pid == self || pid == search->command || pid == search->asker)
+                        continue;
+                if (is_this_users(dirfd(proc), process->d_name) &&
+                    search->is_it(search, dirfd(proc), process->d_name))
+                        return true;
+        }
+        return !proc;
+}
+
+/* A search took too long. The next would as well, so there is none: many sessions cost one wait. */
+static bool is_cut_off;
+
+/* Runs a search in a process of its own. True also if that did not answer in time. */
+static bool is_found(struct sweep_search *search)
+{
+        const struct aside_question question = { "aliquot-sweep", look_at_all, search };
+        int found;
+
+        search->command = getpid();
+        found = is_cut_off ? -ETIME : aside_ask(&question, SEARCH_NS);
+        is_cut_off = found == -ETIME;
+        return found != 0;
+}
+
 #define SESSION_IS "ALIQUOT_SESSION="
 #define FOLDER_IS "ALIQUOT_RUNTIME_DIR="
 #define SOCKET_IS "GPUSLICE_IPC_SOCK=" /* its folder may be the runtime folder */
@@ -71,11 +142,29 @@ static bool begins(const char *entry, const char *key)
 
 /* Whether the environment of a process names the session, in this folder. A process that names no
  * folder has one of the usual folders. */
-static bool names_session(int proc, const char *pid, const struct store *store, const char *name,
-                          char *buffer)
+static bool names_session(const char *environment, size_t bytes, const struct sweep_search *search)
 {
-        bool has_name = false, is_elsewhere = !store_is_usual(store);
+        bool has_name = false, is_elsewhere = !store_is_usual(search->store);
         const char *folder = NULL;
+
+        for (size_t at = 0; at < bytes; at += strlen(environment + at) + 1) {
+                const char *entry = environment + at;
+
+                if (begins(entry, SESSION_IS))
+                        has_name = strcmp(entry + strlen(SESSION_IS), search->name) == 0;
+                else if (begins(entry, FOLDER_IS))
+                        folder = entry + strlen(FOLDER_IS);
+                else if (begins(entry, SOCKET_IS))
+                        is_elsewhere = false;
+        }
+        if (folder)
+                is_elsewhere = strcmp(folder, search->store->path) != 0;
+        return has_name && !is_elsewhere;
+}
+
+static bool is_named(const struct sweep_search *search, int proc, const char *pid)
+{
+        static char environment[ENVIRON_BYTES];
         scoped_fd int fd = -1;
         char path[64];
         size_t used = 0;
@@ -84,79 +173,42 @@ static bool names_session(int proc, const char *pid, const struct store *store, 
         if (text_put(path, sizeof(path), NULL, "%s/environ", pid) < 0)
                 return false;
         fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-                return false;
-        while (used < ENVIRON_BYTES - 1 &&
-               (got = read(fd, buffer + used, ENVIRON_BYTES - 1 - used)) > 0)
+        while (fd >= 0 && used < ENVIRON_BYTES - 1 &&
+               (got = read(fd, environment + used, ENVIRON_BYTES - 1 - used)) > 0)
                 used += (size_t)got;
-        buffer[used] = '\0';
-        for (size_t at = 0; at < used; at += strlen(buffer + at) + 1) {
-                const char *entry = buffer + at;
-
-                if (begins(entry, SESSION_IS))
-                        has_name = strcmp(entry + strlen(SESSION_IS), name) == 0;
-                else if (begins(entry, FOLDER_IS))
-                        folder = entry + strlen(FOLDER_IS);
-                else if (begins(entry, SOCKET_IS))
-                        is_elsewhere = false;
-        }
-        if (folder)
-                is_elsewhere = strcmp(folder, store->path) != 0;
-        return has_name && !is_elsewhere;
+        environment[used] = '\0';
+        return names_session(environment, used, search);
 }
 
 bool sweep_is_named(const struct store *store, const char *name, pid_t asker)
 {
-        scoped_dir DIR *proc = opendir("/proc");
-        static char buffer[ENVIRON_BYTES];
-        struct dirent *process;
-        char *end;
+        struct sweep_search search = {
+                .is_it = is_named, .store = store, .name = name, .asker = asker
+        };
 
-        if (!proc)
-                return true;
-        while ((process = readdir(proc))) {
-                long pid = strtol(process->d_name, &end, 10);
-
-                if (*end || pid == getpid() || pid == asker)
-                        continue;
-                if (names_session(dirfd(proc), process->d_name, store, name, buffer))
-                        return true;
-        }
-        return false;
+        return is_found(&search);
 }
 
-static bool has_mapped(const char *pid, uint64_t inode)
+static bool has_mapped(const struct sweep_search *search, int proc, const char *pid)
 {
-        scoped_maps struct maps maps = { 0 };
-
-        if (maps_open(&maps, pid) < 0)
-                return false;
-        while (maps_next(&maps)) {
-                if (maps.inode == inode && maps_is_named(&maps, "slots"))
-                        return true;
-        }
-        return false;
+        return maps_has(pid, &search->slots, "slots") == 1;
 }
 
 bool sweep_is_mapped(const struct store *store, const char *name)
 {
-        scoped_dir DIR *proc = opendir("/proc");
+        struct sweep_search search = { .is_it = has_mapped };
         struct store_session session;
-        struct dirent *process;
-        uint64_t inode;
-        char *end;
+        int rc;
 
-        if (!proc || store_join(store, name, false, &session, NULL) < 0)
+        if (store_join(store, name, false, &session, NULL) < 0)
                 return true;
-        inode = session.slots_file.inode;
-        store_close(&session);
-        while ((process = readdir(proc))) {
-                strtol(process->d_name, &end, 10);
-                if (!*end && has_mapped(process->d_name, inode))
-                        return true;
-        }
-        return false;
+        rc = maps_find(session.slots, &search.slots);
+        store_close(&session); /* or the search would find itself */
+        return rc < 0 || is_found(&search);
 }
+
+/* -- Removing -----------------------------------------------------------------------------------
+ */
 
 static bool is_young(const struct store_session *session)
 {
@@ -187,6 +239,7 @@ static bool remove_unused(const struct store *store, const char *name, bool is_o
 
 void sweep_one(const struct store *store, const char *name)
 {
+        is_cut_off = false;
         remove_unused(store, name, true);
 }
 

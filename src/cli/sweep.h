@@ -6,6 +6,10 @@
  * process that we can see carries its name in its environment (so that a program in the background
  * which has yet to touch the GPU finds it). `run` looks at its end; what outlived its run is swept
  * away by a later command. Sessions with a name of the user's own stay until `aliquot rm`.
+ *
+ * Processes that other users started are passed by: they cannot join. So are those that became
+ * another user's. A child looks at the rest (common/aside.h), since a process can make its reader
+ * wait. If that takes more than a second, the session counts as used.
  */
 #ifndef ALIQUOT_CLI_SWEEP_H
 #define ALIQUOT_CLI_SWEEP_H
@@ -20,8 +24,8 @@
  * having none. */
 bool sweep_is_named(const struct store *store, const char *name, pid_t asker);
 
-/* Whether a process of this user has joined the session: it has its `slots` mapped, and may take a
- * slot later. A process that does not show its mappings counts as having none. */
+/* Whether a process has joined the session: it has its `slots` mapped, and may take a slot later. A
+ * process that does not show its mappings counts as having none. */
 bool sweep_is_mapped(const struct store *store, const char *name);
 
 /* Removes a session of one run if it is unused. */

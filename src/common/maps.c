@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "common/text.h"
 
@@ -27,12 +28,15 @@ int maps_open(struct maps *ret, const char *pid)
 static bool is_of_file(struct maps *maps)
 {
         char *path = strchr(maps->line, '/');
+        unsigned major_number, minor_number;
 
         maps->path = path;
-        return path &&
-               sscanf(maps->line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %" SCNu64, &maps->begin,
-                      &maps->end, &maps->inode) == 3 &&
-               maps->inode;
+        if (!path ||
+            sscanf(maps->line, "%" SCNx64 "-%" SCNx64 " %*s %*s %x:%x %" SCNu64, &maps->begin,
+                   &maps->end, &major_number, &minor_number, &maps->inode) != 5)
+                return false;
+        maps->device = makedev(major_number, minor_number);
+        return maps->inode != 0;
 }
 
 bool maps_next(struct maps *maps)
@@ -55,6 +59,37 @@ bool maps_is_named(const struct maps *maps, const char *name)
 
         return strncmp(slash + 1, name, length) == 0 &&
                (!slash[1 + length] || strcmp(slash + 1 + length, " (deleted)") == 0);
+}
+
+int maps_find(const void *address, struct maps_file *ret)
+{
+        scoped_maps struct maps maps = { 0 };
+        int rc = maps_open(&maps, "self");
+
+        if (rc < 0)
+                return rc;
+        while (maps_next(&maps)) {
+                if ((uintptr_t)address < maps.begin || (uintptr_t)address >= maps.end)
+                        continue;
+                *ret = (struct maps_file){ maps.device, maps.inode };
+                return 0;
+        }
+        return -ENOENT;
+}
+
+int maps_has(const char *pid, const struct maps_file *file, const char *name)
+{
+        scoped_maps struct maps maps = { 0 };
+        int rc = maps_open(&maps, pid);
+
+        if (rc < 0)
+                return rc;
+        while (maps_next(&maps)) {
+                if (maps.inode == file->inode && maps.device == file->device &&
+                    maps_is_named(&maps, name))
+                        return 1;
+        }
+        return ferror(maps.file) ? -EIO : 0;
 }
 
 void maps_close(struct maps *maps)

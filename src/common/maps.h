@@ -12,6 +12,9 @@
  *      while (rc == 0 && maps_next(&maps))
  *              ... maps.inode, maps.path ...
  *
+ *      rc = maps_find(session->slots, &file)           // a file of our own by its address,
+ *      rc = maps_has("4711", &file, "slots")           // and whether another process has it
+ *
  * Keeps one line on the heap.
  */
 #ifndef ALIQUOT_COMMON_MAPS_H
@@ -22,14 +25,19 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* A file as all lists of mappings tell it. stat() may tell another device: btrfs, overlayfs. */
+struct maps_file {
+        uint64_t device, inode;
+};
+
 struct maps {
         FILE *file;
         char *line;
         size_t room;
         /* The mapping that maps_next() came to: of a file, since others have no inode. */
         uint64_t begin, end; /* addresses */
-        uint64_t inode;      /* devices are not told alike by all: btrfs, overlayfs */
-        const char *path;    /* in `line`; with " (deleted)" behind it where that is so */
+        uint64_t device, inode;
+        const char *path; /* in `line`; with " (deleted)" behind it where that is so */
 };
 
 /* `pid` is a number or "self". 0, or why it cannot be read. */
@@ -40,6 +48,13 @@ bool maps_next(struct maps *maps);
 
 /* Whether the mapped file has this name, deleted or not. */
 bool maps_is_named(const struct maps *maps, const char *name);
+
+/* The file that this process has mapped at `address`. -ENOENT: none. */
+int maps_find(const void *address, struct maps_file *ret);
+
+/* 1: the process has mapped that file by that name; 0: it has not; -errno: it cannot be told. It
+ * can keep us waiting (aside.h). */
+int maps_has(const char *pid, const struct maps_file *file, const char *name);
 
 /* Closes mappings that were opened, or are all zeroes. */
 void maps_close(struct maps *maps);

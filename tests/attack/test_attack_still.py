@@ -2,33 +2,18 @@
 """A process that stays in the kernel for as long as its user likes, with a lock there: others are served all the same."""
 import contextlib
 import os
-import subprocess
 import sys
 
 import pytest
 
 from daemon import wait_for
 from hang import HANG_SECONDS, IS_SLOW
-from tenant import create, holding, kinds, needs_root
+from tenant import STAYS_IN_EXEC, create, holding, kinds, needs_root, still_file
 
 MIB = 1 << 20
 CROWD = 72  # users; READERS_USERS of readers.h are 64
 HELD = "holds the lock of a slots file"
 pytestmark = needs_root
-
-STAYS_IN_EXEC = "import os, sys; os.open(sys.argv[1], os.O_RDWR); os.execv('/bin/sleep', ['sleep', '1000'])"
-
-
-@contextlib.contextmanager
-def still_file(sim):
-    """A file that whoever executes a program with it open never closes, and that nobody has ever read."""
-    folder = sim.folder / "still"
-    folder.mkdir()
-    with subprocess.Popen([sys.executable, sim.build.source / "tests/attack/programs/still.py", folder], text=True,
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
-        assert server.stdout.readline() == "ready\n"
-        yield folder / "file", server.stdout
-        server.stdin.close()
 
 
 @pytest.mark.needs("file systems in user space")

@@ -10,6 +10,7 @@
     with holding(tenant, "keep_lock.py", path):     # as python(), in the background
         ...
     hidden(text)                                    # what of it disturbs a terminal or deceives a reader
+    with still_file(sim) as (file, told):           # who executes STAYS_IN_EXEC with it cannot be looked into
     kinds(daemon, "gone")                           # of the audit trail's events, up to the first of this one
 
 Only root can become another user: `needs_root` skips a story elsewhere.
@@ -104,6 +105,21 @@ def holding(tenant, name, *words, word="ready"):
         if process.poll() is None:
             process.kill()
         process.wait(HANG_SECONDS)
+
+
+STAYS_IN_EXEC = "import os, sys; os.open(sys.argv[1], os.O_RDWR); os.execv('/bin/sleep', ['sleep', '1000'])"
+
+
+@contextlib.contextmanager
+def still_file(sim):
+    """A file that whoever executes a program with it open never closes, and that nobody has ever read."""
+    folder = sim.folder / "still"
+    folder.mkdir()
+    with subprocess.Popen([sys.executable, sim.build.source / "tests/attack/programs/still.py", folder], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdout.readline() == "ready\n"
+        yield folder / "file", server.stdout
+        server.stdin.close()
 
 
 def create(tenant, name, memory="256MiB", **fields):

@@ -11,12 +11,14 @@
 #include <unistd.h>
 
 #include "cli/top/spawn.h"
+#include "common/aside.h"
 #include "common/machine_clock.h"
 #include "common/maps.h"
 #include "common/pidfd.h"
 #include "common/scoped.h"
 
 #define HASTE_NS CLOCK_SECOND_NS
+#define LOOK_NS CLOCK_SECOND_NS /* at a process, which can keep us waiting */
 #define NS_A_MS UINT64_C(1000000)
 
 /* True: there is no more. What has no room pushes out what came before it. */
@@ -142,26 +144,29 @@ void act_leave(struct act *act)
         act->is_pending = false;
 }
 
-/* Whether a session's file of this inode is mapped there; -errno: it cannot be told. */
-static int has_mapped(uint32_t pid, uint64_t inode)
+struct target_look {
+        const struct snapshot_process *target;
+        const struct maps_file *slots;
+};
+
+/* 0: it is who it says, and has the session's file mapped; else an errno. */
+static uint8_t look_at(void *context)
 {
-        scoped_maps struct maps maps = { 0 };
+        const struct target_look *look = context;
         char number[16];
         int rc;
 
-        snprintf(number, sizeof(number), "%u", pid);
-        rc = maps_open(&maps, number);
-        if (rc < 0)
-                return rc;
-        while (maps_next(&maps)) {
-                if (maps.inode == inode && maps_is_named(&maps, "slots"))
-                        return 1;
-        }
-        return ferror(maps.file) ? -EIO : 0;
+        if (!usage_is_process(&look->target->said, look->target->pid))
+                return ESRCH;
+        snprintf(number, sizeof(number), "%u", look->target->pid);
+        rc = maps_has(number, look->slots, "slots");
+        return rc == 1 ? 0 : rc == 0 ? EPERM : (uint8_t)-rc;
 }
 
 static int signal_one(const struct keys *keys, const struct snapshot_process *target)
 {
+        struct target_look look = { target, &keys->slots };
+        const struct aside_question question = { "aliquot-look", look_at, &look };
         scoped_fd int fd = -1;
         int rc;
 
@@ -170,11 +175,9 @@ static int signal_one(const struct keys *keys, const struct snapshot_process *ta
         fd = (int)syscall(SYS_pidfd_open, target->pid, 0);
         if (fd < 0)
                 return -errno;
-        if (!usage_is_process(&target->said, target->pid))
-                return -ESRCH;
-        rc = has_mapped(target->pid, keys->slots_inode);
-        if (rc <= 0)
-                return rc == 0 ? -EPERM : rc;
+        rc = aside_ask(&question, LOOK_NS);
+        if (rc != 0)
+                return rc < 0 ? rc : -rc;
         return syscall(SYS_pidfd_send_signal, fd, keys->signal, NULL, 0) < 0 ? -errno : 0;
 }
 
@@ -186,6 +189,8 @@ static const char *reason(int rc)
         case -EPERM:
         case -EACCES:
                 return "it is not ours to end, or not what it says it is";
+        case -ETIME:
+                return "the kernel lets nobody look at it now";
         default:
                 return strerror(-rc);
         }

@@ -131,7 +131,7 @@ static int ask_signal(struct keys *keys, const struct model *model, int signal)
                 keys->target[i] = session->process[first + i];
         keys->target_count = count;
         keys->signal = signal;
-        keys->slots_inode = session->slots_inode;
+        keys->slots = session->slots;
         memcpy(keys->session, session->name, sizeof(keys->session));
         keys->question = ASKS_SIGNAL;
         return ORDER_NONE;

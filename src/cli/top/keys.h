@@ -50,7 +50,7 @@ struct keys {
         bool is_bad;                   /* the message */
         char session[PAGE_NAME_BYTES]; /* whom the question is about */
         int signal;
-        uint64_t slots_inode;            /* of the session's file that its processes have mapped */
+        struct maps_file slots;          /* which the session's processes have mapped */
         struct snapshot_process *target; /* owned; `user` is not to be used */
         unsigned target_count;
 };

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/maps.h"
 #include "common/uuid.h"
 #include "machine/gauges.h"
 #include "proto/page.h"
@@ -73,7 +74,7 @@ struct snapshot_session {
         char broken[160]; /* why nothing else is known of it; "": all is */
         bool is_held;     /* its gate is shut: work waits */
         bool is_daemons;  /* a daemon made it, by its own page */
-        uint64_t slots_inode;
+        struct maps_file slots;
         uint64_t default_limit_bytes;
         uint64_t used_bytes; /* on all GPUs */
         unsigned share_count;

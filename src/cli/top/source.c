@@ -28,6 +28,7 @@ struct source_entry {
         bool is_gone;   /* between its listing and our look */
         bool is_ending; /* and so not to be joined */
         struct store_session session;
+        struct maps_file slots;
         struct error broken;
         struct snapshot_process *process; /* owned */
         unsigned count;
@@ -172,6 +173,9 @@ static void look_at(struct source *source, struct source_entry *entry)
                 rc = store_join(&source->store, entry->name, false, &entry->session,
                                 &entry->broken);
                 entry->is_joined = rc == 0;
+                entry->slots = (struct maps_file){ 0 };
+                if (entry->is_joined)
+                        maps_find(entry->session.slots, &entry->slots);
                 entry->is_gone = rc == -ENOENT;
                 entry->is_ending = rc == -EBUSY;
         }
@@ -221,8 +225,7 @@ static void fill_session(struct source *source, struct source_entry *entry)
         struct snapshot_session *session = &snapshot->session[snapshot->session_count];
         const struct limits_page *page = entry->session.limits;
 
-        *session = (struct snapshot_session){ .slots_inode = entry->session.slots_file.inode,
-                                              .left_seconds = -1 };
+        *session = (struct snapshot_session){ .slots = entry->slots, .left_seconds = -1 };
         memcpy(session->name, entry->name, sizeof(session->name));
         if (entry->broken.code < 0)
                 return;

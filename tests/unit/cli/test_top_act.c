@@ -198,7 +198,7 @@ static bool has_signalled(struct snapshot_process *target, char ret_message[KEYS
 
         slots_path(path);
         assert_int_equal(stat(path, &st), 0);
-        keys.slots_inode = st.st_ino;
+        keys.slots = (struct maps_file){ st.st_dev, st.st_ino };
         return act_signal(&keys, ret_message);
 }
 

@@ -6,6 +6,7 @@
 
 #include "common/scoped.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,11 +180,33 @@ static void a_path_of_any_length_is_one_line(void **state)
                 skip();
 }
 
+/* The kernel gives the same inode number on many file systems. */
+static void a_file_is_told_by_device_inode_and_name(void **state)
+{
+        int fd = open_page("slots");
+        void *page = map_page(fd);
+        struct maps_file file, other;
+
+        assert_int_equal(maps_find(page, &file), 0);
+        assert_int_equal(maps_has("self", &file, "slots"), 1);
+        assert_int_equal(maps_has("self", &file, "limits"), 0);
+        other = (struct maps_file){ file.device, file.inode + 1 };
+        assert_int_equal(maps_has("self", &other, "slots"), 0);
+        other = (struct maps_file){ file.device + 1, file.inode };
+        assert_int_equal(maps_has("self", &other, "slots"), 0);
+        munmap(page, (size_t)getpagesize());
+        assert_int_equal(maps_find(page, &other), -ENOENT);
+        assert_int_equal(maps_has("self", &file, "slots"), 0);
+        close(fd);
+        assert_int_equal(unlink("slots"), 0);
+}
+
 static void a_process_that_is_not_there_has_none(void **state)
 {
         struct maps maps = { 0 };
 
         assert_true(maps_open(&maps, "4194305") < 0);
+        assert_true(maps_has("4194305", &(struct maps_file){ 0 }, "slots") < 0);
         maps_close(&maps);
 }
 
@@ -193,6 +216,7 @@ int main(void)
                 cmocka_unit_test(a_file_is_found_by_its_name_also_when_it_is_deleted),
                 cmocka_unit_test(other_names_are_others),
                 cmocka_unit_test(a_path_of_any_length_is_one_line),
+                cmocka_unit_test(a_file_is_told_by_device_inode_and_name),
                 cmocka_unit_test(a_process_that_is_not_there_has_none),
         };
 
