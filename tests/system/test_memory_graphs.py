@@ -49,6 +49,21 @@ def test_a_block_that_stays_is_not_the_next_graph_s_too(sim):
         assert gpu.look().high <= LIMIT
 
 
+def test_a_graph_that_frees_other_blocks_than_its_own_keeps_its_own(sim):
+    """Though as many, and with addresses of the same sum: a program can see to that by the sizes that it asks for."""
+    small, large = 2 * MIB, 80 * MIB
+    with Script(sim, ALIQUOT_MEMORY="256MiB") as gpu:
+        gpu.ready().do("stream 1", "graph-new 1", "graph-new 2")
+        for graph, (a, b, c, d) in ((3, (10, 11, 12, 13)), (4, (20, 21, 22, 23))):
+            gpu.do(f"graph-new {graph}", f"graph-alloc 1 {a} {small}", f"graph-alloc 2 9 {large - small}",
+                   f"graph-alloc {graph} {b} {large}", f"graph-alloc {graph} {c} {large}", f"graph-alloc 1 {d} {small}",
+                   f"graph-free {graph} {a}", f"graph-free {graph} {d}")
+            assert gpu.values(f"sums-equal {a} {d} {b} {c}") == [1], "otherwise this story shows nothing"
+        gpu.do("graph-make 1 1", "launch 1 1", "sync 1", "graph-make 3 3", "launch 3 1", "sync 1", "graph-make 4 4")
+        assert gpu.code("launch 4 1") == OUT_OF_MEMORY
+        assert gpu.look().high <= LIMIT
+
+
 @pytest.mark.parametrize("free", (["free {i}"], ["free-async {i} 0", "sync 0"]))
 def test_a_freed_block_makes_room(sim, free):
     """What was freed outside of the graph is there for the next one, beside a block that stays."""

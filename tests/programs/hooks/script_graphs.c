@@ -6,6 +6,8 @@
 
 static CUevent events[SLOTS];
 static CUgraphExec execs[SLOTS];
+static CUgraph graphs[SLOTS];
+static CUgraphNode ends[SLOTS]; /* the last node of each graph */
 static _Atomic uint32_t *gates; /* words that streams wait for, on the host */
 
 static void do_stream(const struct command *c)
@@ -134,6 +136,51 @@ static void do_graph_block(const struct command *c)
         say(rc);
 }
 
+static void do_graph_new(const struct command *c)
+{
+        ends[slot(c, 1)] = NULL;
+        say(cuGraphCreate(&graphs[slot(c, 1)], 0));
+}
+
+/* graph-alloc G M BYTES: one more node, behind the graph's last; its address is block M. */
+static void do_graph_alloc(const struct command *c)
+{
+        CUDA_MEM_ALLOC_NODE_PARAMS params = {
+                .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                               .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } },
+                .bytesize = number(c, 3)
+        };
+        CUgraphNode *end = &ends[slot(c, 1)];
+        CUresult rc = cuGraphAddMemAllocNode(end, graphs[slot(c, 1)], *end ? end : NULL,
+                                             *end ? 1 : 0, &params);
+
+        memory[slot(c, 2)] = params.dptr;
+        say(rc);
+}
+
+/* graph-free G M: so does a free of block M, of this graph or of another one. */
+static void do_graph_free(const struct command *c)
+{
+        CUgraphNode *end = &ends[slot(c, 1)];
+
+        say(cuGraphAddMemFreeNode(end, graphs[slot(c, 1)], *end ? end : NULL, *end ? 1 : 0,
+                                  memory[slot(c, 2)]));
+}
+
+static void do_graph_make(const struct command *c)
+{
+        say(cuGraphInstantiateWithFlags(AT(execs, c, 1), graphs[slot(c, 2)], 0));
+}
+
+/* sums-equal A B C D: whether the addresses of A and B have the sum of those of C and D. */
+static void do_sums_equal(const struct command *c)
+{
+        const uint64_t is_so =
+                memory[slot(c, 1)] + memory[slot(c, 2)] == memory[slot(c, 3)] + memory[slot(c, 4)];
+
+        say_values(0, &is_so, 1);
+}
+
 static void do_launch(const struct command *c)
 {
         say(cuGraphLaunch(execs[slot(c, 1)], streams[slot(c, 2)]));
@@ -170,6 +217,11 @@ const struct verb graph_verbs[] = {
         { "end-capture", do_end_capture },
         { "graph", do_graph },
         { "graph-block", do_graph_block },
+        { "graph-new", do_graph_new },
+        { "graph-alloc", do_graph_alloc },
+        { "graph-free", do_graph_free },
+        { "graph-make", do_graph_make },
+        { "sums-equal", do_sums_equal },
         { "launch", do_launch },
         { "upload", do_upload },
         { "end-graph", do_end_graph },

@@ -3,6 +3,8 @@
 
 #include <sys/mman.h>
 
+#include "common/atomic.h"
+#include "common/random.h"
 #include "shim/cuda/driver/real.h"
 #include "shim/cuda/measure/measure.h"
 #include "shim/cuda/place/front.h"
@@ -11,6 +13,38 @@
 #define GRAPHS_DEEP 32u
 
 static void add_graph(CUgraph graph, unsigned depth, struct graph_need *need);
+
+/* Drawn once by whichever thread comes first, never 0. False: the kernel gives no random bytes. */
+static bool read_key(uint64_t *ret)
+{
+        static _Atomic uint64_t key;
+        uint64_t drawn = 0, none = 0;
+
+        *ret = load_relaxed(&key);
+        if (*ret)
+                return true;
+        if (random_fill(&drawn, sizeof(drawn), NULL) < 0)
+                return false;
+        drawn |= 1;
+        *ret = cas_acq_rel(&key, &none, drawn) ? drawn : none;
+        return true;
+}
+
+/* One round of splitmix64. */
+static uint64_t mixed(uint64_t x)
+{
+        x += UINT64_C(0x9e3779b97f4a7c15);
+        x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+        x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+        return x ^ x >> 31;
+}
+
+/* A program picks its addresses by the sizes that it asks for, so sums of addresses can be made
+ * equal. Sums of these cannot, without the key. */
+static uint64_t hash_of(CUdeviceptr address, uint64_t key)
+{
+        return mixed(mixed(address ^ key) + key);
+}
 
 /* Memory on the host is not the card's; of a place that is not known nobody can tell. */
 static bool add_memory(CUgraphNode node, struct graph_need *need)
@@ -28,7 +62,7 @@ static bool add_memory(CUgraphNode node, struct graph_need *need)
                 return false;
         need->bytes[device] += measure_graph_node(params.bytesize);
         need->is_any = true;
-        need->sum += params.dptr;
+        need->sum += hash_of(params.dptr, need->key);
         need->count++;
         return true;
 }
@@ -40,7 +74,7 @@ static bool add_free(CUgraphNode node, struct graph_need *need)
 
         if (real.cuGraphMemFreeNodeGetParams(node, &address) != CUDA_SUCCESS)
                 return false;
-        need->sum -= address;
+        need->sum -= hash_of(address, need->key);
         need->count--;
         return true;
 }
@@ -91,8 +125,11 @@ static void add_graph(CUgraph graph, unsigned depth, struct graph_need *need)
 
 bool graph_need(CUgraph graph, struct graph_need *ret)
 {
+        bool has_key;
+
         *ret = (struct graph_need){ .is_any = false };
+        has_key = read_key(&ret->key);
         add_graph(graph, 0, ret);
-        ret->stays = ret->sum != 0 || ret->count != 0;
+        ret->stays = !has_key || ret->sum != 0 || ret->count != 0;
         return !ret->is_unknown;
 }

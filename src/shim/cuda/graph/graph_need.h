@@ -20,8 +20,10 @@ struct graph_need {
         bool is_any;
         bool stays; /* some of it is allocated still when the graph is over */
         bool is_unknown;
-        /* Of the addresses that it allocates, less those that it frees. */
+        /* Hashes of the addresses that it allocates, less those of the addresses that it frees; and
+         * the same of their number. Both are 0 where it frees what it allocates. */
         uint64_t sum, count;
+        uint64_t key; /* of the hashes: random, the process's own */
 };
 
 /* False: it is unknown. */
