@@ -41,6 +41,7 @@ enum charge_space {
         SPACE_GRAPH,       /* graph memory of a device: device + 1 */
         SPACE_IMPORT,      /* IPC and external memory */
         SPACE_FREED,       /* freed in a stream that has not got there: a number */
+        SPACE_FREED_HOST,  /* the same, of the host's memory that stands for a card's: a number */
         SPACE_REMAINDER,   /* what the driver took by itself: device + 1 */
 };
 

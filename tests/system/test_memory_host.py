@@ -2,6 +2,7 @@
 """Oversubscription: memory of the host for what has no room on the card (docs/oversubscription.md)."""
 import json
 import os
+import select
 import shutil
 import sys
 
@@ -118,10 +119,61 @@ def test_it_is_freed_by_whoever_may_free_memory_of_the_card(sim):
     with Script(sim, **BOTH) as gpu:
         gpu.ready().do(f"alloc 1 {200 * MIB}", "stream 1", f"alloc 2 {100 * MIB}", "thread free 2")
         assert host_used(sim) == 0
-        gpu.do(f"alloc 2 {100 * MIB}", "free-async 2 1")
+        gpu.do(f"alloc 2 {100 * MIB}", "free-async 2 1", "sync")
         assert host_used(sim) == 0
         gpu.do(f"alloc 2 {100 * MIB}", f"alloc 3 {CARD - CONTEXT - 200 * MIB}", "free 2", f"alloc 2 {100 * MIB}")
         assert host_used(sim) == 100 * MIB
+
+
+def answers(gpu, line):
+    """Does what others wait for, so it must not wait for them. A program that hangs is ended."""
+    gpu.send(line)
+    if not select.select([gpu.process.stdout], [], [], HANG_SECONDS)[0]:
+        gpu.kill()
+        pytest.fail(f"{line}: no answer")
+    assert gpu.hear() == ["0"], line
+
+
+def test_a_free_in_the_order_of_a_stream_waits_for_nothing(sim):
+    """The program may write the word for which the stream waits after the free. The block is charged until the
+    stream got there, and a request that has no room without it waits for it."""
+    with Script(sim, **BOTH) as gpu:
+        gpu.ready().do("gates", f"alloc 1 {200 * MIB}", f"alloc 2 {100 * MIB}", "stream 1", "gate 1 1")
+        answers(gpu, "free-async 2 1")
+        assert host_used(sim) == 100 * MIB
+        gpu.do("open 1", f"alloc 3 {100 * MIB}")
+        assert host_used(sim) == 100 * MIB
+        gpu.do("free-async 3 1", "sync")
+        assert host_used(sim) == 0
+
+
+def test_a_request_waits_two_seconds_for_what_a_stream_frees(sim):
+    """Then it is refused, and the next one finds the room when the stream got there."""
+    with Script(sim, **BOTH) as gpu:
+        gpu.ready().do("gates", f"alloc 1 {200 * MIB}", f"alloc 2 {100 * MIB}", "stream 1", "gate 1 1", "free-async 2 1")
+        assert gpu.code(f"alloc 3 {100 * MIB}") == OUT_OF_MEMORY
+        gpu.do("open 1", f"alloc 3 {100 * MIB}")
+
+
+def test_a_wait_for_one_stream_does_not_wait_for_another_on_behalf_of_a_free(sim):
+    """The driver may wait for all of the device when it unpins memory."""
+    with Script(sim, **BOTH) as gpu:
+        gpu.ready().do("gates", f"alloc 1 {200 * MIB}", f"alloc 2 {100 * MIB}", "stream 1", "stream 2", "gate 2 2",
+                       "free-async 2 1")
+        answers(gpu, "sync 1")
+        gpu.do("open 2", "sync")
+        assert host_used(sim) == 0
+
+
+def test_what_a_stream_freed_goes_with_its_context(sim):
+    """Its address may be another block's afterwards, which is not freed in its place."""
+    with Script(sim, **BOTH) as gpu:
+        gpu.ready().do(f"alloc 1 {200 * MIB}", f"alloc 2 {100 * MIB}", "stream 1", "free-async 2 1", "sync 1", "destroy 0")
+        assert host_used(sim) == 0
+        gpu.do("context 0 0", f"alloc 1 {200 * MIB}", f"alloc 2 {100 * MIB}", "sync")
+        assert host_used(sim) == 100 * MIB
+        gpu.do("free 2")
+        assert host_used(sim) == 0
 
 
 def test_in_a_capture_it_is_not_freed(sim):

@@ -7,6 +7,7 @@
  * that other processes of the session find the room without waiting for this one's next allocation.
  * A program without pools and graph memory pays one or two loads.
  */
+#include "shim/cuda/charge/host_frees.h"
 #include "shim/cuda/charge/remainder.h"
 #include "shim/cuda/driver/hooks.h"
 #include "shim/cuda/driver/real.h"
@@ -37,6 +38,8 @@ static CUresult wait_end(const struct wait *wait, CUresult rc)
 {
         told_end(&wait->told, wait->stream, rc);
         if (rc == CUDA_SUCCESS) {
+                if (wait->stream == TOLD_CONTEXT)
+                        host_frees_sweep();
                 pool_synchronised(wait->stream, wait->frees);
                 remainders_tend();
         }
@@ -58,6 +61,8 @@ CUresult hook_cuCtxSynchronize_v2(CUcontext context)
 
         if (told_is_over(&wait.told, rc))
                 streams_told(key_of(context), wait.told.began_ns);
+        if (rc == CUDA_SUCCESS)
+                host_frees_sweep();
         return wait_end(&wait, rc);
 }
 

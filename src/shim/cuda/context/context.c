@@ -8,6 +8,7 @@
  */
 #include "shim/cuda/context/context.h"
 
+#include "shim/cuda/charge/host_frees.h"
 #include "shim/cuda/charge/import.h"
 #include "shim/cuda/charge/remainder.h"
 #include "shim/cuda/charge/reserve.h"
@@ -180,6 +181,7 @@ CUresult hook_cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned
 /* What was made in the context went with it. */
 void context_owner_gone(uint32_t owner)
 {
+        host_frees_owner_gone(owner);
         import_owner_gone(owner);
         recorded_owner_gone(owner);
         charge_drop_owner(owner);
@@ -222,6 +224,7 @@ static struct destroying destroying_begin(CUcontext context)
 {
         struct destroying destroying = { .ending = ending_begin(context) };
 
+        host_frees_hold();
         destroying.began_ns = time_context_ends();
         capture_ends_begin();
         return destroying;
@@ -235,7 +238,9 @@ static CUresult destroying_end(struct destroying *destroying, CUresult rc)
         if (rc == CUDA_SUCCESS)
                 time_context_gone(context, destroying->began_ns);
         time_context_ended(rc == CUDA_SUCCESS ? context : NULL);
-        return ending_end(&destroying->ending, rc);
+        rc = ending_end(&destroying->ending, rc);
+        host_frees_go_on();
+        return rc;
 }
 
 CUresult hook_cuCtxDestroy(CUcontext context)
@@ -264,6 +269,7 @@ CUresult hook_cuCtxDetach(CUcontext context)
         bool is_gone;
         CUresult rc;
 
+        host_frees_hold();
         began_ns = time_context_ends();
         capture_ends_begin();
         rc = capture_ends_end(real.cuCtxDetach(context));
@@ -278,5 +284,6 @@ CUresult hook_cuCtxDetach(CUcontext context)
 
                 ending_end(&ending, CUDA_SUCCESS);
         }
+        host_frees_go_on();
         return rc;
 }

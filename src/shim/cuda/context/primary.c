@@ -7,6 +7,7 @@
  * driver serialises them too), and its word afterwards counts: active and not charged is
  * charged, charged and not active is given back.
  */
+#include "shim/cuda/charge/host_frees.h"
 #include "shim/cuda/charge/remainder.h"
 #include "shim/cuda/charge/reserve.h"
 #include "shim/cuda/context/context.h"
@@ -165,6 +166,7 @@ struct primaries {
 static struct primaries primaries_hold(void)
 {
         lock_take(&primary_state.primary_lock);
+        host_frees_hold();
         return (struct primaries){ .began_ns = time_context_ends() };
 }
 
@@ -187,6 +189,7 @@ static void primary_check(struct primaries *primaries, CUdevice device, bool is_
 static void primaries_go_on(const struct primaries *primaries)
 {
         time_context_ended(primaries->gone);
+        host_frees_go_on();
         lock_drop(&primary_state.primary_lock);
 }
 

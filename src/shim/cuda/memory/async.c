@@ -139,7 +139,7 @@ static CUresult freeing_end(struct freeing *freeing, CUresult rc, CUdeviceptr ad
                 import_end(freeing->import);
                 import_unexport(SPACE_POINTER, address, &freeing->taken);
                 import_unexport(SPACE_POOL, address, &none);
-                if (freeing->taken.bytes && !spill_is(&freeing->taken))
+                if (freeing->taken.bytes)
                         drop_in_order(&freeing->taken, freeing->stream);
         } else {
                 import_keep(freeing->import, SPACE_IMPORT, address);
@@ -151,8 +151,9 @@ CUresult hook_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
         scoped_access const struct credit *access = access_scope();
         struct freeing freeing = freeing_begin(address, legacy(stream));
-        CUresult rc = spill_is(&freeing.taken) ? spill_free_in_order(address, legacy(stream))
-                                               : real.cuMemFreeAsync(address, stream);
+        CUresult rc = spill_is(&freeing.taken)
+                              ? spill_free_in_order(&freeing.taken, address, legacy(stream))
+                              : real.cuMemFreeAsync(address, stream);
 
         return freeing_end(&freeing, rc, address);
 }
@@ -161,8 +162,9 @@ CUresult hook_cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
 {
         scoped_access const struct credit *access = access_scope();
         struct freeing freeing = freeing_begin(address, per_thread(stream));
-        CUresult rc = spill_is(&freeing.taken) ? spill_free_in_order(address, per_thread(stream))
-                                               : real.cuMemFreeAsync_ptsz(address, stream);
+        CUresult rc = spill_is(&freeing.taken)
+                              ? spill_free_in_order(&freeing.taken, address, per_thread(stream))
+                              : real.cuMemFreeAsync_ptsz(address, stream);
 
         return freeing_end(&freeing, rc, address);
 }

@@ -5,10 +5,15 @@
  */
 #include "shim/cuda/memory/spill.h"
 
+#include "common/clock.h"
 #include "common/host_memory.h"
-#include "shim/cuda/stream/ask.h"
+#include "shim/cuda/charge/host_frees.h"
 #include "shim/cuda/driver/hooks.h"
 #include "shim/cuda/driver/real.h"
+#include "shim/cuda/stream/ask.h"
+
+#define WAIT_TRIES 20000u
+#define WAIT_SLEEP_NS UINT64_C(100000) /* 2 s in all */
 
 #define PINNED (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP)
 
@@ -36,12 +41,29 @@ static CUresult pin(CUdeviceptr *ret, uint64_t bytes)
         return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/* What was freed in the order of a stream has no room before it is unpinned: a request that lacks
+ * that waits for its stream, as long as for a card that drains. */
+static bool charge_in_time(struct charge *charge, uint64_t bytes)
+{
+        for (unsigned i = 0;; i++) {
+                bool is_pending = host_frees_are_pending();
+
+                if (bytes <= host_memory_spare() && charge_begin(charge, charge_host(), bytes))
+                        return true;
+                if (!is_pending || i == WAIT_TRIES)
+                        return false;
+                if (i)
+                        clock_sleep_ns(WAIT_SLEEP_NS);
+                host_frees_sweep();
+        }
+}
+
 static CUresult take(CUdeviceptr *ret, struct place place, uint64_t bytes)
 {
         struct charge charge = { .device = CHARGE_NO_DEVICE };
         CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
 
-        if (bytes <= host_memory_spare() && charge_begin(&charge, charge_host(), bytes)) {
+        if (charge_in_time(&charge, bytes)) {
                 charge.owner = place.owner;
                 rc = pin(ret, bytes);
         }
@@ -57,30 +79,20 @@ CUresult spill(CUresult rc, CUdeviceptr *ret, struct place place, uint64_t bytes
         return take(ret, place, bytes);
 }
 
-/* In the context in which it was made, whichever is current, and when nothing uses it any more: so
- * does cuMemFree of the card's memory. */
+/* When nothing uses it any more: so does cuMemFree of the card's memory. */
 CUresult spill_free(CUdeviceptr address)
 {
-        CUcontext context = NULL, popped;
-        CUresult rc = real.cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, address);
+        CUresult rc = host_unpin(address, true);
 
         if (rc == CUDA_SUCCESS)
-                rc = real.cuCtxPushCurrent_v2(context);
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        rc = real.cuCtxSynchronize();
-        if (rc == CUDA_SUCCESS)
-                rc = real.cuMemFreeHost((void *)(uintptr_t)address);
-        real.cuCtxPopCurrent_v2(&popped);
+                host_frees_sweep();
         return rc;
 }
 
-CUresult spill_free_in_order(CUdeviceptr address, CUstream stream)
+CUresult spill_free_in_order(struct charge *taken, CUdeviceptr address, CUstream stream)
 {
-        CUresult rc = may_be_capturing(stream) ? CUDA_ERROR_INVALID_VALUE
-                                               : real.cuStreamSynchronize(stream);
-
-        return rc == CUDA_SUCCESS ? spill_free(address) : rc;
+        return may_be_capturing(stream) ? CUDA_ERROR_INVALID_VALUE
+                                        : host_free_in_order(taken, address, stream);
 }
 
 bool spill_find(CUdeviceptr address, CUdeviceptr *ret_base, uint64_t *ret_bytes)

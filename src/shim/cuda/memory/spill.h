@@ -34,8 +34,9 @@ static inline bool spill_is(const struct charge *taken)
         return taken->device >= 0 && taken->device == charge_host();
 }
 CUresult spill_free(CUdeviceptr address);
-/* As cuMemFreeAsync: at once, when the stream has got there; not in a capture. */
-CUresult spill_free_in_order(CUdeviceptr address, CUstream stream);
+/* As cuMemFreeAsync: returns at once, and keeps the charge until the block is unpinned
+ * (host_frees.h). Not in a capture. */
+CUresult spill_free_in_order(struct charge *taken, CUdeviceptr address, CUstream stream);
 
 /* The block that an address lies in; false: it lies in none of ours. */
 bool spill_find(CUdeviceptr address, CUdeviceptr *ret_base, uint64_t *ret_bytes);

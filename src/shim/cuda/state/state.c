@@ -5,6 +5,7 @@
 #include "shim/cuda/state/captures.h"
 #include "shim/cuda/state/code.h"
 #include "shim/cuda/state/graphs.h"
+#include "shim/cuda/state/host_frees.h"
 #include "shim/cuda/state/imports.h"
 #include "shim/cuda/state/mappings.h"
 #include "shim/cuda/state/markers.h"
@@ -16,6 +17,7 @@
 WIPED_AT_FORK(struct capture_state, capture_state);
 WIPED_AT_FORK(struct code_state, code_state);
 WIPED_AT_FORK(struct graph_state, graph_state);
+WIPED_AT_FORK(struct host_frees_state, host_frees_state);
 WIPED_AT_FORK(struct shared_state, shared_state);
 WIPED_AT_FORK(struct mapping_state, mapping_state);
 WIPED_AT_FORK(struct marker_state, marker_state);
@@ -31,6 +33,7 @@ void state_mark_all(void)
         wiped_mark(capture_state);
         wiped_mark(code_state);
         wiped_mark(graph_state);
+        wiped_mark(host_frees_state);
         wiped_mark(shared_state);
         wiped_mark(mapping_state);
         wiped_mark(marker_state);

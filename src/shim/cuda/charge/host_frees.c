@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shim/cuda/charge/host_frees.h"
+
+#include "common/clock.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/place/front.h"
+#include "shim/cuda/state/host_frees.h"
+#include "shim/cuda/stream/ask.h"
+
+#define HOLD_SLEEP_NS 20000
+#define HOLD_TRIES 100000u /* 2 s and more */
+
+/* Guarded by host_frees_lock. */
+struct host_free {
+        struct table_link link; /* key: a number, under which its charge is kept */
+        CUdeviceptr address;
+        uint32_t owner; /* its context */
+        bool is_passed;
+};
+
+/* On a thread of the driver, which must not be called here. A block whose context has ended is not
+ * there any more. */
+static void passed(void *number)
+{
+        struct host_free *block;
+
+        lock_take(&host_frees_state.host_frees_lock);
+        block = table_find(&host_frees_state.host_frees, key_of(number));
+        if (block)
+                block->is_passed = true;
+        lock_drop(&host_frees_state.host_frees_lock);
+}
+
+/* Its number; 0: no memory for it. */
+static uint64_t note(CUdeviceptr address, uint32_t owner)
+{
+        struct host_free *block;
+        uint64_t number = 0;
+
+        lock_take(&host_frees_state.host_frees_lock);
+        block = table_make(&host_frees_state.host_frees, sizeof(*block));
+        if (block) {
+                number = ++host_frees_state.host_frees_last_number;
+                block->link.key = number;
+                block->address = address;
+                block->owner = owner;
+                table_put(&host_frees_state.host_frees, block);
+                add_relaxed(&host_frees_state.host_frees_live, 1u);
+        }
+        lock_drop(&host_frees_state.host_frees_lock);
+        return number;
+}
+
+/* Under host_frees_lock. */
+static void forget(struct host_free *block)
+{
+        table_remove(&host_frees_state.host_frees, block);
+        table_free(&host_frees_state.host_frees, block);
+        add_acq_rel(&host_frees_state.host_frees_live, -1u);
+}
+
+CUresult host_free_in_order(struct charge *taken, CUdeviceptr address, CUstream stream)
+{
+        uint64_t number = note(address, taken->owner);
+        struct host_free *block;
+        CUresult rc;
+
+        if (!number)
+                return CUDA_ERROR_OUT_OF_MEMORY;
+        charge_keep(taken, SPACE_FREED_HOST, number);
+        rc = real.cuLaunchHostFunc(stream, passed, (void *)(uintptr_t)number);
+        if (rc == CUDA_SUCCESS)
+                return rc;
+        charge_take(taken, SPACE_FREED_HOST, number);
+        lock_take(&host_frees_state.host_frees_lock);
+        block = table_find(&host_frees_state.host_frees, number);
+        if (block)
+                forget(block);
+        lock_drop(&host_frees_state.host_frees_lock);
+        return rc;
+}
+
+CUresult host_unpin(CUdeviceptr address, bool waits)
+{
+        CUcontext context = NULL, popped;
+        CUresult rc = real.cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, address);
+
+        if (rc == CUDA_SUCCESS)
+                rc = real.cuCtxPushCurrent_v2(context);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (waits)
+                rc = real.cuCtxSynchronize();
+        if (rc == CUDA_SUCCESS)
+                rc = real.cuMemFreeHost((void *)(uintptr_t)address);
+        real.cuCtxPopCurrent_v2(&popped);
+        return rc;
+}
+
+bool host_frees_are_pending(void)
+{
+        return load_acquire(&host_frees_state.host_frees_live) != 0;
+}
+
+/* Takes out one that is passed; it counts among those that live until it is unpinned. */
+static bool take_passed(struct host_free *ret)
+{
+        struct host_free *block;
+
+        lock_take(&host_frees_state.host_frees_lock);
+        block = table_each(&host_frees_state.host_frees, NULL);
+        while (block && !block->is_passed)
+                block = table_each(&host_frees_state.host_frees, block);
+        if (block) {
+                *ret = *block;
+                add_acq_rel(&host_frees_state.host_frees_live, 1u);
+                forget(block);
+        }
+        lock_drop(&host_frees_state.host_frees_lock);
+        return block;
+}
+
+/* The charge is taken first: the address may be another block's at once. One that the driver knows
+ * and does not free stays charged until its context ends. */
+static void unpin_passed(const struct host_free *block)
+{
+        struct relaxed was = relax();
+        struct charge charge;
+        CUresult rc;
+
+        charge_take(&charge, SPACE_FREED_HOST, block->link.key);
+        rc = host_unpin(block->address, false);
+        if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_INVALID_VALUE)
+                charge_drop(&charge);
+        else
+                charge_keep(&charge, SPACE_FREED_HOST, block->link.key);
+        unrelax(was);
+        /* After the charge: who waits for room finds it when this says that there is none to come.
+         */
+        add_acq_rel(&host_frees_state.host_frees_live, -1u);
+}
+
+void host_frees_sweep(void)
+{
+        struct host_free block;
+
+        if (!host_frees_are_pending())
+                return;
+        add_acq_rel(&host_frees_state.host_free_sweeps, 1u);
+        fence_seq_cst();
+        while (!load_acquire(&host_frees_state.host_free_ends) && take_passed(&block))
+                unpin_passed(&block);
+        add_acq_rel(&host_frees_state.host_free_sweeps, -1u);
+}
+
+/* An unpinning that waits for the device is not waited for without end: the end of the context,
+ * too, waits for what it waits for. */
+void host_frees_hold(void)
+{
+        add_acq_rel(&host_frees_state.host_free_ends, 1u);
+        fence_seq_cst();
+        for (unsigned i = 0; load_acquire(&host_frees_state.host_free_sweeps) && i < HOLD_TRIES;
+             i++)
+                clock_sleep_ns(HOLD_SLEEP_NS);
+}
+
+void host_frees_go_on(void)
+{
+        add_acq_rel(&host_frees_state.host_free_ends, -1u);
+}
+
+/* Under host_frees_lock. */
+static struct host_free *find_of(uint32_t owner)
+{
+        struct host_free *block = table_each(&host_frees_state.host_frees, NULL);
+
+        while (block && block->owner != owner)
+                block = table_each(&host_frees_state.host_frees, block);
+        return block;
+}
+
+void host_frees_owner_gone(uint32_t owner)
+{
+        struct host_free *block;
+
+        if (!owner || !host_frees_are_pending())
+                return;
+        lock_take(&host_frees_state.host_frees_lock);
+        while ((block = find_of(owner)))
+                forget(block);
+        lock_drop(&host_frees_state.host_frees_lock);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host's memory that stands for a card's (spill.h), freed in the order of a stream.
+ *
+ * The driver has no such free for pinned memory, and cuMemFreeHost may wait for all of the device.
+ * So the free of a stream only puts a function behind the stream's work, and returns. When the
+ * function has run, the block is *passed*: nothing uses it any more. A passed block is unpinned,
+ * and its charge given back, by the next call that may wait for the device (host_frees_sweep()):
+ * a wait for a context, a free of another such block, or a request that finds no room. Where the
+ * stream's context ends first, or fails, the function may never run: then the block stays charged
+ * until its own context ends, which unpins it. Any thread.
+ */
+#ifndef ALIQUOT_SHIM_CUDA_CHARGE_HOST_FREES_H
+#define ALIQUOT_SHIM_CUDA_CHARGE_HOST_FREES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/cuda.h"
+#include "shim/charge.h"
+
+/* `taken` is the block's charge, kept here if the answer is success. In a stream that is not being
+ * captured, with the default one spelt out. */
+CUresult host_free_in_order(struct charge *taken, CUdeviceptr address, CUstream stream);
+
+/* cuMemFreeHost in the context in which the block was made, whichever is current; `waits`: after a
+ * wait for that context, which ends its captures. */
+CUresult host_unpin(CUdeviceptr address, bool waits);
+
+/* Some block is not unpinned yet. */
+bool host_frees_are_pending(void);
+
+/* Unpins what is passed. May wait for the device. Breaks no capture. */
+void host_frees_sweep(void);
+
+/* Around a call that may end a context: nothing is unpinned meanwhile. */
+void host_frees_hold(void);
+void host_frees_go_on(void);
+
+/* The context with this number has ended, and its blocks with it: before charge_drop_owner(). */
+void host_frees_owner_gone(uint32_t owner);
+
+#endif
