@@ -82,7 +82,7 @@ def test_the_simulator_takes_memory_as_the_driver_does(ask, driver):
 
 # No driver has been asked yet. What a manual says is meant: CUDA Driver API, "Unified Addressing" (host memory is
 # accessible by the same address, and calls tell by it what it is) and cuMemHostAlloc (the device's pointer of mapped
-# memory is one for kernels and calls alike).
+# memory is one for kernels and calls alike). That cuMemFreeHost waits no manual says; programs see it do so.
 ASSUMED = {
     "64 MiB pinned: taken of the card": 0,
     "the device's address is the host's": True,
@@ -95,6 +95,7 @@ ASSUMED = {
     "cuMemFree": 1,
     "cuMemFreeHost": 0,
     "its context has ended: type": 1,
+    "cuMemFreeHost of a block in use: code, the word when it returns, code of the wait for the context": [0, 1, 0],
 }
 
 

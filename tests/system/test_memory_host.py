@@ -176,6 +176,14 @@ def test_what_a_stream_freed_goes_with_its_context(sim):
         assert host_used(sim) == 0
 
 
+def test_it_is_freed_beside_a_capture_that_allows_it(sim):
+    """As memory of the card is; the capture goes on."""
+    with Script(sim, **BOTH) as gpu:
+        gpu.ready().do(f"alloc 1 {200 * MIB}", f"alloc 2 {50 * MIB}", f"alloc 3 {50 * MIB}", "stream 1", "stream 2",
+                       "capture 1 2", "free 2", "free-async 3 2", f"alloc 4 {HOST}", "end-capture 1")
+        assert host_used(sim) == HOST
+
+
 def test_in_a_capture_it_is_not_freed(sim):
     with Script(sim, **BOTH) as gpu:
         gpu.ready().do(f"alloc 1 {200 * MIB}", f"alloc 2 {100 * MIB}", "stream 1", "capture 1")

@@ -613,6 +613,19 @@ def ask_host(section):
     gpu.use(gpu.context)
     section.answer("its context has ended: type",
                    gpu.code("cuPointerGetAttribute", byref(c_uint()), POINTER_TYPE, host.value))
+    ask_host_waits(gpu, section)
+
+
+def ask_host_waits(gpu, section):
+    """A block is freed while a stream that will write to it waits for a word, which is written a little later."""
+    host, stream = c_void_p(), gpu.stream()
+    word, address = gpu.mapped_word()
+    gpu.call("cuMemHostAlloc", byref(host), MIB, PORTABLE | DEVICEMAP)
+    gpu.wait_for(stream, address)
+    gpu.call("cuMemsetD32Async", c_uint64(host.value), c_uint(1), c_size_t(MIB // 4), stream)
+    threading.Timer(BLOCKED_SECONDS, setattr, (word, "value", 1)).start()
+    section.answer("cuMemFreeHost of a block in use: code, the word when it returns, code of the wait for the context",
+                   [gpu.code("cuMemFreeHost", host), word.value, gpu.code("cuCtxSynchronize")])
 
 
 def ask_host_attributes(gpu, section, block):

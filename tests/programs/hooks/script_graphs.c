@@ -78,10 +78,10 @@ static void do_open(const struct command *c)
         say(CUDA_SUCCESS);
 }
 
-/* capture S: in the mode that forbids the most. */
+/* capture S [MODE]: by itself in the mode that forbids the most (0). */
 static void do_capture(const struct command *c)
 {
-        say(cuStreamBeginCapture_v2(streams[slot(c, 1)], CU_STREAM_CAPTURE_MODE_GLOBAL));
+        say(cuStreamBeginCapture_v2(streams[slot(c, 1)], (CUstreamCaptureMode)number(c, 2)));
 }
 
 static void do_end_capture(const struct command *c)

@@ -11,6 +11,7 @@
 #include "shim/cuda/driver/hooks.h"
 #include "shim/cuda/driver/real.h"
 #include "shim/cuda/stream/ask.h"
+#include "shim/cuda/stream/capture.h"
 
 #define WAIT_TRIES 20000u
 #define WAIT_SLEEP_NS UINT64_C(100000) /* 2 s in all */
@@ -79,10 +80,12 @@ CUresult spill(CUresult rc, CUdeviceptr *ret, struct place place, uint64_t bytes
         return take(ret, place, bytes);
 }
 
-/* When nothing uses it any more: so does cuMemFree of the card's memory. */
+/* When nothing uses it any more: so does cuMemFree of the card's memory. A wait for the context
+ * would end its captures, in whatever mode: while any is open, that cuMemFreeHost waits by itself
+ * has to do. In the thread's own mode, as cuMemFree. */
 CUresult spill_free(CUdeviceptr address)
 {
-        CUresult rc = host_unpin(address, true);
+        CUresult rc = host_unpin(address, !captures_are_open());
 
         if (rc == CUDA_SUCCESS)
                 host_frees_sweep();
