@@ -148,6 +148,15 @@ print(gpu.alloc_code(1), flush=True)
 """
 
 
+def test_a_program_that_replaces_itself_has_all_of_its_limit_again(hardware):
+    """The driver gives back what it had before exec() a little later: that is nothing that the new one took."""
+    hardware.configure(draining="300ms")
+    with limited(hardware, 240 * MIB) as gpu:
+        gpu.do(f"alloc 1 {200 * MIB}", "exec")
+        gpu.ready().do(f"alloc 1 {200 * MIB}")
+        assert gpu.look().charged == CONTEXT + 200 * MIB
+
+
 def test_who_is_over_the_limit_is_refused_until_enough_was_given_back(hardware, tmp_path):
     """Stacks: the driver takes 3 KiB more for each thread that the card can run."""
     program = tmp_path / "stacks.py"

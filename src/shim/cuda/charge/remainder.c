@@ -29,6 +29,10 @@
 #define UNLOOKED_MOST_BYTES (UINT64_C(32) << 20)
 #define PARTS_OF_LIMIT 64u
 
+/* The memory of this process before its exec() is waited for: 2 s at most. */
+#define BEFORE_SLEEP_NS UINT64_C(4000000)
+#define BEFORE_LOOKS 500u
+
 /* Estimates that the next look replaces. No context's number: those begin at 1. */
 #define ESTIMATES_OWNER(row) (UINT32_MAX - (uint32_t)(row))
 /* A heap is taken when so many parts of it less one are: something may be given back meanwhile. */
@@ -58,16 +62,28 @@ bool remainder_is_foreign(int row)
                load_acquire(&remainder_state.remainder[row].is_foreign);
 }
 
+/* NVML lists our number, and nothing is charged to this process. */
+static bool is_listed_early(int row)
+{
+        uint64_t bytes;
+
+        return !front_own_bytes(row) &&
+               cards_own_bytes((const uint8_t *)session_limits()->device[row].uuid, &bytes) ==
+                       CARDS_TOLD;
+}
+
 void remainder_before_context(int row)
 {
         struct remainder *remainder = of_row(row);
-        uint64_t bytes;
 
-        if (remainder && !load_acquire(&remainder->is_told) && !front_own_bytes(row) &&
-            !cards_know_pids() &&
-            cards_own_bytes((const uint8_t *)session_limits()->device[row].uuid, &bytes) ==
-                    CARDS_TOLD)
+        if (!remainder || load_acquire(&remainder->is_told) || !is_listed_early(row))
+                return;
+        if (!cards_know_pids()) {
                 store_release(&remainder->is_foreign, 1);
+                return;
+        }
+        for (unsigned i = 0; i < BEFORE_LOOKS && is_listed_early(row); i++)
+                clock_sleep_ns(BEFORE_SLEEP_NS);
 }
 
 static uint64_t key_of_row(int row)

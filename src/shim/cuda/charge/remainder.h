@@ -26,9 +26,11 @@
 #include "shim/cuda/place/front.h"
 
 /*
- * Before each making of a context. In a PID namespace of its own a process may have a number that
- * NVML lists for another one: it is listed then before this process has anything there, and what
- * NVML tells is not believed.
+ * Before each making of a context. Where NVML lists our number before this process has anything
+ * there, it lists what the process had before an exec(), which the driver gives back a little
+ * later: that is waited for, 2 s at most, since it would be taken for the remainder. In a PID
+ * namespace of its own a process may have a number that NVML lists for another one: then what NVML
+ * tells is not believed.
  */
 void remainder_before_context(int row);
 bool remainder_is_foreign(int row);
