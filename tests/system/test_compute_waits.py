@@ -112,6 +112,14 @@ def test_a_cap_holds_where_contexts_come_and_go(play, words):
     assert_at_the_cap(play(words, solo_seconds=3.5))
 
 
+@pytest.mark.parametrize("words", ("y10m k20u X8m", "y3m k20u X2m", "k20u w200m | Z20m", "k20u w200m | Z5m"))
+def test_a_cap_holds_where_a_context_ends_while_a_stream_waits_for_the_host(play, words):
+    """Another one, which goes on waiting, or one of the context, whose kernel runs while the driver ends that. Nobody looked
+    meanwhile, and a cap of 30 % gave 45 to 94."""
+    got = play(words, solo_seconds=None)
+    assert 0.2 < got["own"] < CAP / 1e6 + 2 * POINT, got
+
+
 @pytest.mark.parametrize("words, cap", (("k100u q", 900_000), ("k20u q", 700_000), ("k20u k180u p", CAP)))
 def test_who_asks_or_waits_for_something_earlier_pays_once(play, words, cap):
     """The stream is never idle: one flight lasts from the first launch to the last."""

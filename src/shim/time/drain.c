@@ -33,7 +33,9 @@ static bool is_touched(struct time_stream *stream, uint32_t gate)
         if (!load_acquire(&stream->is_touched))
                 return false;
         device_stop_looks(stream->device);
-        if (stream->device->driver->is_unseen(stream))
+        if (stream_is_ending(stream))
+                is_empty = false;
+        else if (stream->device->driver->is_unseen(stream))
                 is_empty = gate && load_acquire(&stream->marked_gate) == gate &&
                            stream_is_told_over(stream);
         else

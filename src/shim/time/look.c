@@ -39,6 +39,8 @@ static enum marked state_of(const struct time_marker *marker)
 {
         const struct time_driver *driver = marker->stream->device->driver;
 
+        if (stream_is_ending(marker->stream))
+                return MARKER_TO_COME;
         if (driver->is_passed(marker->stream, marker->marker))
                 return MARKER_PASSED;
         return stream_is_parked(marker->stream) ? MARKER_PARKED : MARKER_TO_COME;
@@ -376,7 +378,9 @@ static void find(struct time_device *device, struct found *ret)
         ret->empty = ret->parked = 0;
         ret->is_busy = false;
         for (unsigned i = 0; i < count && !ret->is_busy; i++) {
-                if (stream_is_parked(stream[i]))
+                if (stream_is_ending(stream[i]))
+                        ret->is_busy = true;
+                else if (stream_is_parked(stream[i]))
                         ret->parked++;
                 else if (is_empty(device, stream[i]))
                         ret->stream[ret->empty++] = stream[i];
@@ -470,7 +474,8 @@ static void look_at_let_out(struct time_device *device)
         lock_take(&device->lock);
         stream = stuck_is_open(&device->stuck) ? device->let_into : NULL;
         lock_drop(&device->lock);
-        if (!stream || stream_is_parked(stream) || !is_empty(device, stream))
+        if (!stream || stream_is_ending(stream) || stream_is_parked(stream) ||
+            !is_empty(device, stream))
                 return;
         lock_take(&device->lock);
         stuck_ran(&device->stuck, clock_now_ns());

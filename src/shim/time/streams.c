@@ -17,10 +17,11 @@
 
 /* A place whose stream is gone: a search goes on behind it. */
 #define KEY_GONE UINT64_MAX
-/* A wait of the program's that took so long blocked: what it waited for ended as it did. */
+#define EVERY_CONTEXT UINT64_MAX
 
 struct streams {
         struct lock lock;
+        _Atomic uint64_t ending; /* the context that is held, or EVERY_CONTEXT; 0: none */
         struct time_device device[PAGE_DEVICES];
         struct time_stream stream[TIME_STREAMS];
 };
@@ -418,21 +419,41 @@ void stream_forget(struct time_stream *stream)
 /* -- The end of a context -----------------------------------------------------------------------
  */
 
-void devices_hold(void)
+static void stop_looks(void)
 {
-        gate_return_credit();
-        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                lock_take(&device_at(i)->marking);
+        for (unsigned i = 0; i < PAGE_DEVICES; i++)
                 device_stop_looks(device_at(i));
-        }
 }
 
-void devices_resume(void)
+static void resume_looks(void)
 {
-        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+        for (unsigned i = 0; i < PAGE_DEVICES; i++)
                 device_resume_looks(device_at(i));
+}
+
+/* The first device's lock lets one context end at a time. */
+void context_hold(uint64_t context)
+{
+        gate_return_credit();
+        for (unsigned i = 0; i < PAGE_DEVICES; i++)
+                lock_take(&device_at(i)->marking);
+        stop_looks();
+        store_release(&streams.ending, context ? context : EVERY_CONTEXT);
+        resume_looks();
+}
+
+void context_resume(void)
+{
+        store_release(&streams.ending, 0);
+        for (unsigned i = 0; i < PAGE_DEVICES; i++)
                 lock_drop(&device_at(i)->marking);
-        }
+}
+
+bool stream_is_ending(const struct time_stream *stream)
+{
+        uint64_t ending = load_acquire(&streams.ending);
+
+        return ending && (ending == EVERY_CONTEXT || stream->context == ending);
 }
 
 /* Forgets the markers of a context's streams: their rounds are over without them. */
@@ -482,9 +503,11 @@ static void lose_markers(uint64_t context)
 
 void streams_end(uint64_t context, uint64_t began_ns)
 {
+        stop_looks();
         for (unsigned i = 0; i < PAGE_DEVICES; i++)
                 forget_markers(device_at(i), context);
         lose_markers(context);
         tell_all(&(struct telling){ context, began_ns, true });
         forget_all(context);
+        resume_looks();
 }

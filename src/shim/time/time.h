@@ -194,10 +194,14 @@ void stream_use(struct time_stream *stream, uint64_t now_ns);
 /* The stream is about to be destroyed: what it still runs counts until it is done. */
 void stream_forget(struct time_stream *stream);
 
-/* A context may be about to be destroyed: nobody asks about its streams, or puts markers into them,
- * until devices_resume(). */
-void devices_hold(void);
-void devices_resume(void);
+/* A context may be about to be destroyed, which takes as long as its work does: until
+ * context_resume() nobody asks about its streams, whose work counts as in flight, and no round is
+ * marked. Looks at others go on. One context at a time; 0: nobody knows which, so all are held. */
+void context_hold(uint64_t context);
+void context_resume(void);
+
+/* Its context is held so: nothing is asked of it. */
+bool stream_is_ending(const struct time_stream *stream);
 
 /* Between the two: it was destroyed, from `began_ns` until now, and all that was in flight in it is
  * done. Events of it are gone. */

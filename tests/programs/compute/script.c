@@ -14,6 +14,7 @@
 
 #define WORDS 256u
 #define BYTES 4096u
+#define HOST_NS UINT64_C(4000000)
 
 typedef CUresult act(struct kinds_work *work, CUstream stream, uint64_t ns);
 
@@ -161,6 +162,11 @@ static CUresult enter_primary(struct kinds_work *work, CUstream stream, uint64_t
         return cuDevicePrimaryCtxRelease_v2(device);
 }
 
+static void take_ns(void *ns)
+{
+        clock_sleep_ns((uint64_t)(uintptr_t)ns);
+}
+
 static CUresult leave_behind(struct kinds_work *work, CUstream stream, uint64_t ns)
 {
         struct spinner spinner;
@@ -168,14 +174,13 @@ static CUresult leave_behind(struct kinds_work *work, CUstream stream, uint64_t 
 
         OK(cuCtxCreate_v2(&context, 0, 0));
         make_spinner(&spinner);
+        if (script[next].name == 'Z')
+                OK(cuLaunchHostFunc(spinner.stream, take_ns, (void *)(uintptr_t)HOST_NS));
         spin_launch(spinner.spin, spinner.stream, ns);
+        if (script[next].name == 'Z')
+                clock_sleep_ns(HOST_NS / 2);
         OK(cuCtxPopCurrent_v2(&context));
         return cuCtxDestroy_v2(context);
-}
-
-static void take_ns(void *ns)
-{
-        clock_sleep_ns((uint64_t)(uintptr_t)ns);
 }
 
 static CUresult wait_for_host(struct kinds_work *work, CUstream stream, uint64_t ns)
@@ -272,7 +277,7 @@ static const struct {
              { "C", destroy_captured },
              { "F", fork_and_exit },
              { "R", enter_primary },
-             { "X", leave_behind } };
+             { "XZ", leave_behind } };
 
 static uint64_t time_of(const char *text)
 {

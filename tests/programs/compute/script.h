@@ -18,6 +18,7 @@
  *      A B             goes on in that context: the first one, another one
  *      RNS             a kernel in the primary context, which has one user more meanwhile
  *      XNS             one in a context of its own, destroyed behind the launch
+ *      ZNS             the same, behind a wait for the host, which lasts when it is destroyed
  *      yNS             a host function that takes so long, or y: none
  *      v               a wait for a word that is there
  *      z               a copy of nothing from the device

@@ -97,6 +97,14 @@ bool helper_runs(void)
         return true;
 }
 
+static bool is_ending;
+
+bool stream_is_ending(const struct time_stream *unused)
+{
+        (void)unused;
+        return is_ending;
+}
+
 struct time_device *device_at(unsigned index)
 {
         (void)index;
@@ -126,7 +134,7 @@ static int setup(void **state)
         store_release(&is_recording, 0);
         store_release(&has_room, 0);
         dropped = found_empty = 0;
-        is_marker_passed = false;
+        is_marker_passed = is_ending = false;
         return 0;
 }
 
@@ -245,6 +253,22 @@ static void a_stream_that_is_gone_is_over_with_its_last_marker(void **state)
         assert_int_equal(found_empty, 1);
 }
 
+/* A driver may crash at what it is asked of a context that is being destroyed, which may take as
+ * long as what is in flight there does, and as what waits there for somebody. */
+static void a_stream_whose_context_ends_is_in_flight_and_is_not_asked(void **state)
+{
+        is_ending = is_marker_passed = true;
+        device.waiting[0] = &stream;
+        store_relaxed(&device.waiting_count, 1);
+        stream.park[0] = (struct park){ .before = NULL, .behind = &stream };
+        store_relaxed(&stream.parks, 1);
+        store_release(&looks, 0);
+        device_look(&device, clock_now_ns());
+        assert_true(device.flight.begin_ns);
+        assert_int_equal(found_empty, 0);
+        assert_int_equal(load_acquire(&looks), 0);
+}
+
 #define HINT 7
 #define UNITS 1000
 #define LONG_UNITS 60000 /* 2.4 ms: over sooner, however busy the machine is */
@@ -352,6 +376,8 @@ int main(void)
                 cmocka_unit_test_setup(only_who_submits_to_a_default_stream_puts_a_marker_there,
                                        setup),
                 cmocka_unit_test_setup(a_stream_that_is_gone_is_over_with_its_last_marker, setup),
+                cmocka_unit_test_setup(a_stream_whose_context_ends_is_in_flight_and_is_not_asked,
+                                       setup),
                 cmocka_unit_test_setup(what_a_marker_ends_is_weighed, setup),
                 cmocka_unit_test_setup(what_stands_behind_a_wait_is_not, setup),
                 cmocka_unit_test_setup(a_flight_that_ends_meanwhile_takes_the_round_with_it, setup),

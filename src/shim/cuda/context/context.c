@@ -225,7 +225,7 @@ static struct destroying destroying_begin(CUcontext context)
         struct destroying destroying = { .ending = ending_begin(context) };
 
         host_frees_hold();
-        destroying.began_ns = time_context_ends();
+        destroying.began_ns = time_context_ends(context);
         capture_ends_begin();
         return destroying;
 }
@@ -270,7 +270,7 @@ CUresult hook_cuCtxDetach(CUcontext context)
         CUresult rc;
 
         host_frees_hold();
-        began_ns = time_context_ends();
+        began_ns = time_context_ends(context);
         capture_ends_begin();
         rc = capture_ends_end(real.cuCtxDetach(context));
         if (rc == CUDA_SUCCESS && front_is_on())

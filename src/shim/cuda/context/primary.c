@@ -167,7 +167,7 @@ static struct primaries primaries_hold(void)
 {
         lock_take(&primary_state.primary_lock);
         host_frees_hold();
-        return (struct primaries){ .began_ns = time_context_ends() };
+        return (struct primaries){ .began_ns = time_context_ends(NULL) };
 }
 
 /* The driver has ended it if it says so, or was told to, whoever else had retained it. */

@@ -179,7 +179,8 @@ static void wait_for_looks(void)
 static void mark_default(struct time_stream *stream, void *unused)
 {
         (void)unused;
-        if (time_handle(stream) == CU_STREAM_LEGACY && load_acquire(&stream->work) != STREAM_EMPTY)
+        if (time_handle(stream) == CU_STREAM_LEGACY && !stream_is_ending(stream) &&
+            load_acquire(&stream->work) != STREAM_EMPTY)
                 stream_mark_end(stream);
 }
 

@@ -188,9 +188,9 @@ void time_forget_stream(CUstream stream)
                 stream_forget(of);
 }
 
-uint64_t time_context_ends(void)
+uint64_t time_context_ends(CUcontext context)
 {
-        devices_hold();
+        context_hold(key_of(context));
         return clock_now_ns();
 }
 
@@ -205,7 +205,7 @@ void time_context_gone(CUcontext context, uint64_t began_ns)
 
 void time_context_ended(CUcontext gone)
 {
-        devices_resume();
+        context_resume();
         if (gone)
                 captures_context_gone(gone);
 }

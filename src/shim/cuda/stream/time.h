@@ -21,9 +21,9 @@ CUstream time_handle(const struct time_stream *stream);
 /* The stream is about to be destroyed. */
 void time_forget_stream(CUstream stream);
 
-/* The context may be about to be destroyed: until time_context_ended() nobody asks about its
- * streams, or puts anything into them. */
-uint64_t time_context_ends(void);
+/* The context (NULL: whichever) may be about to be destroyed: until time_context_ended() nobody
+ * asks about its streams, or puts anything into them. Returns now. */
+uint64_t time_context_ends(CUcontext context);
 /* It was. `began_ns` is what the other one returned. */
 void time_context_gone(CUcontext context, uint64_t began_ns);
 
