@@ -174,15 +174,24 @@ static bool others_fly(const struct account *account, uint64_t now_ns)
         return false;
 }
 
-static void bill(const struct account *account, int64_t ns, uint64_t now_ns)
+static uint64_t billed_ns(const struct account *account)
+{
+        return load_acquire(shared_word(&account->meter->busy_ns));
+}
+
+static void charge(const struct account *account, int64_t ns, uint64_t now_ns)
 {
         uint32_t cap_ppm = page_cap_ppm(account->limits, account->device);
 
-        if (!ns)
-                return;
-        add_acq_rel(shared_word(&account->meter->busy_ns), (uint64_t)ns);
-        if (cap_ppm != PAGE_WHOLE_PPM)
+        if (ns && cap_ppm != PAGE_WHOLE_PPM)
                 bucket_charge(account->meter, cap_ppm, now_ns, ns);
+}
+
+static void bill(const struct account *account, int64_t ns, uint64_t now_ns)
+{
+        if (ns)
+                add_acq_rel(shared_word(&account->meter->busy_ns), (uint64_t)ns);
+        charge(account, ns, now_ns);
 }
 
 /* True: nothing was in flight in this turn before. */
@@ -196,8 +205,21 @@ static bool fly_in_turn(const struct account *account)
         return (was & ~IN_FLIGHT) != turn;
 }
 
-void account_begin(const struct account *account, uint64_t now_ns)
+/* What the flights of others come to that nobody has settled yet. */
+static uint64_t unsettled_ns(const struct account *account, uint64_t now_ns)
 {
+        uint64_t until_ns = load_acquire(shared_word(&account->meter->settled_until_ns));
+        uint64_t first_ns = earliest_ns(account, now_ns, now_ns);
+
+        if (until_ns >= now_ns)
+                return 0;
+        return now_ns - (first_ns > until_ns ? first_ns : until_ns);
+}
+
+void account_begin(struct account *account, uint64_t now_ns)
+{
+        account->seen_ns = now_ns;
+        account->seen_busy_ns = billed_ns(account) + unsettled_ns(account, now_ns);
         if (account->row) {
                 store_release(shared_word(&account->row->flight_seen_ns), now_ns);
                 store_release(shared_word(&account->row->flight_begin_ns), now_ns);
@@ -214,17 +236,13 @@ static bool is_settled(uint64_t until_ns, uint64_t now_ns)
                (until_ns - now_ns < PAGE_FLIGHT_SILENT_NS || until_ns <= clock_now_ns());
 }
 
-void account_settle(const struct account *account, uint64_t begin_ns, uint64_t now_ns)
+/* Up to now; returns what it billed. */
+static uint64_t settle(const struct account *account, uint64_t begin_ns, uint64_t now_ns)
 {
         _Atomic uint64_t *settled = shared_word(&account->meter->settled_until_ns);
-        uint64_t until_ns = load_acquire(settled), first_ns;
+        uint64_t until_ns = load_acquire(settled);
+        uint64_t first_ns = earliest_ns(account, begin_ns, now_ns);
 
-        if (account->row)
-                store_release(shared_word(&account->row->flight_seen_ns), now_ns);
-        note_active(account, now_ns);
-        if (!(load_relaxed(shared_half(&account->meter->drained_turn)) & IN_FLIGHT))
-                fly_in_turn(account);
-        first_ns = earliest_ns(account, begin_ns, now_ns);
         for (unsigned i = 0; i < SETTLE_TRIES && !is_settled(until_ns, now_ns); i++) {
                 bool is_first = until_ns > now_ns || first_ns > until_ns;
                 uint64_t from_ns = is_first ? first_ns : until_ns;
@@ -235,9 +253,55 @@ void account_settle(const struct account *account, uint64_t begin_ns, uint64_t n
                         from_ns = now_ns - SETTLE_MOST_NS;
                 if (cas_acq_rel(settled, &until_ns, now_ns)) {
                         bill(account, (int64_t)(now_ns - from_ns), now_ns);
-                        return;
+                        return now_ns - from_ns;
                 }
         }
+        return 0;
+}
+
+/* The same of a process that was not heard of for long: the others took its flight for over, and
+ * settled without it. It owes what they were not billed since. Of two that go on at once one sees
+ * what the other is billed, since both exchange the same word. */
+static uint64_t settle_silence(const struct account *account, uint64_t now_ns)
+{
+        _Atomic uint64_t *settled = shared_word(&account->meter->settled_until_ns);
+        _Atomic uint64_t *busy = shared_word(&account->meter->busy_ns);
+        uint64_t until_ns = load_acquire(settled), billed = load_acquire(busy);
+        uint64_t silence_ns = now_ns - account->seen_ns;
+
+        for (unsigned i = 0; i < SETTLE_TRIES && !is_settled(until_ns, now_ns); i++) {
+                if (cas_acq_rel(settled, &until_ns, now_ns))
+                        break;
+        }
+        for (unsigned i = 0; i < SETTLE_TRIES; i++) {
+                uint64_t others_ns = billed - account->seen_busy_ns;
+                uint64_t due_ns = silence_ns;
+
+                if (others_ns <= INT64_MAX)
+                        due_ns -= others_ns < silence_ns ? others_ns : silence_ns;
+                if (due_ns > SETTLE_MOST_NS)
+                        due_ns = SETTLE_MOST_NS;
+                if (cas_acq_rel(busy, &billed, billed + due_ns)) {
+                        charge(account, (int64_t)due_ns, now_ns);
+                        return due_ns;
+                }
+        }
+        return 0;
+}
+
+void account_settle(struct account *account, uint64_t begin_ns, uint64_t now_ns)
+{
+        uint64_t busy_ns = billed_ns(account);
+        bool was_silent = account->seen_ns && account->seen_ns + PAGE_FLIGHT_SILENT_NS < now_ns;
+
+        if (account->row)
+                store_release(shared_word(&account->row->flight_seen_ns), now_ns);
+        note_active(account, now_ns);
+        if (!(load_relaxed(shared_half(&account->meter->drained_turn)) & IN_FLIGHT))
+                fly_in_turn(account);
+        busy_ns += was_silent ? settle_silence(account, now_ns) : settle(account, begin_ns, now_ns);
+        account->seen_ns = now_ns;
+        account->seen_busy_ns = busy_ns;
 }
 
 /* Somebody waits for it where the lease is closed. Where it is open the next turn may begin, unless
@@ -257,8 +321,9 @@ static void tell_drained(const struct account *account, uint64_t now_ns)
         }
 }
 
-void account_end(const struct account *account, int64_t rest_ns, uint32_t turn, uint64_t now_ns)
+void account_end(struct account *account, int64_t rest_ns, uint32_t turn, uint64_t now_ns)
 {
+        account->seen_ns = 0;
         if (account->row)
                 store_release(shared_word(&account->row->flight_begin_ns), 0);
         /* Of two that end together one sees the other's end. */

@@ -7,10 +7,11 @@
  * to which the session is settled and now, and moves that moment by one exchange. So no moment is
  * billed twice, whatever the number of processes, and a process that is killed takes at most one
  * look's length with it. Who was not heard of for PAGE_FLIGHT_SILENT_NS counts up to the last
- * moment that it told.
+ * moment that it told, until it goes on: then it is billed what the others were not meanwhile.
  *
- * Any thread of any process; no lock. Every function is pure but for the pages and `now_ns`
- * (CLOCK_MONOTONIC). The page is hostile input: every value is bounded, every loop ends.
+ * Any thread of any process; no lock, but flights of a process are begun, settled and ended one
+ * after the other. Every function is pure but for the pages and `now_ns` (CLOCK_MONOTONIC). The
+ * page is hostile input: every value is bounded, every loop ends.
  */
 #ifndef ALIQUOT_SHIM_TIME_ACCOUNT_H
 #define ALIQUOT_SHIM_TIME_ACCOUNT_H
@@ -28,6 +29,8 @@ struct account {
         struct page_meter *meter;
         struct page_row *row; /* this process's; NULL: it has no slot, and is billed all the same */
         unsigned at;          /* the device's number in the page */
+        uint64_t seen_ns;     /* of this process's flight, the last look; 0: there is none */
+        uint64_t seen_busy_ns; /* and what the session was billed by then */
 };
 
 /* The limits that hold for the session on the device now. */
@@ -66,15 +69,15 @@ static inline bool terms_are_open(const struct terms *terms, uint64_t now_ns)
 
 /* Work of this process is in flight since then. Rings for the scheduler when the session had none
  * for some time. */
-void account_begin(const struct account *account, uint64_t now_ns);
+void account_begin(struct account *account, uint64_t now_ns);
 
 /* It has been in flight since `begin_ns` until `now_ns`: bills the session up to then. */
-void account_settle(const struct account *account, uint64_t begin_ns, uint64_t now_ns);
+void account_settle(struct account *account, uint64_t begin_ns, uint64_t now_ns);
 
 /* It is over, and billed up to when it was; `rest_ns` (may be less than nothing) beyond that is
  * billed unless another process of the session has work in flight. The last one says so to the
  * scheduler, for the lease of `turn`. */
-void account_end(const struct account *account, int64_t rest_ns, uint32_t turn, uint64_t now_ns);
+void account_end(struct account *account, int64_t rest_ns, uint32_t turn, uint64_t now_ns);
 
 /* Says in the page that this process has nothing in flight, and stands before the gate. */
 void account_stand(const struct account *account, uint64_t now_ns);

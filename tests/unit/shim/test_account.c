@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A session is billed the union of its processes' flights, whoever looks and however often; who
- * died or was stopped in flight bills nothing for ever.
+ * died or was stopped in flight bills nothing for ever, and who goes on what was missed meanwhile.
  */
 #include "shim/time/account.h"
 
@@ -114,6 +114,52 @@ static void who_died_in_flight_is_billed_for_no_longer(void **state)
         assert_int_equal(billed(), 3 * MS);
 }
 
+/* Whatever the others do meanwhile: else a session that stops its own long kernels' process, and
+ * runs short ones in another, pays for those alone. */
+static void who_was_stopped_in_flight_is_billed_for_it_when_it_goes_on(void **state)
+{
+        begin(0, 0);
+        seen(0, 1 * MS);
+        begin(1, 100 * MS);
+        end(1, 102 * MS, 0, 2);
+        begin(1, 198 * MS);
+        seen(1, 199 * MS);
+        assert_int_equal(billed(), 4 * MS);
+        seen(0, 200 * MS);
+        assert_int_equal(billed(), 200 * MS);
+        end(1, 201 * MS, 0, 2);
+        end(0, 202 * MS, 0, 2);
+        assert_int_equal(billed(), 202 * MS);
+}
+
+static void two_who_were_stopped_are_billed_once(void **state)
+{
+        begin(0, 0);
+        begin(1, 1 * MS);
+        end(0, 200 * MS, 0, 2);
+        assert_int_equal(billed(), 200 * MS);
+        end(1, 201 * MS, 0, 2);
+        assert_int_equal(billed(), 201 * MS);
+}
+
+/* What the page says it was billed by then; and no more than 10 s at once. */
+static void who_was_stopped_is_billed_no_more_than_that(void **state)
+{
+        const uint64_t said[] = { 0, 5 * MS, UINT64_MAX / 2, UINT64_MAX };
+
+        for (unsigned i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+                slots.meter[0].busy_ns = 10 * MS;
+                begin(0, i * 1000 * MS);
+                slots.meter[0].busy_ns = said[i];
+                end(0, (i * 1000 + 500) * MS, 0, 2);
+                assert_in_range(billed() - said[i], 0, 500 * MS);
+        }
+        slots.meter[0].busy_ns = 0;
+        begin(0, 10000 * MS);
+        end(0, 90000 * MS, 0, 2);
+        assert_int_equal(billed(), 10000 * MS);
+}
+
 static void who_is_the_last_says_that_the_session_is_drained(void **state)
 {
         begin(0, 0);
@@ -125,17 +171,23 @@ static void who_is_the_last_says_that_the_session_is_drained(void **state)
         assert_int_equal(slots.meter[0].drained_turn, 8);
 }
 
-/* Each process that is in flight is looked at each 100 us. */
-static void random_flights_come_to_their_union(void **state)
+/* Each process that is in flight is looked at each 100 us, but while it is stopped: one in turn,
+ * for so long, until the others have gone on for a while. */
+static void come_to_their_union(uint64_t stop_ns)
 {
         uint64_t until_ns[PROCESSES] = { 0 }, union_ns = 0;
 
         srand(7);
         for (uint64_t now_ns = 0; now_ns < 2000 * MS; now_ns += 100 * US) {
+                uint64_t part =
+                        stop_ns && now_ns < 1800 * MS ? now_ns / stop_ns % (2 * PROCESSES) : 1;
+                uint64_t stopped = part % 2 ? PROCESSES : part / 2;
                 bool is_any = false;
 
                 for (unsigned i = 0; i < PROCESSES; i++) {
-                        if (until_ns[i] && until_ns[i] <= now_ns) {
+                        if (i == stopped) {
+                                until_ns[i] += until_ns[i] ? 100 * US : 0;
+                        } else if (until_ns[i] && until_ns[i] <= now_ns) {
                                 end(i, now_ns, 0, 2);
                                 until_ns[i] = 0;
                         } else if (until_ns[i]) {
@@ -152,6 +204,19 @@ static void random_flights_come_to_their_union(void **state)
         assert_in_range(billed(), union_ns * 995 / 1000, union_ns * 1005 / 1000);
 }
 
+static void random_flights_come_to_their_union(void **state)
+{
+        come_to_their_union(0);
+}
+
+static void so_they_do_when_processes_are_stopped(void **state)
+{
+        for (uint64_t stop_ms = 5; stop_ms < 100; stop_ms += 7) {
+                from_nothing(state);
+                come_to_their_union(stop_ms * MS);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -162,9 +227,14 @@ int main(void)
                                        from_nothing),
                 cmocka_unit_test_setup(a_time_ahead_of_the_clock_settles_nothing, from_nothing),
                 cmocka_unit_test_setup(who_died_in_flight_is_billed_for_no_longer, from_nothing),
+                cmocka_unit_test_setup(who_was_stopped_in_flight_is_billed_for_it_when_it_goes_on,
+                                       from_nothing),
+                cmocka_unit_test_setup(two_who_were_stopped_are_billed_once, from_nothing),
+                cmocka_unit_test_setup(who_was_stopped_is_billed_no_more_than_that, from_nothing),
                 cmocka_unit_test_setup(who_is_the_last_says_that_the_session_is_drained,
                                        from_nothing),
                 cmocka_unit_test_setup(random_flights_come_to_their_union, from_nothing),
+                cmocka_unit_test_setup(so_they_do_when_processes_are_stopped, from_nothing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
