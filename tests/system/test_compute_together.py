@@ -30,16 +30,17 @@ def test_however_many_ranks_and_however_late(sim, build, ranks, percent, late_ms
     assert share_of_ranks(sim, build, ranks, percent, late_ms) > 0.45 * percent / 100
 
 
-@pytest.mark.parametrize("lengths, least", (((200 * US, 200 * US), 0.29), ((20 * MS, 20 * MS), 0.29), ((200 * US, 20 * MS), 0.25),
-                                            ((20 * MS, 300 * MS), 0.21)))
-def test_programs_that_do_not_wait_for_each_other_have_the_cap_on_each_gpu(sim, lengths, least):
-    """Less where the other GPU's kernels are long: until those are paid for, a bucket is full for a while."""
+@pytest.mark.parametrize("lengths, least, most", (((200 * US, 200 * US), 0.29, 0.31), ((20 * MS, 20 * MS), 0.29, 0.31),
+                                                  ((200 * US, 20 * MS), 0.25, 0.31), ((20 * MS, 300 * MS), 0.21, 0.36)))
+def test_programs_that_do_not_wait_for_each_other_have_the_cap_on_each_gpu(sim, lengths, least, most):
+    """Less where the other GPU's kernels are long: until those are paid for, a bucket is full for a while. And what passes
+    beside such a kernel is paid for later: up to a second's debt of twenty."""
     company = Company(sim, [{"gpus": ["0", "1"], "compute": 30}], programs=2, gpus=2)
     for gpu, ns in enumerate(lengths):
         company.load(0, gpu=gpu, kind="kernel", ns=ns, seconds=21)
     seen = company.observe(21)
     shares = [seen.share("s0", 0.5, 20.5, gpu) for gpu in (0, 1)]
-    assert least < min(shares) and max(shares) < 0.32, shares
+    assert least < min(shares) and max(shares) < most, shares
 
 
 def test_a_gpu_that_is_used_no_more_holds_up_no_other(sim):
