@@ -11,7 +11,8 @@ MOST_STACKS = 8  # of which so many stop for a debugger
 
 
 def read(path):
-    """A thread may end meanwhile, and some of this is root's to read."""
+    """A thread may end meanwhile, and some of this is root's to read. No file for which the kernel makes us wait while
+    somebody stands in execve()."""
     try:
         return path.read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
     except OSError:
@@ -40,7 +41,7 @@ def stacks(pid):
     """Of all its threads, where there is a gdb."""
     if not shutil.which("gdb"):
         return []
-    words = ["timeout", "60", "gdb", "-p", str(pid), "-batch", "-nx", "-ex", "set debuginfod enabled off", "-ex", "thread apply all bt 16"]
+    words = ["timeout", "--signal=KILL", "60", "gdb", "-p", str(pid), "-batch", "-nx", "-ex", "set debuginfod enabled off", "-ex", "thread apply all bt 16"]
     said = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
     return [f"    {line}" for line in said.splitlines() if line.startswith(("#", "Thread"))]
 
@@ -51,6 +52,6 @@ def describe():
         lines.append(f"{one}: {read(PROC / str(one) / 'cmdline')[:200]}")
         for task in sorted((PROC / str(one) / "task").glob("*")):
             state = read(task / "stat").rpartition(")")[2].split()[:1]
-            lines.append(f"  {task.name} {read(task / 'comm')} {' '.join(state)} {read(task / 'wchan')} {read(task / 'syscall')[:60]}")
+            lines.append(f"  {task.name} {read(task / 'comm')} {' '.join(state)} {read(task / 'wchan')}")
         lines += stacks(one) if nth < MOST_STACKS else []
     return "\n".join(lines)
