@@ -184,7 +184,7 @@ static int end_call(struct call *call, struct error *err)
         if (rc == CURLE_OUT_OF_MEMORY)
                 return fail(err, -ENOMEM, "out of memory");
         if (rc == CURLE_OPERATION_TIMEDOUT && strcmp(call->method, "GET") != 0)
-                return client_away(call->store, "it has not said whether it did that; it may yet",
+                return client_away(call->store, "no reply in time; the change may still be applied",
                                    err);
         return rc == CURLE_OK ? 0 : client_away(call->store, curl_easy_strerror(rc), err);
 }

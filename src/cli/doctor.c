@@ -240,7 +240,8 @@ static void report_seen(struct report *report, const struct store *store, const 
                 text_add(&text, "%s%s", i ? ", " : "", seen.at[i]);
         if (seen.count)
                 report_add(report, VERDICT_NOTE, what,
-                           "%zu, seen to use what is not said: %s%s; aliquot show says why",
+                           "sessions that use more than they report or may use: %zu (%s%s); "
+                           "aliquot show says why",
                            seen.count, line, text.is_cut ? "..." : "");
         names_free(&seen);
 }

@@ -27,7 +27,8 @@ static const char *reason(const char *why)
 void findings_print(const struct client_session *session)
 {
         if (session->is_clamped)
-                puts("clamped    no new memory: it was seen to hold some that it does not say");
+                puts("clamped    no new memory: the driver shows more memory than its ledger "
+                     "accounts for");
         for (unsigned i = 0; i < session->share_count; i++) {
                 const struct client_finding *finding = &session->share[i].finding;
 

@@ -100,8 +100,8 @@ static int check_one(const struct promises *promises, const struct promise *prom
              promise->bytes <= limit->card_bytes - limit->limit_bytes))
                 return 0;
         return fail(err, CLIENT_AWAY,
-                    "memory: %s asked for of %.*s, which has %s, and sessions of a daemon that is "
-                    "away hold %s of that (%s); start aliquotd",
+                    "memory: %s requested on %.*s (%s in total), but %s is promised to sessions "
+                    "of a daemon that is not running (%s); start aliquotd",
                     size_format(limit->limit_bytes, asked), UUID_SHOWN,
                     uuid_format(promise->uuid, false, uuid), size_format(limit->card_bytes, card),
                     size_format(promise->bytes, held), promises->names);

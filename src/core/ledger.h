@@ -44,8 +44,8 @@ struct ledger_ports {
         void (*end_recover)(void *context, uint32_t slot);
         /* Takes the slot's live lock, for good. Only called under its recover lock. */
         bool (*take_live)(void *context, uint32_t slot);
-        /* `bytes` of a dead slot are about to become available on `device`; told again when who
-         * gives them back dies over it. */
+        /* Called before `bytes` of a dead slot on `device` are given back to the limit. Called
+         * again for the same bytes if the recovering process dies meanwhile. */
         void (*note_reclaim)(void *context, unsigned device, uint64_t bytes);
         /* A charge is over the limit, but a slot was busy being recovered (`is_busy`) or the word
          * changed meanwhile. True: look again (it may have slept a little); false: refuse now. */

@@ -68,8 +68,9 @@
 
 /* The constants of the policy; docs/compute-reference.md has the reasons. */
 #define SCHED_LEASE_LEAST_NS (2 * SCHED_MS)
-#define SCHED_LEASE_FEW 4                  /* where more than so many want the device, */
-#define SCHED_LEASE_EACH_NS (1 * SCHED_MS) /* it is so much longer for each */
+/* Above SCHED_LEASE_FEW contenders, each further one lengthens the lease by SCHED_LEASE_EACH_NS. */
+#define SCHED_LEASE_FEW 4
+#define SCHED_LEASE_EACH_NS (1 * SCHED_MS)
 #define SCHED_LEASE_GANG_NS (6 * SCHED_MS) /* of several devices, at least */
 #define SCHED_LEASE_MOST_NS (10 * SCHED_MS)
 #define SCHED_LEASE_RT_NS (1 * SCHED_MS) /* while an rt member is on the device, */
@@ -79,10 +80,10 @@
 #define SCHED_TARGET_LEASED_NS (2 * SCHED_MS)
 #define SCHED_TARGET_QUIET_NS (50 * SCHED_MS) /* beside sessions that only sleep */
 #define SCHED_TARGET_RT_NS (170 * SCHED_US)   /* want to yield: a kernel and 200 us */
-#define SCHED_TARGET_LEAST_NS                                                                  \
-        (200 * SCHED_US)                     /* beside one that sleeps and outranks: a quarter \
-                                              */
-#define SCHED_TARGET_MOST_NS (1 * SCHED_MS)  /* of its usual gap, from the one to the other */
+/* Beside a sleeping member that would outrank it: a quarter of that member's usual pause, clamped
+ * to these. */
+#define SCHED_TARGET_LEAST_NS (200 * SCHED_US)
+#define SCHED_TARGET_MOST_NS (1 * SCHED_MS)
 #define SCHED_GAP_MOST_NS (4 * SCHED_MS)     /* longer gaps count as so long */
 #define SCHED_NEIGHBOUR_NS (1000 * SCHED_MS) /* who wanted the device so lately is a neighbour */
 /* Idle in a turn for so long, the member rests; who usually pauses longer does so sooner. */
@@ -94,16 +95,20 @@
 #define SCHED_BUCKET_WAIT_NS (100 * SCHED_MS)  /* while others keep the member waiting; */
 #define SCHED_PROMISE_SPAN_NS (100 * SCHED_MS) /* the burst of a guarantee; */
 #define SCHED_LONG_MOST_NS (1000 * SCHED_MS)   /* both are more by what their long kernels take */
-#define SCHED_REFUND_MOST_NS (150 * SCHED_US)  /* a turn that is owed is not paid for before it */
-#define SCHED_REFUND_PPM 5000u                 /* began, beside rt, up to so much of the time */
+/* On a device with rt members, the time from the opening of a guaranteed turn to its first launch
+ * is not billed to the guarantee: up to SCHED_REFUND_MOST_NS at once, and up to SCHED_REFUND_PPM of
+ * the time. */
+#define SCHED_REFUND_MOST_NS (150 * SCHED_US)
+#define SCHED_REFUND_PPM 5000u
 #define SCHED_FLOOR_PPM 10000u          /* of a device, for those who would otherwise never run */
 #define SCHED_QUIET_NS (100 * SCHED_MS) /* others idle for so long: the last one is FREE */
 #define SCHED_DRAIN_LEAST_NS (20 * SCHED_MS)  /* a drain is waited for so long, */
 #define SCHED_DRAIN_LENGTHS 4                 /* or for so many of its usual length, */
 #define SCHED_DRAIN_MOST_NS (1000 * SCHED_MS) /* but no longer */
-/* Who is late is passed over for so long, or for as long as it had been late when it closed, */
+/* A member whose drain missed its deadline gets no turn for as long as it had been late when it
+ * last closed, clamped to these. */
 #define SCHED_PASS_LEAST_NS (100 * SCHED_MS)
-#define SCHED_PASS_MOST_NS (1000 * SCHED_MS) /* but no longer */
+#define SCHED_PASS_MOST_NS (1000 * SCHED_MS)
 #define SCHED_HOLD_MOST_NS (500 * SCHED_US)
 #define SCHED_HOLD_PPM 50000u /* of the time, at most, is lost by holding the device for rt */
 #define SCHED_LATE_MOST_NS (20 * SCHED_MS)  /* who wakes up late is expected so late, at most */
@@ -143,7 +148,8 @@ struct sched_unit {
         uint32_t head;      /* its first member, which stands for it in claims */
         uint8_t decider;    /* the device whose order decides */
         uint8_t urgency;    /* why it goes before the classes, if it does */
-        bool wants, may;    /* somebody of it wants; all of it may */
+        bool wants;         /* any member wants the device */
+        bool may;           /* no member is held back by its cap */
         bool has_way;       /* it is urgent, or nobody of a higher class is in its way */
         int64_t most_ahead; /* of its head alone, while a device's order is worked out */
 };
@@ -170,17 +176,17 @@ struct sched_member {
         int64_t idle_ns;       /* since when it wants nothing */
         int64_t gap_ns;        /* how long it usually wants nothing; SCHED_NEVER: unknown */
         int64_t wait_since_ns; /* it wants, and is not open */
-        int64_t missed_ns; /* it missed a turn, by so much; less with each that it did not miss */
+        int64_t missed_ns;     /* decaying estimate of how late it wakes up after its turn opens */
         /* Accounts. "Fine" is nanoseconds times a million, so that nothing is lost in rounding. */
         int64_t bucket_fine; /* level of its cap's token bucket; below 0: debt */
-        int64_t saved_fine;  /* of that, what it had saved while it waited, and has not used */
-        int64_t long_fine;   /* of that, so much for it waited for long kernels */
+        int64_t saved_fine;  /* part of bucket_fine: saved while it waited, not used yet */
+        int64_t long_fine;   /* part of saved_fine: earned during drains beyond a lease */
         int64_t owed_fine;   /* what its guarantee is behind */
         int64_t floor_fine;  /* the same of the floor */
         int64_t refund_fine; /* by so much its guarantee need not pay for beginning late */
-        int64_t untold_ns;   /* on the device, not yet told as busy: so much can still be */
+        int64_t untold_ns;   /* time on the device that is not yet reported as busy */
         int64_t silent_ns;   /* on the device since anything was told */
-        int64_t ahead_ns;    /* told beyond that: billed with what it is on the device next */
+        int64_t ahead_ns;    /* reported beyond untold_ns: billed against later time */
         struct sched_unit unit;
         int64_t ahead;  /* of its unit, in the order of its device */
         uint64_t vtime; /* held, by weight: ns * SCHED_WEIGHT_MOST / weight; wraps around */
@@ -204,7 +210,7 @@ struct sched_times {
 
 struct sched_device {
         uint32_t first; /* its members; SCHED_MEMBERS: none */
-        /* How many of its members are so, counted after each event. */
+        /* Counts of its members in these states, recomputed after every event. */
         uint32_t wanting, wanting_below_rt, rt_members;
         uint32_t claim;     /* the head of the gang that waits to open here; SCHED_MEMBERS: none */
         uint64_t vtime[3];  /* by class: of who is next; never back */
@@ -223,8 +229,8 @@ struct sched {
         struct sched_device device[SCHED_DEVICES];
         int64_t now_ns; /* the latest time it was told */
         uint32_t steps; /* counted, from the beginning again at the end */
-        /* The caller's to set: it cannot look again within twice that, so what is due within it is
-           due now. 0: it can. */
+        /* Set by the caller: half of the shortest time after which it can look again. A turn that
+         * is to open within coarse_ns opens now. 0: the caller is exact. */
         int64_t coarse_ns;
         /* The caller's to set: what a hand-over costs the device beyond the gap that is told. */
         int64_t unseen_ns;

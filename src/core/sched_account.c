@@ -40,10 +40,10 @@ static bool has_long_drain(const struct sched *sched, unsigned device, int64_t n
         return false;
 }
 
-/* Who does not want anything saves little. Who waits for others saves more, the longer their
- * kernels run the more, and has it until it is used up: a cap would else deliver less than it says.
- * For the same reason what was held since anything was told counts as used here.
- */
+/* Capacity of the token bucket. An idle member keeps 20 ms of its cap. A member that waits for
+ * others keeps 100 ms plus what it earned during their long kernels, and has it until it is used
+ * up: else waiting would make it fall short of its cap. For the same reason, time on the device
+ * that is not reported yet (silent_ns) makes the bucket larger: it will be billed. */
 static int64_t bucket_most_fine(struct sched_member *member, int64_t ns, bool is_long)
 {
         int64_t cap = member->terms.cap_ppm, usual_fine = cap * SCHED_BUCKET_SPAN_NS;

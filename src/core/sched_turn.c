@@ -66,8 +66,10 @@ static int64_t target_beside(const struct sched_member *sleeper)
         return clamp_i64(sleeper->gap_ns / 4, SCHED_TARGET_LEAST_NS, SCHED_TARGET_MOST_NS);
 }
 
-/* rt may come at any time; but rt that wants all the time does not come, it waits for what is owed
- * to others. Those are expected while they come back soon or are owed something. */
+/* Whether member i may soon preempt the holder. An rt member may, unless it wants the device all
+ * the time and the holder's turn serves a guarantee: guarantees of others go first. Any other
+ * member may if it sleeps, usually returns within SCHED_GAP_MOST_NS and would outrank the holder.
+ */
 static bool is_expected(const struct sched *sched, unsigned i, unsigned holder)
 {
         const struct sched_member *one = &sched->member[i], *other = &sched->member[holder];
@@ -99,7 +101,8 @@ static int64_t others_active_ns(const struct sched *sched, unsigned holder)
         return at_ns;
 }
 
-/* Nobody may come by surprise: what is queued far ahead is only stopped for a neighbour. */
+/* In-flight bound of a FREE member: 2 ms under a cap or if another member was active within
+ * SCHED_NEIGHBOUR_NS, 50 ms if the others have slept for longer, none (0) if it is alone. */
 static int64_t target_free(const struct sched *sched, unsigned holder)
 {
         int64_t active_ns = others_active_ns(sched, holder);

@@ -131,8 +131,9 @@ static int check_soft(const struct settings_rules *hard, const struct settings_r
                         if (cap == SIZE_MICRO_PERCENT_MAX || find_share(soft, selector, 0) <= cap)
                                 continue;
                         return fail(err, -ENOTSUP,
-                                    "%s is more than %s: a soft limit is not built; expected one "
-                                    "that is no more, or a daemon and --guarantee with --compute",
+                                    "%s is more than %s: soft limits are not supported; expected "
+                                    "one that is no more, or a daemon and --guarantee with "
+                                    "--compute",
                                     soft->origin, hard->origin);
                 }
         }

@@ -23,7 +23,7 @@ void settings_spell(const struct settings_rules *rules, struct text *text)
         }
 }
 
-/* A cap that is none: a session without one says nothing of it. */
+/* True if every rule is 100 %, which is no cap and is left out of the canonical text. */
 static bool is_whole(const struct settings_rules *compute)
 {
         for (unsigned i = 0; i < compute->count; i++) {

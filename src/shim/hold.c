@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Racing callers give the same word, so the flag only saves them the trouble. */
+/* Two threads may install the hold word at once: it is the same word, so that is harmless.
+ * `is_used` only avoids repeated work. */
 #include "shim/hold.h"
 
 #include "common/atomic.h"

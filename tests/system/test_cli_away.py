@@ -104,7 +104,8 @@ def test_what_its_sessions_hold_is_not_given_away_a_second_time(cli, daemon, hol
     assert cli("create", "u", "--gpu", "0", "--memory", "128MiB").rc == 0
     daemon.kill()
     for words in (["create", "t", "--memory", "256MiB"], ["create", "t", "--memory", "0=256MiB,1=64MiB"]):
-        expect_away(cli(*words), "256 MiB asked for of GPU-", "hold 896 MiB of that (s, u)", "start aliquotd")
+        expect_away(cli(*words), "256 MiB requested on GPU-", "896 MiB is promised to sessions",
+                    "not running (s, u)", "start aliquotd")
     refused = cli.run("--gpu", "0", "--memory", "256MiB", "--", holder, 0, MIB)
     assert refused.rc == 125 and "start aliquotd" in refused.stderr, refused
     for words in (["create", "t", "--memory", "128MiB"], ["run", "--gpu", "1", "--memory", "768MiB", "--", "true"]):
@@ -122,7 +123,8 @@ def test_what_its_sessions_hold_is_not_given_away_a_second_time(cli, daemon, hol
 def test_a_daemon_that_makes_no_sense_is_away(cli, answer):
     """Nothing is done without it."""
     with FakeDaemon(cli.sim, [answer]):
-        expect_away(cli("create", "s", "--memory", "64MiB"), "does not answer", "it may yet" if answer is HANG else "(")
+        expect_away(cli("create", "s", "--memory", "64MiB"), "does not answer",
+                    "may still be applied" if answer is HANG else "(")
         assert cli.sessions() == [] and cli("top", "--once").rc == 0
         if answer is not HANG:
             result = cli.run("--memory", "64MiB", "--", "echo", "ran")

@@ -44,7 +44,7 @@ def made(cli):
 @pytest.mark.parametrize("is_there", [True, False], ids=["here", "another's"])
 @pytest.mark.parametrize("session, line", [
     (OF_TIME, rf"^reported   time of {GPU}: it uses more than it says; since 2026-\S+$"),
-    (OF_MEMORY, "^clamped    no new memory: it was seen to hold some that it does not say$"),
+    (OF_MEMORY, "^clamped    no new memory: the driver shows more memory than its ledger accounts for$"),
     (SESSION, None),
 ], ids=["time", "memory", "not at all"])
 def test_show_says_what_was_seen(request, cli, is_there, session, line):
@@ -100,8 +100,8 @@ def test_ls_does_not_wait_for_that(made):
 def test_doctor_names_it(cli):
     with FakeDaemon(cli.sim, [(200, {"limits_protection": "mode"}), listed({**OF_MEMORY, "name": "t"}), listed(OF_TIME)]) as fake:
         said = cli("doctor").stdout
-    assert re.search(r"clamped +1, seen to use what is not said: t; aliquot show says why", said), said
-    assert re.search(r"reported +1, seen to use what is not said: s; aliquot show says why", said), said
+    assert re.search(r"clamped +sessions that use more than they report or may use: 1 \(t\); aliquot show says why", said), said
+    assert re.search(r"reported +sessions that use more than they report or may use: 1 \(s\); aliquot show says why", said), said
     assert ["clamped=true" in heard.path for heard in fake.heard[1:]] == [True, False], fake.heard
     assert "reported=true" in fake.heard[2].path, fake.heard
 

@@ -167,7 +167,7 @@ int record_check(const struct record *record, struct error *err)
                                     word, (double)late_ns / SECOND_NS);
                 if (had_nothing(record, i))
                         return fail(err, -EIO,
-                                    "%s: its program did not get on; it had nothing of the GPU",
+                                    "%s: its program made no progress: it received no GPU time",
                                     word);
         }
         return 0;

@@ -287,7 +287,7 @@ static void add_session(struct source *source, struct source_entry *entry)
         snapshot->session_count++;
 }
 
-/* The entries of these names, old ones where there are; the others are left. */
+/* Keeps the entries whose name is listed, adds one for each new name and drops the rest. */
 static int keep_entries(struct source *source, const struct names *names, struct error *err)
 {
         struct source_entry *kept = calloc(names->count + 1, sizeof(*kept));

@@ -15,9 +15,11 @@
 /* A claim of one before a closed gate, who renews it each 10 ms. One from before the gate last
  * closed was answered. */
 #define WANT_NS UINT64_C(30000000)
-/* Who was let in has so long to begin, and what it missed turns by; who said just before that it
- * stands there does, and nobody wakes up to see it. */
+/* A member whose turn opened counts as wanting the device for so long without a launch, plus its
+ * usual wake-up delay (missed_ns). */
 #define BEGIN_NS UINT64_C(1000000)
+/* If it said less than this ago that it waits at its gate, it will launch: the daemon does not wake
+ * up before then to check. */
 #define STANDS_NS UINT64_C(15000000)
 /* Work that is in flight is looked at so often. */
 #define LOOK_AGAIN_NS UINT64_C(1000000)

@@ -65,8 +65,10 @@ void members_add(struct members *self, struct seated *seated, unsigned share,
         seat_tell(seated->seat, share, PAGE_MODE_CLOSED, 0, 0);
         if (members_step(self, &event, now_ns))
                 return;
-        log_line(LOG_WARN, "session %s gets no turns: its %s makes no sense beside the others'",
-                 seated->seat->limits->name, self->actions.refused);
+        log_line(LOG_WARN,
+                 "session %s gets no turns: its %s is not valid on this GPU (the guarantees of "
+                 "all sessions may add up to at most 100 %%); change it with: aliquot set %s",
+                 seated->seat->limits->name, self->actions.refused, seated->seat->limits->name);
         self->member[at].seated = NULL;
         seated->member[share] = NO_MEMBER;
 }

@@ -215,8 +215,9 @@ static void add_kind(struct members *members, enum kind kind, uint32_t most, str
         }
 }
 
-/* Who launches is listened to before who does not yet, and where not all can be, some of each owner
- * before all of one. What each bell held was read before what it is about. */
+/* Adds the bells of sessions that launch before those of sessions that have not yet. If not all
+ * fit, each user gets OWNER_BELLS before any user gets more. The value of each bell was read before
+ * the data that it announces. */
 static void add_bells(struct members *members, struct pass *pass, uint64_t now_ns)
 {
         struct bells *bells = &pass->bells;

@@ -20,7 +20,8 @@
 /* Longest sleep in one go: how soon a long kernel hears of its end, and the meters of it. */
 #define NAP_NS 20000000ULL
 #define DEFAULT_SLICE_NS 2000000ULL
-/* So far behind what it had queued nobody is who only wakes up late. */
+/* A holder that keeps its turn for longer than this after its queued work is done did not only wake
+ * up late: pass_over() checks whether its process is stopped (SIGSTOP). */
 #define STOPPED_NS 1000000ULL
 
 /* A change of the engine's record. */

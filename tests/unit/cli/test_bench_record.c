@@ -122,7 +122,7 @@ static void test_a_program_that_had_nothing_makes_no_result(void **state)
                 record.sample[SAMPLES + i].busy_ns = 0;
         assert_int_equal(record_check(&record, &err), -EIO);
         assert_string_equal(err.text,
-                            "60,+1s: its program did not get on; it had nothing of the GPU");
+                            "60,+1s: its program made no progress: it received no GPU time");
         /* One kernel of others may take all of the time that it was there. */
         record.mix.session[0].kernel_ns = 100 * MS;
         assert_int_equal(record_check(&record, &err), 0);

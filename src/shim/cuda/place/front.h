@@ -3,10 +3,9 @@
  * Where memory of the calling thread goes, and the start of the session.
  *
  * A *place* is the row of its current context's device, and the context's number, under which
- * everything that dies with the context is kept. A process without a session is nowhere: every verb
- * then does nothing and the driver answers for itself. In a session, who is nowhere gets nothing:
- * without a context, or where the driver does not say whose memory it would be, the driver is not
- * asked for any.
+ * everything that dies with the context is kept. Without a session every verb is a no-op and the
+ * driver answers for itself. In a session, an allocation whose device cannot be determined (no
+ * current context, or the driver does not say which device) is refused; the driver is not asked.
  */
 #ifndef ALIQUOT_SHIM_CUDA_PLACE_FRONT_H
 #define ALIQUOT_SHIM_CUDA_PLACE_FRONT_H

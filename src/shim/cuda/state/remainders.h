@@ -11,8 +11,9 @@
 #include "proto/page.h"
 #include "shim/lock.h"
 
-/* Contexts of a device with a heap that is set and not taken: of one more the charge is doubled
- * when it is taken, until the context ends. */
+/* Contexts of a device whose malloc heap is charged and not yet allocated by the driver, as many as
+ * are tracked. With one more, one of them is charged twice (as heap and in the remainder) once the
+ * driver allocates its heap, until its context ends. */
 #define REMAINDER_HEAPS 4u
 
 /* What the driver took of a device by itself: remainder.h. The lock guards the charge kept under

@@ -50,7 +50,7 @@ static inline struct submission submission_alike(struct submission submission, u
 /* Waits until the thread may submit. False: it may, and nothing is metered. */
 bool submission_wait(const struct submission *submission);
 
-/* The stream as it is metered, with the default one spelt out; NULL: it is not, or is captured. */
+/* What is metered of this stream (default streams resolved); NULL: not metered, or captured. */
 struct time_stream *submission_stream(CUstream stream);
 
 static inline void submission_begin(struct submission submission)
