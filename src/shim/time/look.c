@@ -378,11 +378,11 @@ static void find(struct time_device *device, struct found *ret)
         ret->empty = ret->parked = 0;
         ret->is_busy = false;
         for (unsigned i = 0; i < count && !ret->is_busy; i++) {
-                if (stream_is_ending(stream[i]))
-                        ret->is_busy = true;
-                else if (stream_is_parked(stream[i]))
+                bool may_ask = !stream_is_ending(stream[i]);
+
+                if (may_ask && stream_is_parked(stream[i]))
                         ret->parked++;
-                else if (is_empty(device, stream[i]))
+                else if (may_ask && is_empty(device, stream[i]))
                         ret->stream[ret->empty++] = stream[i];
                 else
                         ret->is_busy = true;
