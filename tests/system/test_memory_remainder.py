@@ -108,7 +108,7 @@ def test_what_was_given_back_can_be_had_at_once(hardware, whole):
 
 def test_nvml_that_does_not_answer_is_not_asked_for_each_block(hardware):
     """It fails 200 times from some question on: 300 blocks, made in no time, do not wait for so many."""
-    hardware.configure(fail="nvmlDeviceGetComputeRunningProcesses:5:999:200")
+    hardware.configure(fail="nvmlDeviceGetComputeRunningProcesses:8:999:200")
     with limited(hardware, 900 * MIB) as gpu:
         assert fill_with(gpu, "array {} 128 64 0", 300) == 300
         books = gpu.look()
