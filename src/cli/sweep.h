@@ -9,7 +9,7 @@
  *
  * Processes that other users started are passed by: they cannot join. So are those that became
  * another user's. A child looks at the rest (common/aside.h), since a process can make its reader
- * wait. If that takes more than a second, the session counts as used.
+ * wait. If that takes more than 5 s, the session counts as used.
  */
 #ifndef ALIQUOT_CLI_SWEEP_H
 #define ALIQUOT_CLI_SWEEP_H
