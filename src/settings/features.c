@@ -94,7 +94,7 @@ struct feature {
 /* vgpu-manager 3d7f66d: library/src/util.c, get_mem_ratio() and get_mem_oversold(). */
 static const struct feature features[] = {
         { "CUDA_MEM_RATIO", "ALIQUOT_OVERSUBSCRIBE", judge_ratio, "a number such as 1.00",
-          "memory by a ratio of the card's is not built; expected 1 or less, or "
+          "memory by a ratio of the card's is not supported; expected 1 or less, or "
           "ALIQUOT_OVERSUBSCRIBE with a size",
           true },
 };

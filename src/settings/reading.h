@@ -83,7 +83,7 @@ int aliases_read_log(const struct reading *reading, struct log_config *ret, stru
 /* Memory of the host in place of cards': SETTINGS_HOST_SPARE, a number of bytes, 0 for none. */
 int oversubscribe_read(const struct reading *reading, uint64_t *ret, struct error *err);
 
-/* Whether anything asks for what is not built. */
+/* Whether anything asks for what is not supported. */
 int features_check(const struct reading *reading, struct error *err);
 /* Whether anything asks that nothing be limited. */
 int features_check_off(const struct reading *reading, struct error *err);

@@ -28,9 +28,14 @@ def standing(sim, start):
         yield process
 
 
-def run_of_its_own(sim):
+def command_of(user):
+    """Of a Tenant, or of the Node: root."""
+    return getattr(user, "sim", user).build.aliquot
+
+
+def run_of_its_own(user):
     """A program in a session made for it, whose name it says; it ends with status 3 at the end of its input."""
-    process = sim.start([sim.build.aliquot, "run", "--quiet", "--memory", "64MiB", "--", "sh", "-c", TELL_NAME])
+    process = user.start([command_of(user), "run", "--quiet", "--memory", "64MiB", "--", "sh", "-c", TELL_NAME])
     return process, process.stdout.readline().strip()
 
 
@@ -44,8 +49,8 @@ def result(process):
     return Result(process.returncode, out, err)
 
 
-def aliquot(sim, *words):
-    return result(sim.start([sim.build.aliquot, *words]))
+def aliquot(user, *words):
+    return result(user.start([command_of(user), *words]))
 
 
 def test_a_name_in_a_strangers_environment_keeps_no_session(served, tenant):
@@ -104,18 +109,19 @@ def test_no_strangers_process_keeps_another_user_waiting(served, tenant, neighbo
 
 
 @pytest.mark.needs("file systems in user space")
-def test_what_cannot_be_looked_at_counts_as_used_and_ends_no_run_late(served):
-    """One's own process: the session may be in use, and a program's end is told all the same."""
+def test_what_cannot_be_looked_at_counts_as_used_and_ends_no_run_late(served, tenant):
+    """One's own process: the session may be in use, and a program's end is told all the same. Not root's: every command of
+    root's on this machine would find it."""
     daemon = served()
-    sim = daemon.sim
-    assert aliquot(sim, "create", "roots", "--memory", "64MiB").rc == 0
-    process, name = run_of_its_own(sim)
-    with standing(sim, lambda words: sim.start(words, preload=False)):
-        answer = aliquot(sim, "rm", "roots")
+    user = tenant(daemon)
+    assert aliquot(user, "create", "own", "--memory", "64MiB").rc == 0
+    process, name = run_of_its_own(user)
+    with standing(daemon.sim, lambda words: user.start(words, preload=False)):
+        answer = aliquot(user, "rm", "own")
         assert answer.rc == 1 and "in use" in answer.stderr, answer
         assert result(process).rc == 3
-        assert {one["name"] for one in daemon.get("/v1/sessions").json["sessions"]} == {"roots", name}
-    assert aliquot(sim, "rm", "roots", name).rc == 0
+        assert {one["name"] for one in daemon.get("/v1/sessions").json["sessions"]} == {"own", name}
+    assert aliquot(user, "rm", "own", name).rc == 0
 
 
 @pytest.mark.needs("file systems in user space")

@@ -147,7 +147,7 @@ VARIABLES = [
     ({"CUDA_DEVICE_MEMORY_LIMIT_x": "1m"}, ["CUDA_DEVICE_MEMORY_LIMIT_x", "index"]),
     ({"CUDA_DEVICE_MEMORY_LIMIT_5": "1m"}, ["CUDA_DEVICE_MEMORY_LIMIT_5", "no GPU '5'"]),
     ({"CUDA_DEVICE_SM_LIMIT": "half"}, ["CUDA_DEVICE_SM_LIMIT=half", "whole percentage"]),
-    ({"CUDA_MEM_RATIO": "1.5"}, ["CUDA_MEM_RATIO=1.5", "not built"]),
+    ({"CUDA_MEM_RATIO": "1.5"}, ["CUDA_MEM_RATIO=1.5", "not supported"]),
     ({"GPUSLICE_SESSION": "nobody-made-it"}, ["nobody-made-it", "does not exist"]),
     ({"GPUSLICE_IPC_SOCK": "/run/gpuslice.sock", "ALIQUOT_RUNTIME_DIR": None},
      ["GPUSLICE_IPC_SOCK=/run/gpuslice.sock", "aliquotd.sock"]),

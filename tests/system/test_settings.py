@@ -194,8 +194,8 @@ REFUSED = [
     ({"ALIQUOT_WEIGHT": "2"}, "need a daemon"),
     ({"ALIQUOT_GANG": "ranks"}, "need a daemon"),
     ({"ALIQUOT_OVERSUBSCRIBE": "half"}, "as in 8GiB"),
-    ({"CUDA_MEM_RATIO": "2"}, "not built"),
-    ({"CUDA_MEM_RATIO": "2", "ALIQUOT_MEMORY": "1GiB"}, "not built"),  # no limit hides a wish
+    ({"CUDA_MEM_RATIO": "2"}, "not supported"),
+    ({"CUDA_MEM_RATIO": "2", "ALIQUOT_MEMORY": "1GiB"}, "not supported"),  # no limit hides a wish
     ({"ALIQUOT_CONTEXT": "maybe"}, "charge or free"),
     ({"ALIQUOT_GPU": "1"}, "CUDA_VISIBLE_DEVICES"),
     ({"TENSOR_FUSION_CUDA_MEM_LIMIT": '{"0": 1073741824'}, "ends too early"),
