@@ -215,10 +215,10 @@ static void test_vgpu_manager(void **state)
 
 static void test_a_ratio_of_the_cards_memory_is_refused(void **state)
 {
-        expect_named("not built", "CUDA_MEM_RATIO=1.50");
-        expect_named("not built", "CUDA_MEM_RATIO_3=2");
-        expect_named("not built", "CUDA_MEM_RATIO=10", "CUDA_MEM_LIMIT=1g");
-        expect_named("not built", "CUDA_MEM_RATIO=1.000001");
+        expect_named("not supported", "CUDA_MEM_RATIO=1.50");
+        expect_named("not supported", "CUDA_MEM_RATIO_3=2");
+        expect_named("not supported", "CUDA_MEM_RATIO=10", "CUDA_MEM_LIMIT=1g");
+        expect_named("not supported", "CUDA_MEM_RATIO=1.000001");
         expect_named("expected a number", "CUDA_MEM_RATIO=twice");
         expect_named("expected a number", "CUDA_MEM_RATIO=-1");
         expect_asked("memory=card", "CUDA_MEM_RATIO=0.5", "CUDA_MEM_RATIO_0=", "CUDA_MEM_RATIO_1=1",
