@@ -213,7 +213,7 @@ static uint64_t unsettled_ns(const struct account *account, uint64_t now_ns)
 
         if (until_ns >= now_ns)
                 return 0;
-        return now_ns - (first_ns > until_ns ? first_ns : until_ns);
+        return now_ns - max_u64(first_ns, until_ns);
 }
 
 void account_begin(struct account *account, uint64_t now_ns)
@@ -278,9 +278,8 @@ static uint64_t settle_silence(const struct account *account, uint64_t now_ns)
                 uint64_t due_ns = silence_ns;
 
                 if (others_ns <= INT64_MAX)
-                        due_ns -= others_ns < silence_ns ? others_ns : silence_ns;
-                if (due_ns > SETTLE_MOST_NS)
-                        due_ns = SETTLE_MOST_NS;
+                        due_ns -= min_u64(others_ns, silence_ns);
+                due_ns = min_u64(due_ns, SETTLE_MOST_NS);
                 if (cas_acq_rel(busy, &billed, billed + due_ns)) {
                         charge(account, (int64_t)due_ns, now_ns);
                         return due_ns;

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/time/flight.h"
 
+#include "common/scramble.h"
+
 /* A flight is looked at less often from this age on, where flights usually are as old, */
 #define OLD_NS UINT64_C(2000000)
 /* and where so many were ended by waits. */
 #define WAITED_MANY 16u
 #define WAITED_MOST (8 * WAITED_MANY)
 #define USUAL_PARTS 8u
-
-static uint64_t scrambled(uint64_t x)
-{
-        x += UINT64_C(0x9e3779b97f4a7c15);
-        x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-        x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-        return x ^ x >> 31;
-}
 
 static uint64_t slot_length_ns(const struct flight *flight, uint64_t slot_ns)
 {
@@ -32,7 +26,7 @@ static void take_slot(struct flight *flight, uint64_t slot_ns)
 {
         flight->slot_ns = slot_ns;
         flight->length_ns = slot_length_ns(flight, slot_ns);
-        flight->look_ns = slot_ns + scrambled(flight->seed ^ slot_ns) % flight->length_ns;
+        flight->look_ns = slot_ns + scramble(flight->seed ^ slot_ns) % flight->length_ns;
 }
 
 uint64_t flight_look_ns(struct flight *flight, uint64_t now_ns)

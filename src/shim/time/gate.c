@@ -198,10 +198,10 @@ static struct waiting wait_for_lease(struct time_device *device, const struct te
         return waiting;
 }
 
-/* True: nothing is submitted until the bucket has filled. */
-static bool is_dry(struct time_device *device, const struct terms *terms, uint64_t now_ns)
+/* True: nothing is submitted until the bucket has filled; `ret_others` says what else for. */
+static bool is_dry(struct time_device *device, const struct terms *terms, uint64_t now_ns,
+                   struct together *ret_others)
 {
-        struct together others;
         int64_t level_ns;
 
         if (!terms_keep_cap(terms)) {
@@ -213,20 +213,19 @@ static bool is_dry(struct time_device *device, const struct terms *terms, uint64
                 store_relaxed(&device->is_filling, 1);
         if (!load_relaxed(&device->is_filling))
                 return false;
-        others = together_look(&device->account, now_ns);
-        if (level_ns >= together_opening_ns(&others, terms) && others.is_ready)
+        *ret_others = together_look(&device->account, now_ns);
+        if (level_ns >= together_opening_ns(ret_others, terms) && ret_others->is_ready)
                 store_relaxed(&device->is_filling, 0);
         return load_relaxed(&device->is_filling) != 0;
 }
 
 static struct waiting wait_for_bucket(const struct account *account, const struct terms *terms,
-                                      uint64_t now_ns)
+                                      const struct together *others, uint64_t now_ns)
 {
-        struct together others = together_look(account, now_ns);
-        int64_t opening_ns = together_opening_ns(&others, terms);
+        int64_t opening_ns = together_opening_ns(others, terms);
         uint64_t due_ns =
-                max_u64(account_due_ns(account, terms, opening_ns, now_ns), others.due_ns);
-        uint64_t until_ns = now_ns + (others.flying_ns ? OTHERS_LOOK_NS : BUCKET_LOOK_NS);
+                max_u64(account_due_ns(account, terms, opening_ns, now_ns), others->due_ns);
+        uint64_t until_ns = now_ns + (others->flying_ns ? OTHERS_LOOK_NS : BUCKET_LOOK_NS);
 
         account_stand(account, now_ns);
         return wait_for(&account->limits->epoch, due_ns < until_ns ? due_ns : until_ns,
@@ -402,6 +401,7 @@ static struct waiting ask(const struct asking *asking)
         struct time_device *device = asking->stream->device;
         uint64_t now_ns = clock_now_ns();
         struct terms terms = account_terms(&device->account, now_ns);
+        struct together others;
 
         if (!terms_are_metered(&terms)) {
                 gate_leave_open(&device->account, asking->for_what->key, asking->for_what->context);
@@ -409,8 +409,8 @@ static struct waiting ask(const struct asking *asking)
         }
         if (!terms_are_open(&terms, now_ns))
                 return wait_for_lease(device, &terms, now_ns);
-        if (is_dry(device, &terms, now_ns))
-                return wait_for_bucket(&device->account, &terms, now_ns);
+        if (is_dry(device, &terms, now_ns, &others))
+                return wait_for_bucket(&device->account, &terms, &others, now_ns);
         return pass_window(asking, &terms, now_ns);
 }
 

@@ -5,6 +5,7 @@
 
 #include "common/atomic.h"
 #include "common/random.h"
+#include "common/scramble.h"
 #include "shim/cuda/driver/real.h"
 #include "shim/cuda/measure/measure.h"
 #include "shim/cuda/place/front.h"
@@ -30,20 +31,11 @@ static bool read_key(uint64_t *ret)
         return true;
 }
 
-/* One round of splitmix64. */
-static uint64_t mixed(uint64_t x)
-{
-        x += UINT64_C(0x9e3779b97f4a7c15);
-        x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-        x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-        return x ^ x >> 31;
-}
-
 /* A program picks its addresses by the sizes that it asks for, so sums of addresses can be made
  * equal. Sums of these cannot, without the key. */
 static uint64_t hash_of(CUdeviceptr address, uint64_t key)
 {
-        return mixed(mixed(address ^ key) + key);
+        return scramble(scramble(address ^ key) + key);
 }
 
 /* Memory on the host is not the card's; of a place that is not known nobody can tell. */
