@@ -32,7 +32,12 @@ AT(page_lease, turn, 0);
 AT(page_lease, mode, 4);
 AT(page_lease, end_ns, 8);
 AT(page_lease, target_ns, 16);
-AT(page_lease, reserved, 24);
+AT(page_lease, room, 24);
+AT(page_lease, reserved, 56);
+AT(page_room, resident_bytes, 0);
+AT(page_room, most_bytes, 8);
+AT(page_room, pinned_bytes, 16);
+AT(page_room, answered_at_ns, 24);
 
 AT(limits_page, magic, 0);
 AT(limits_page, version, 8);
@@ -75,7 +80,11 @@ AT(page_meter, reserved_half, 60);
 AT(page_meter, waits, 64);
 AT(page_meter, waited_ns, 72);
 AT(page_meter, began_at_ns, 80);
-AT(page_meter, reserved, 88);
+AT(page_meter, wished_resident_bytes, 88);
+AT(page_meter, wished_pinned_bytes, 96);
+AT(page_meter, wished_at_ns, 104);
+AT(page_meter, stood_at_ns, 112);
+AT(page_meter, reserved, 120);
 
 AT(page_row, seq, 0);
 AT(page_row, delta, 8);
@@ -180,12 +189,12 @@ int page_check_slots(const struct slots_page *page, uint64_t bytes, struct error
         return rc;
 }
 
-int page_host_row(const struct limits_page *page)
+/* The row whose uuid is these 16 letters; negative: there is none. */
+static int named_row(const struct limits_page *page, const char letters[PAGE_ROW_NAME_BYTES])
 {
         uint64_t name[2];
 
-        _Static_assert(sizeof(PAGE_HOST_NAME) == sizeof(name) + 1, "as long as a uuid");
-        memcpy(name, PAGE_HOST_NAME, sizeof(name));
+        memcpy(name, letters, sizeof(name));
         for (int i = 0; i < (int)PAGE_DEVICES; i++) {
                 const uint64_t *uuid = page->device[i].uuid;
 
@@ -194,6 +203,16 @@ int page_host_row(const struct limits_page *page)
                         return i;
         }
         return -1;
+}
+
+int page_host_row(const struct limits_page *page)
+{
+        return named_row(page, PAGE_HOST_NAME);
+}
+
+int page_swap_row(const struct limits_page *page)
+{
+        return named_row(page, PAGE_SWAP_NAME);
 }
 
 uint32_t page_cap_ppm(const struct limits_page *page, const struct limits_device *device)

@@ -47,10 +47,20 @@ enum page_owner { PAGE_OWNER_USER = 1, PAGE_OWNER_DAEMON = 2 };
  * limit and a ledger like any other. Fixed at creation: without that row there is none.
  */
 #define PAGE_HOST_NAME "aliquot host mem"
+#define PAGE_ROW_NAME_BYTES 16u /* without the NUL */
+
+/*
+ * A session that swaps (PAGE_SWAPS) has one GPU, and two rows that stand for no card. The GPU's own
+ * row counts all memory of its programs, wherever it is; this row what of that can leave the card;
+ * the host's row what has left it. So the card holds used(GPU) - used(host) of the session, of
+ * which used(GPU) - used(swap) is pinned. Made at creation, without a limit.
+ */
+#define PAGE_SWAP_NAME "aliquot swap mem"
 
 /* Bits of limits_page.flags; fixed at creation. */
 enum page_flags {
         PAGE_CONTEXT_FREE = 1u << 0, /* contexts are not charged (context=free) */
+        PAGE_SWAPS = 1u << 1,        /* its memory may be moved to the host, and back */
 };
 
 /* What a session may launch on a device now: limits_device.lease.mode. */
@@ -58,6 +68,22 @@ enum page_mode {
         PAGE_MODE_FREE = 0, /* open; the session keeps its hard cap by itself (slots_page.meter) */
         PAGE_MODE_OPEN = 1, /* a lease: open until end_ns */
         PAGE_MODE_CLOSED = 2, /* others have the device: wait */
+};
+
+/*
+ * How much memory a session that swaps may have on a device now. The daemon writes (release), then
+ * raises limits_page.epoch and wakes it. A process that adds to a ledger reads these words after
+ * that, behind a fence, and takes the bytes back if they are too many. So once the daemon has
+ * lowered a word, what it then sees in the ledger can only grow as far as the new value.
+ */
+struct page_room {
+        /* Most of it on the card. While the session is held and a process has drained, the process
+         * moves memory out until that is met, and in as far as it allows. */
+        uint64_t resident_bytes;
+        uint64_t most_bytes;   /* most of it anywhere: more is refused at once */
+        uint64_t pinned_bytes; /* most of what can never leave the card */
+        /* Wishes (page_meter) that were written before then are answered; CLOCK_MONOTONIC, ns. */
+        uint64_t answered_at_ns;
 };
 
 /*
@@ -74,7 +100,8 @@ struct page_lease {
         uint64_t end_ns;
         /* GPU time that may be in flight; 0: as much as one likes. */
         uint64_t target_ns;
-        uint8_t reserved[40];
+        struct page_room room; /* no part of the lease: it goes by itself */
+        uint8_t reserved[8];
 };
 
 #define PAGE_SCHEDULER_SILENT_NS UINT64_C(500000000)
@@ -202,7 +229,15 @@ struct page_meter {
         uint64_t waits;       /* submissions that had to wait */
         uint64_t waited_ns;   /* for how long, all together */
         uint64_t began_at_ns; /* when the first flight of a turn last began */
-        uint64_t reserved[5];
+        /* Wishes of a session that swaps: bytes that it would have on the card, and pinned, with
+           what a process waits for; and when that was written, last (CLOCK_MONOTONIC). A waiting
+           process writes them again each 10 ms, and an old wish is none. */
+        uint64_t wished_resident_bytes;
+        uint64_t wished_pinned_bytes;
+        uint64_t wished_at_ns;
+        /* When a thread last stood before the session's shut gate. */
+        uint64_t stood_at_ns;
+        uint64_t reserved[1];
 };
 
 /* One row a (slot, device): single writer, the holder of the slot (design in core/ledger.h). */
@@ -272,6 +307,8 @@ static inline _Atomic uint32_t *shared_half(const uint32_t *half)
 /* Held while somebody makes a context on a device and nobody knows yet what one takes there. */
 #define PAGE_LOCK_CONTEXT(device) (PAGE_LOCK_KEEPER + 1 + (device))
 
+_Static_assert(sizeof(PAGE_HOST_NAME) == PAGE_ROW_NAME_BYTES + 1, "as long as a uuid");
+_Static_assert(sizeof(PAGE_SWAP_NAME) == PAGE_ROW_NAME_BYTES + 1, "as long as a uuid");
 _Static_assert(sizeof(struct page_lease) == 64, "layout is protocol");
 _Static_assert(sizeof(struct limits_device) == 128, "layout is protocol");
 _Static_assert(sizeof(struct page_meter) == 128, "layout is protocol");
@@ -296,6 +333,8 @@ static inline bool page_has_turns(uint32_t version)
 /* The row that stands for the host's memory; -1: the session has none. Of a page that was checked.
  */
 int page_host_row(const struct limits_page *page);
+/* The row of what can be moved (PAGE_SWAP_NAME), likewise. */
+int page_swap_row(const struct limits_page *page);
 
 /* The cap that holds on a device of the page, one without a row too: 1..PAGE_WHOLE_PPM, which is
  * none. */
