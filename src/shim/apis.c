@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "interpose/object.h"
+#include "shim/real.h"
 
 void follow_time_of(const struct elf *elf)
 {
@@ -26,5 +27,3 @@ void tell_no_driver(void)
                          "name its file in %s",
                          cuda_api.soname, cuda_api.variable);
 }
-
-const struct api *const api_list[] = { &cuda_api, &nvml_api, NULL };

@@ -16,7 +16,4 @@ void follow_time_of(const struct elf *elf);
  * found, is answered with a code alone. Any thread. */
 void tell_no_driver(void);
 
-extern const struct api cuda_api;
-extern const struct api nvml_api;
-
 #endif
