@@ -276,6 +276,19 @@ int store_join_owned(const struct store *store, const char *name, struct store_s
         return open_as(&(struct session_opening){ map_owned, true }, store, name, ret, err);
 }
 
+/* What no process may join, though its pages are sound. */
+static int check_joinable(const struct store_session *session, const char *name, struct error *err)
+{
+        int rc = check_version(session, err);
+
+        if (rc == 0 && !store_is_current(session))
+                rc = fail(err, -EBUSY,
+                          "it is being removed; wait until its programs have ended, or use aliquot "
+                          "rm --force %s",
+                          name);
+        return rc;
+}
+
 int store_join(const struct store *store, const char *name, bool writable,
                struct store_session *ret, struct error *err)
 {
@@ -284,18 +297,11 @@ int store_join(const struct store *store, const char *name, bool writable,
 
         if (rc < 0)
                 return rc;
-        rc = check_version(&session, err);
+        rc = check_joinable(&session, name, err);
         if (rc < 0) {
                 store_close(&session);
                 wrap(err, "session %s in %s", name, store->path);
                 return rc;
-        }
-        if (!store_is_current(&session)) {
-                store_close(&session);
-                return fail(err, -EBUSY,
-                            "session %s is being removed; wait until its programs have ended, or "
-                            "use aliquot rm --force %s",
-                            name, name);
         }
         *ret = session;
         return 0;
@@ -334,17 +340,20 @@ static int map_pages(int limits, int slots, struct store_session *session, struc
 int store_join_pages(int limits, int slots, const char *name, struct store_session *ret,
                      struct error *err)
 {
-        int rc = map_pages(limits, slots, ret, err);
+        struct store_session session = { .is_writable = false };
+        int rc = map_pages(limits, slots, &session, err);
 
         if (rc == 0)
-                rc = check_pages(ret, name, err);
+                rc = check_pages(&session, name, err);
         if (rc == 0)
-                rc = check_version(ret, err);
-        if (rc == 0 && !store_is_current(ret))
-                rc = fail(err, -EBUSY, "session %s is being removed", name);
-        if (rc < 0)
-                store_close(ret);
-        return rc;
+                rc = check_joinable(&session, name, err);
+        if (rc < 0) {
+                store_close(&session);
+                return rc;
+        }
+        memcpy(session.path, ret->path, sizeof(session.path));
+        *ret = session;
+        return 0;
 }
 
 void store_close(struct store_session *session)

@@ -93,7 +93,8 @@ static void test_a_daemons_session_takes_in_no_further_gpu(void **state)
 
 static void test_nobody_joins_by_descriptors_what_is_being_removed(void **state)
 {
-        struct store_session owner, tenant;
+        struct store_session owner, tenant = { .path = "" };
+        struct store_session before;
         int limits, slots;
 
         make_and_join("going", &owner);
@@ -102,7 +103,9 @@ static void test_nobody_joins_by_descriptors_what_is_being_removed(void **state)
         assert_int_equal(store_join_pages(limits, slots, "going", &tenant, NULL), 0);
         store_close(&tenant);
         owner.limits->removed = 1;
+        memcpy(&before, &tenant, sizeof(before));
         assert_int_equal(store_join_pages(limits, slots, "going", &tenant, NULL), -EBUSY);
+        assert_memory_equal(&tenant, &before, sizeof(tenant));
         close(limits);
         close(slots);
         store_close(&owner);
