@@ -2,10 +2,11 @@
 """A cap holds whatever a program launches between two waits, and however it waits (docs/compute.md).
 
 In virtual time, beside the same program without a cap: it is to be as fast as the cap says, or as it was where it has nothing in
-flight for much of the time. The words are those of programs/compute/script.h."""
+flight for much of the time. Where no program may have more than its cap, whatever it does alone, it is not played alone: some
+would launch for ever then, each time with a thread. The words are those of programs/compute/script.h."""
 import pytest
 
-from alone import beside_solo
+from alone import beside_solo, load_alone
 
 CAP = 300_000
 US = 10**3
@@ -17,6 +18,13 @@ def play(sim):
     def play_script(words, cap=CAP, seconds=4, solo_seconds=1, node=None, **more):
         return beside_solo(sim, node or {}, kind="script", cap=cap, seconds=seconds, solo_seconds=solo_seconds, settle=500,
                            do=words, **more)
+    return play_script
+
+
+@pytest.fixture
+def play_capped(sim):
+    def play_script(words, cap=CAP, seconds=4, node=None, **more):
+        return load_alone(sim, node or {}, kind="script", cap=cap, seconds=seconds, settle=500, do=words, **more)
     return play_script
 
 
@@ -61,16 +69,16 @@ def test_what_is_in_flight_when_a_capture_begins_ends(play, words):
 
 
 @pytest.mark.parametrize("words", ("F | k5m w5200u", "F | 9*k200u w2m"))
-def test_who_looks_is_not_ended_by_a_child(play, words):
+def test_who_looks_is_not_ended_by_a_child(play_capped, words):
     """A vfork child runs the program's handlers at exit, in the program's memory."""
-    got = play(words, cap=100_000)
+    got = play_capped(words, cap=100_000)
     assert got["own"] < 0.1 + 2 * POINT, got
 
 
 @pytest.mark.parametrize("words", ("y k500u", "v k500u"))
-def test_what_two_threads_put_around_a_wait_is_billed(play, words):
+def test_what_two_threads_put_around_a_wait_is_billed(play_capped, words):
     """One of them waits for the host, and the other one launches meanwhile, in the same stream."""
-    got = play(words, cap=100_000, threads=2, seconds=6, node={"costs": "real"})
+    got = play_capped(words, cap=100_000, threads=2, seconds=6, node={"costs": "real"})
     assert got["own"] < 0.1 + POINT, got
 
 
@@ -84,24 +92,24 @@ def test_a_capture_ends_with_its_stream(sim, build):
 
 
 @pytest.mark.parametrize("words", ("y k200u", "v k200u", "9*y k5m", "10*y 20*k1m", "Y50m Y20u"))
-def test_no_number_of_waits_or_threads_is_a_way_past_a_cap(play, words):
+def test_no_number_of_waits_or_threads_is_a_way_past_a_cap(play_capped, words):
     """More waits stand in a stream than are told apart; a thread ends, and another one has its place in memory."""
-    got = play(words)
+    got = play_capped(words)
     assert got["own"] < CAP / 1e6 + 2 * POINT, got
 
 
 @pytest.mark.parametrize("words", ("y20m 100*k1m", "y20m 50*k5m", "y20m k1m 1 10*k1m 0", "y30m 1 k20u 0 9*k1m 1 k20u 0 9*k1m"))
-def test_what_is_launched_behind_a_wait_is_no_burst(play, words):
+def test_what_is_launched_behind_a_wait_is_no_burst(play_capped, words):
     """While a stream waits for the host no more is let in behind the wait than the cap would have let run since; what runs when
     the wait ends is billed although nobody saw it begin."""
-    got = play(words, solo_seconds=None)
+    got = play_capped(words)
     assert got["own"] < CAP / 1e6 + 3 * POINT and max(got["windows"]) < CAP / 1e6 + 10 * POINT, got
 
 
 @pytest.mark.parametrize("words", ("l k200u z", "l 9*k20u k5m w2m z", "C10m w12m"))
-def test_nothing_that_only_looks_like_an_end_is_one(play, words):
+def test_nothing_that_only_looks_like_an_end_is_one(play_capped, words):
     """A copy of nothing, which waits for nobody; the end of a stream in a capture."""
-    got = play(words, seconds=2)
+    got = play_capped(words, seconds=2)
     assert got["own"] < CAP / 1e6 + 2 * POINT, got
 
 
@@ -113,10 +121,10 @@ def test_a_cap_holds_where_contexts_come_and_go(play, words):
 
 
 @pytest.mark.parametrize("words", ("y10m k20u X8m", "y3m k20u X2m", "k20u w200m | Z20m", "k20u w200m | Z5m"))
-def test_a_cap_holds_where_a_context_ends_while_a_stream_waits_for_the_host(play, words):
+def test_a_cap_holds_where_a_context_ends_while_a_stream_waits_for_the_host(play_capped, words):
     """Another one, which goes on waiting, or one of the context, whose kernel runs while the driver ends that. Nobody looked
     meanwhile, and a cap of 30 % gave 45 to 94."""
-    got = play(words, solo_seconds=None)
+    got = play_capped(words)
     assert 0.2 < got["own"] < CAP / 1e6 + 2 * POINT, got
 
 
