@@ -4,7 +4,7 @@
 Random sequences of calls (programs/compute/sequence.c says of which kinds), in one thread and in several: each
 call answers what it answers without Aliquot, and memory is the same at the end. In real time, so that threads race.
 
-ALIQUOT_SEEDS says how many sequences each story plays. A failure names the seed; by hand, with the node's environment:
+ALIQUOT_SEEDS says which sequences each story plays, as "3-11". A failure names the seed; by hand, with the node's environment:
 tests/programs/compute/sequence SEED CALLS THREADS.
 """
 import os
@@ -13,7 +13,8 @@ import pytest
 
 from daemon import Daemon
 
-SEEDS = range(int(os.environ.get("ALIQUOT_SEEDS", 3)))
+FIRST, LAST = map(int, os.environ.get("ALIQUOT_SEEDS", "0-2").split("-"))
+SEEDS = range(FIRST, LAST + 1)
 CALLS = 500
 THREADS = (1, 4)
 

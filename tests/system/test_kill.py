@@ -2,7 +2,7 @@
 """SIGKILL before every instruction of the preloaded library, with the simulator's table as the truth (B1).
 
 tests/kill/kill_gpu.c says what is done and what must hold after each kill. With others there, or in a daemon's
-session, it is one of three instructions: the ledger's own are all tried with others by tests/kill/kill.c.
+session, it is one of seven instructions: the ledger's own are all tried with others by tests/kill/kill.c.
 """
 import platform
 import os
@@ -35,7 +35,7 @@ def node(sim):
 
 
 @pytest.mark.needs("tracing")
-@pytest.mark.parametrize("company, every", [("alone", 1), ("last", 3), ("first", 3)])
+@pytest.mark.parametrize("company, every", [("alone", 1), ("last", 7), ("first", 7)])
 def test_a_kill_anywhere_leaves_the_ledger_exact(build, node, company, every):
     kill_everywhere(build, node, company, every, ALIQUOT_MEMORY=LIMIT)
 
@@ -44,6 +44,6 @@ def test_a_kill_anywhere_leaves_the_ledger_exact(build, node, company, every):
 def test_a_kill_anywhere_leaves_the_ledger_of_a_daemons_session_exact(build, node):
     daemon = Daemon(node).start()
     daemon.create("kill", LIMIT)
-    kill_everywhere(build, node, "alone", 3)
+    kill_everywhere(build, node, "alone", 7)
     assert daemon.session("kill")["devices"][0]["used_bytes"] == 0
     assert node.oracle()["tags"]["kill"][0]["current_bytes"] == 0

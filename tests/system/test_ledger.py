@@ -13,7 +13,7 @@ import pytest
 
 PROCESSES = 64
 TOKENS_BYTES = 16 << 20
-OPERATIONS = int(os.environ.get("ALIQUOT_OPERATIONS", 4_000))
+OPERATIONS = int(os.environ.get("ALIQUOT_OPERATIONS", 2_000))
 
 
 @pytest.fixture
