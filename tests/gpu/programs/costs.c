@@ -2,9 +2,10 @@
 /*
  * Times driver calls from where a program stands; the story `costs` runs it with and without us.
  *
- *      costs LIVE      with LIVE blocks held: a line for each call, "name nanoseconds", each the
- *                      median over BATCHES of the mean of a batch; and of launches timed one by
- * one, which holds what the clock takes, half of them and 99 in 100
+ *      costs LIVE [BATCHES]
+ *                      with LIVE blocks held: a line for each call, "name nanoseconds", each the
+ *                      median over BATCHES (201) of the mean of a batch; and of launches timed one
+ *                      by one, which holds what the clock takes, half of them and 99 in 100
  *
  * It finds the driver as frameworks do, by dlopen("libcuda.so.1"). Exit: 0 done, 1 the driver
  * failed.
@@ -17,9 +18,9 @@
 #include <unistd.h>
 #include <time.h>
 
-#define BATCHES 201
+#define BATCHES_MOST 201
 #define BLOCK_BYTES 512u
-#define EACH 20000
+#define EACH_IN_BATCH 100
 #define IN_FLIGHT 64
 
 static const char image[] = ".version 6.4\n"
@@ -31,6 +32,7 @@ static CUcontext context;
 static CUstream stream[2];
 static CUevent untimed, timed, later;
 static CUgraphExec graph;
+static unsigned batches = BATCHES_MOST;
 
 static void make_graph(void)
 {
@@ -218,9 +220,9 @@ static int by_value(const void *a, const void *b)
 
 static void time_calls(const char *name, void (*call)(void), unsigned calls)
 {
-        static double sample[BATCHES];
+        static double sample[BATCHES_MOST];
 
-        for (unsigned i = 0; i < BATCHES; i++) {
+        for (unsigned i = 0; i < batches; i++) {
                 double began = now_ns();
 
                 for (unsigned n = 0; n < calls; n++)
@@ -228,16 +230,17 @@ static void time_calls(const char *name, void (*call)(void), unsigned calls)
                 sample[i] = (now_ns() - began) / calls;
                 must(driver.synchronize(), "cuCtxSynchronize");
         }
-        qsort(sample, BATCHES, sizeof(sample[0]), by_value);
-        printf("%s %.2f\n", name, sample[BATCHES / 2]);
+        qsort(sample, batches, sizeof(sample[0]), by_value);
+        printf("%s %.2f\n", name, sample[batches / 2]);
 }
 
 /* One launch in thousands places a marker, which is for the mean of the batches to show. */
 static void time_launches(void)
 {
-        static double sample[EACH];
+        static double sample[BATCHES_MOST * EACH_IN_BATCH];
+        const unsigned each = batches * EACH_IN_BATCH;
 
-        for (unsigned i = 0; i < EACH; i++) {
+        for (unsigned i = 0; i < each; i++) {
                 double began = now_ns();
 
                 launch();
@@ -245,12 +248,16 @@ static void time_launches(void)
                 if (i % IN_FLIGHT == IN_FLIGHT - 1)
                         must(driver.synchronize(), "cuCtxSynchronize");
         }
-        qsort(sample, EACH, sizeof(sample[0]), by_value);
-        printf("launch-p50 %.2f\nlaunch-p99 %.2f\n", sample[EACH / 2], sample[EACH / 100 * 99]);
+        qsort(sample, each, sizeof(sample[0]), by_value);
+        printf("launch-p50 %.2f\nlaunch-p99 %.2f\n", sample[each / 2], sample[each / 100 * 99]);
 }
 
 int main(int argc, char **argv)
 {
+        if (argc > 2)
+                batches = (unsigned)atoi(argv[2]);
+        if (batches == 0 || batches > BATCHES_MOST)
+                return 1;
         card_open(argc > 1 ? strtoull(argv[1], NULL, 10) : 0);
         time_calls("alloc+free", alloc_and_free, 16);
         time_calls("launch", launch, IN_FLIGHT);

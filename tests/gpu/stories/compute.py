@@ -287,7 +287,7 @@ def no_deadlock(t):
 def what_a_launch_costs(t):
     def measure(limit, **how):
         how = {"door": "preload", **how} if limit else {}
-        done = Program(t, [t.home / "bin/costs", 0], limit=limit, settle=False, **how).finish()
+        done = Program(t, [t.home / "bin/costs", 0, t.batches], limit=limit, settle=False, **how).finish()
         if done.rc != 0:
             raise ValueError(done.stderr)
         return {name: float(ns) for name, ns in map(str.split, done.other) if name.startswith("launch")}

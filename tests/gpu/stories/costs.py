@@ -17,7 +17,7 @@ REACH_NS = {"alloc+free": 150, "launch": 5, "unhooked": 1.5, "lookup": 100}
 def what_calls_cost(t):
     for live in (0, 1000):
         def measure(limit, live=live):
-            done = Program(t, [t.home / "bin/costs", live], limit=limit, door="preload").finish()
+            done = Program(t, [t.home / "bin/costs", live, t.batches], limit=limit, door="preload").finish()
             if done.rc != 0:
                 t.claim(f"it ends well, limit {limit}", False, done.stderr)
                 t.skip("no figures without an end")
