@@ -3,8 +3,9 @@
 """gpu-report FOLDER... [--page FILE]
 
 Turns the results of one or more runs of gpu-check into one page in the form of docs/results (FILE),
-and says which questions of docs/gpu-check.md remain unproven on hardware, and which rows README.md
-can have. FOLDER: every results.json below it, under whatever name; files can be given, too.
+and says which questions of docs/gpu-check.md remain unproven on hardware, and which rows
+docs/comparison.md can have. FOLDER: every results.json below it, under whatever name; files can be
+given, too.
 
 Of several tellings of a story the last one counts that came to an end. Runs are ordered by their
 begin; those that do not have it (2026-11-26) by the ordinal number that their file's name begins
@@ -26,7 +27,7 @@ MIB = 1 << 20
 
 Run = collections.namedtuple("Run", "place name command stories")
 
-# A row of README.md: what it says, the story, and the figure's name, of which a group stands in the text.
+# A row of docs/comparison.md: what it says, the story, and the figure's name, of which a group stands in the text.
 ROWS = (
     ("{}: ledger and NVML, furthest apart", "torch-books", r"(PyTorch): NVML's bytes .*furthest apart"),
     ("PyTorch at its limit, {}: NVML's bytes beyond it", "torch-oom torch-expandable torch-async",
@@ -191,7 +192,7 @@ def main():
     judged = count, unproven, short = judge(stories)
     print(f"{count} questions, unproven {len(unproven)}:", *unproven, sep="\n")
     print("\nFigures that miss what was to be reached:", *short, sep="\n")
-    print("\nRows for README.md:", *readme_rows(stories, card, whole["date"]), sep="\n")
+    print("\nRows for docs/comparison.md:", *readme_rows(stories, card, whole["date"]), sep="\n")
     if options.page:
         write_page(options.page, whole, runs, judged, [str(path) for path in options.folders])
         print(f"\nPage: {options.page}")

@@ -153,11 +153,11 @@ def test_a_record_is_drawn_again_as_it_was(bench, tmp_path):
     assert json.loads(record.read_text())["sessions"][1]["mix"] == "60,2ms"
 
 
-def test_the_records_of_the_readme_s_pictures_can_be_drawn(bench, build):
+def test_the_records_of_the_comparison_s_pictures_can_be_drawn(bench, build):
     records = sorted((build.source / "docs/results/2026-11-21-compute").glob("share-*.json"))
     assert [record.stem for record in records] == ["share-change", "share-neighbour"]
     for record in records:
-        assert f"docs/pictures/{record.stem}.png" in (build.source / "README.md").read_text()
+        assert f"pictures/{record.stem}.png" in (build.source / "docs/comparison.md").read_text()
         result = bench("--from", record, "--ascii", sim=None)
         off, = re.findall(r"^Mean error ([\d.]+) points", result.stdout, re.MULTILINE)
         assert result.rc == 0 and float(off) < 0.5, result  # what is drawn is what was reached

@@ -505,9 +505,9 @@ def test_the_examples_compile_and_run_as_the_pages_say(build, sim, clone, name, 
 
 
 @pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ, reason="the linker warns of functions in the sanitizer's runtime")
-def test_a_program_links_to_the_simulator_as_the_readme_says(build, sim, clone):
-    """With the flags of the README, where PREFIX is what was installed."""
-    flags, = re.findall(r"`(-L PREFIX/lib/aliquot/sim [^`]*)`", (build.source / "README.md").read_text())
+def test_a_program_links_to_the_simulator_as_its_page_says(build, sim, clone):
+    """With the flags of docs/simulator.md, where PREFIX is what was installed."""
+    flags, = re.findall(r"`(-L PREFIX/lib/aliquot/sim [^`]*)`", (build.source / "docs/simulator.md").read_text())
     place = clone / "prefix/lib/aliquot"
     place.mkdir(parents=True)
     (place / "sim").symlink_to(build.driver)
