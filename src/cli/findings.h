@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sessions that a daemon saw use what they do not say (docs/daemon.md): of memory, then they get no
+ * Sessions that a daemon saw use what they do not say (docs/watch.md): of memory, then they get no
  * more (clamped); or of a GPU's time (reported). In words, and as JSON.
  */
 #ifndef ALIQUOT_CLI_FINDINGS_H

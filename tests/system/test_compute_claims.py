@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sessions say of their GPU time, compared with what the driver shows (docs/daemon.md).
+"""What sessions say of their GPU time, compared with what the driver shows (docs/watch.md).
 
 The real daemon, library and programs in the simulator's virtual time; the judge is its engine time. The
 simulated driver tells what each process used in whole percents, of steps of 50 ms.

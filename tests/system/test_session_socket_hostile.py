@@ -71,7 +71,7 @@ def test_gpu_slices_documented_token_works_for_both_sides_with_a_warning(sim):
 
 
 def test_a_required_token_says_at_the_start_that_joins_by_path_ask_for_none(guarded, sim):
-    """A session's owner, who sees the runtime folder: docs/daemon.md, "The sockets of sessions"."""
+    """A session's owner, who sees the runtime folder: docs/session-sockets.md."""
     assert guarded.said().count("a session's owner still joins by its files") == 1
     with Script(sim, ALIQUOT_SESSION="a") as gpu:
         gpu.ready()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the daemon was told is understood exactly or refused with the place, the key, the value
- * and what was expected. `unit-daemon-config --table` prints the keys as docs/daemon.md lists them.
+ * and what was expected. `unit-daemon-config --table` prints the keys as docs/daemon-config.md lists them.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -435,13 +435,13 @@ static char *read_source(const char *name)
 
 static void test_the_manual_lists_every_key_as_the_table_does(void **state)
 {
-        char *manual = read_source("docs/daemon.md");
+        char *manual = read_source("docs/daemon-config.md");
         char row[1024];
 
         for (size_t i = 0; i < config_key_count; i++) {
                 print_row(row, sizeof(row), &config_keys[i]);
                 if (!strstr(manual, row))
-                        fail_msg("docs/daemon.md has no such row: %s", row);
+                        fail_msg("docs/daemon-config.md has no such row: %s", row);
         }
         free(manual);
 }
