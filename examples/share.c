@@ -4,8 +4,8 @@
  *
  *      share SECONDS KERNEL_US     kernels of so long one after the other, for so long
  *
- * The seconds are the GPU's, told by its events: with a virtual clock (docs/simulator.md) they are
- * over in a moment. Exit: 0 done, 1 the driver failed, or is not the simulator, 2 called wrong.
+ * The seconds are the GPU's, told by its events: with a virtual clock (docs/virtual-time.md) they
+ * are over in a moment. Exit: 0 done, 1 the driver failed, or is not the simulator, 2 called wrong.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dladdr1() */

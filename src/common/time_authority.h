@@ -5,7 +5,7 @@
  * The simulated libcuda.so.1 and libnvidia-ml.so.1 export TIME_AUTHORITY_SYMBOL, a
  * time_authority_find. A real driver has no such symbol: time is then the machine's. Found once,
  * before the first look at a clock, and given to clock_follow() (common/clock.h), after which
- * everybody's waits go through it: what docs/simulator.md promises of virtual time holds among
+ * everybody's waits go through it: what docs/virtual-time.md promises of virtual time holds among
  * those who follow.
  *
  * Time stands still while a thread that takes part runs, and leaps to the next deadline when all

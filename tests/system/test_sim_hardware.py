@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hardware does and the simulated GPU does only when it is asked to (docs/simulator.md): events that take time
+"""What hardware does and the simulated GPU does only when it is asked to (docs/simulator-limits.md): events that take time
 and tell it in steps of their own clock, shares of processes that are told seldom. What is promised holds there, too.
 """
 import pytest

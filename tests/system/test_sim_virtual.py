@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual time (docs/simulator.md): what real programs see of it (programs/sim/turns.c) is exact, and the
+"""Virtual time (docs/virtual-time.md): what real programs see of it (programs/sim/turns.c) is exact, and the
 same however busy the machine is. Times are in nanoseconds, and nothing here measures the machine's.
 """
 import os
@@ -160,12 +160,12 @@ def test_ten_seconds_of_two_programs(company):
 
 @pytest.fixture
 def page(build):
-    return (build.source / "docs/simulator.md").read_text()
+    return lambda name: (build.source / "docs" / name).read_text()
 
 
 def test_a_program_finds_what_it_had_as_the_page_says(sim, build, page):
     """Not by its own link to the driver: Aliquot's library stands before that."""
-    shown = page.split("```c\n")[1].split("```")[0]
+    shown = page("simulator-time.md").split("```c\n")[1].split("```")[0]
     assert shown in (build.source / "examples/share.c").read_text(), shown
     sim.configure(clock="virtual")
     result = sim.aliquot("run", f"--sim={sim.spec}", "--memory", "64MiB", "--compute", "30", "--",
@@ -181,7 +181,7 @@ def test_share_called_wrong_says_how(sim, build, words):
 
 def test_programs_beside_a_daemon_as_the_page_says(sim, page, build):
     Daemon(sim)  # skips where none was built
-    words, told = page.split("**Your own programs beside a daemon.**")[1].split("```\n")[1:4:2]
+    words, told = page("virtual-time.md").split("**Your own programs beside a daemon.**")[1].split("```\n")[1:4:2]
     # Where there is no root, no other daemon, and no waiting by the clock.
     script = words.replace("clock=virtual", f"clock=virtual,state={sim.state}") \
         .replace("sleep 1", 'until [ -S "$ALIQUOT_RUNTIME_DIR/aliquotd.sock" ]; do sleep 0.1; done') \

@@ -3,7 +3,7 @@
  * What the simulated node is made of, from the text of ALIQUOT_SIM or the file it names.
  *
  * The text is a list of key=value, parted by commas or line ends; '#' begins a comment. A value of
- * ALIQUOT_SIM that begins with '@' or '/' names such a file. docs/simulator.md lists every key.
+ * ALIQUOT_SIM that begins with '@' or '/' names such a file. Every key: docs/simulator-config.md.
  * Bytes take B, KiB..TiB, K..T; times take ns, us, ms, s; rates are bytes a second.
  * The shape of the node (gpus, memory, model, seed, mig) belongs to the process that makes the
  * state folder; the rest is each process's own. Read-only after config_get() first returned.

@@ -46,7 +46,7 @@
 /* What memory was granted for. */
 enum family {
         FAMILY_ALLOC,   /* cuMemAlloc, cuMemAllocPitch */
-        FAMILY_MANAGED, /* may exceed the device, see docs/simulator.md */
+        FAMILY_MANAGED, /* may exceed the device, see docs/simulator-config.md */
         FAMILY_ARRAY,
         FAMILY_POOL,  /* reserved by pools */
         FAMILY_GRAPH, /* reserved for graph memory nodes */
