@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a share of GPU time promises, whatever the program and the card (docs/compute.md, docs/complaints.md).
+"""What a share of GPU time promises, whatever the program and the card (docs/compute-promises.md, docs/complaints.md).
 
 The real daemon, library and programs in the simulator's virtual time; the judge is its engine time. What
 follows a change is in test_compute_change.py and test_compute_converge.py.

@@ -38,7 +38,7 @@ def test_every_test_that_is_named_is_there(text):
 def test_every_test_that_the_page_of_shares_names_is_there():
     """There a name without its file goes on in the file before it."""
     file, missing = None, []
-    for other, name in re.findall(r"`(?:(test_\w+\.py)::)?(test_\w+)`", (SOURCE / "docs/compute-reference.md").read_text()):
+    for other, name in re.findall(r"`(?:(test_\w+\.py)::)?(test_\w+)`", (SOURCE / "docs/compute-promises.md").read_text()):
         file = other or file
         missing += [] if name in stories_of(file) else [f"{file}::{name}"]
     assert file and not missing, missing
