@@ -16,13 +16,20 @@
  * Else they take turns:
  *
  * - As many sessions run at a time as fit beside each other. A session whose turn is not over comes
- *   first, then the higher class, then the session that has waited longest. A session that does
- *   not fit is passed over.
+ *   first, then the higher class, then the session that has waited longest. Rt also ends the turn
+ *   of a lower class. A class takes no turn while higher ones want all the room.
+ * - A session that does not fit is passed over, but not for long: of its class no session comes in
+ *   that would be in its way when the present turns are over.
  * - A turn is over after its time, or when its session has been idle for a while, but only if
  *   another session waits for the room. The time is SWAP_TURN_COSTS times the measured cost of
- *   changing turns, so that moving takes at most 5 % of all time.
+ *   changing turns, so that sessions that are always busy spend at most 5 % of all time on it. A
+ *   session whose turn is over and that stays while others change begins another one.
+ * - A session that runs may grow into whatever no session with a turn has. For more it waits, and
+ *   runs on, until its turn is over; then it asks for a turn with all that it wishes.
  * - Only the missing bytes move. A session without a turn keeps on the card what the others leave
- *   free; the sessions that will wait longest keep least.
+ *   free, and if it waits, moves into that in advance. Where sessions with a turn need more, those
+ *   that will wait longest give it. One that wants nothing stays out until it does, or until
+ *   all sessions fit.
  * - A session that does not drain within SWAP_DRAIN_MOST_NS, or drains and then moves nothing for
  *   SWAP_MOVE_MOST_NS, is *stuck*: its gate opens again, and all of its memory counts as pinned
  *   until the next try. Each try comes after twice the time. Its memory may be out in part: then
@@ -38,7 +45,14 @@
  *
  * A step never lowers one session's order and gives the same bytes to another one: a session may
  * have used its old order since it was seen. The bytes are given at a later step, when they were
- * seen to be free under the lower order.
+ * seen to be free under the lower order. So a session that was added is first told to have what it
+ * has, and more only after the next look. If pinned bytes that the driver took break the second
+ * invariant, the session that no longer fits is marked (has_no_room) and comes in when they are
+ * gone.
+ *
+ * The caller writes all orders before it looks again. Before the first hold it sets `gates` to a
+ * number that no page has seen (the time, or a random one): after a restart a page may still hold
+ * the answer to an old hold.
  *
  * Time is monotonic, nanoseconds; if it goes back, it counts as standing still. Bytes come from
  * pages that tenants write: any number is taken. All memory is the caller's; nothing here allocates
@@ -108,8 +122,12 @@ struct swap_session {
         bool has_turn; /* it runs, or is being brought in to run */
         struct swap_seen seen;
         struct swap_order order;
-        uint64_t turn_ns;     /* when the gate was opened in this turn; 0: not yet */
-        uint64_t waits_ns;    /* since when it has wanted a turn; 0: it has one, or wants none */
+        bool has_no_room; /* it cannot be brought in whole: others have too much pinned */
+        bool is_asked;    /* its pinned wish will be met at a later step: it is not answered yet */
+        uint64_t turn_ns; /* when the gate was opened in this turn; 0: not yet */
+        /* Since when it has wanted to run, or to grow by more than there is room for; 0: it runs
+         * and has what it wants, or wants nothing. */
+        uint64_t waits_ns;
         uint64_t idle_ns;     /* since when it has not been busy; 0: it is busy */
         uint64_t shut_ns;     /* when the gate was shut; once drained, when bytes last moved */
         uint64_t stuck_ns;    /* it is left alone until then; 0: it is not stuck */
@@ -118,6 +136,15 @@ struct swap_session {
         uint64_t holds;
         uint64_t held_ns;
         uint64_t moved_bytes; /* out and in, together */
+        /* Of no interest outside: what it may have by all orders since it was seen, */
+        uint64_t may_reside_bytes, may_use_bytes, may_pin_bytes;
+        uint64_t given_ns;                             /* when it was given its turn, */
+        uint64_t grow_bytes, need_bytes, target_bytes; /* what a step is about to do, */
+        struct swap_order before;
+        uint8_t kind;
+        bool is_told;  /* it was given an order, */
+        bool is_whole; /* nothing was out, and nothing was ordered out, */
+        bool has_moved, is_placed, is_cramped;
 };
 
 struct swap_card {
@@ -126,13 +153,17 @@ struct swap_card {
         uint64_t change_ns;      /* since when turns are being changed; 0: they are not */
         uint64_t changes;        /* for display */
         bool is_short;           /* not everything fits */
+        bool has_moved;          /* bytes did since change_ns */
 };
 
-/* Anybody may read it. */
+/* A new one is all zeroes, but for `gates` and the cards. Anybody may read it. */
 struct swap {
         uint32_t gates;   /* number of the last hold */
         uint32_t entries; /* one above the last entry that was ever added */
         uint64_t now_ns;
+        uint64_t next_ns;             /* as swap_next_ns() says */
+        uint32_t count;               /* of sessions */
+        uint16_t list[SWAP_SESSIONS]; /* them, by card and then by rank */
         struct swap_card card[SWAP_CARDS];
         struct swap_session session[SWAP_SESSIONS];
 };

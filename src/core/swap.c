@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A step of swapping: what was seen moves each session on (drained, stuck, at rest), then each card
+ * decides anew (swap_parts.h says which file what), then gates shut and open.
+ *
+ * Nothing here fails. What does not come in time (a drain, a move) makes its session stuck; no
+ * other session ever waits for it longer.
+ */
+#include "core/swap_parts.h"
+
+#define COST_PART 4u /* of a new cost, in the smoothed one */
+
+/* -- Who is there ----------------------------------------------------------------------------- */
+
+/* Who has a turn, or waits for one, by class and how long; then who wants none. */
+static uint64_t key_of(const struct swap_session *session)
+{
+        if (session->waits_ns)
+                return session->waits_ns;
+        return SWAP_NEVER - session->turn_ns;
+}
+
+static bool is_before(const struct swap_session *a, const struct swap_session *b)
+{
+        bool rests_a = !a->has_turn && !a->waits_ns, rests_b = !b->has_turn && !b->waits_ns;
+
+        if (a->card != b->card)
+                return a->card < b->card;
+        if (rests_a != rests_b)
+                return rests_b;
+        if (a->class != b->class)
+                return a->class > b->class;
+        return key_of(a) < key_of(b);
+}
+
+/* Nearly in order already: an insertion sort. */
+static void sort(struct swap *swap, unsigned first, unsigned count)
+{
+        uint16_t *list = swap->list + first;
+
+        for (unsigned i = 1; i < count; i++) {
+                uint16_t entry = list[i];
+                unsigned to = i;
+
+                while (to > 0 && is_before(&swap->session[entry], &swap->session[list[to - 1]])) {
+                        list[to] = list[to - 1];
+                        to--;
+                }
+                list[to] = entry;
+        }
+}
+
+void swap_add(struct swap *swap, unsigned entry, unsigned card, enum swap_class class,
+              uint32_t gate)
+{
+        swap->session[entry] = (struct swap_session){
+                .state = gate ? SWAP_DRAINS : SWAP_RUNS,
+                .card = (uint8_t)card,
+                .class = (uint8_t) class,
+                .has_turn = !gate,
+                .order.gate = gate,
+                .turn_ns = swap->now_ns,
+                .given_ns = swap->now_ns,
+                .shut_ns = swap->now_ns,
+                .patience_ns = SWAP_STUCK_LEAST_NS,
+                .may_reside_bytes = BYTES_MOST,
+        };
+        swap->gates = max_u32(swap->gates, gate);
+        swap->entries = max_u32(swap->entries, entry + 1);
+        swap->list[swap->count++] = (uint16_t)entry;
+        sort(swap, 0, swap->count);
+        swap->next_ns = swap->now_ns;
+}
+
+void swap_remove(struct swap *swap, unsigned entry)
+{
+        unsigned at = 0;
+
+        while (swap->list[at] != entry)
+                at++;
+        for (swap->count--; at < swap->count; at++)
+                swap->list[at] = swap->list[at + 1];
+        swap->session[entry] = (struct swap_session){ 0 };
+        swap->next_ns = swap->now_ns;
+}
+
+void swap_see(struct swap *swap, unsigned entry, const struct swap_seen *seen)
+{
+        struct swap_session *session = &swap->session[entry];
+        struct swap_seen *now = &session->seen;
+        uint64_t out_bytes = now->out_bytes;
+
+        *now = *seen;
+        now->used_bytes = min_u64(now->used_bytes, BYTES_MOST);
+        now->swappable_bytes = min_u64(now->swappable_bytes, now->used_bytes);
+        now->out_bytes = min_u64(now->out_bytes, now->swappable_bytes);
+        now->wished_resident_bytes = min_u64(now->wished_resident_bytes, BYTES_MOST);
+        now->wished_pinned_bytes = min_u64(now->wished_pinned_bytes, BYTES_MOST);
+        session->may_pin_bytes = max_u64(pinned_of(session), session->order.pinned_bytes);
+        session->may_use_bytes = max_u64(now->used_bytes, session->order.most_bytes);
+        session->is_whole = now->out_bytes == 0 && session->order.resident_bytes >= now->used_bytes;
+        if (!session->is_told)
+                return;
+        session->may_reside_bytes = max_u64(resident_of(session), session->order.resident_bytes);
+        if (now->out_bytes != out_bytes) {
+                session->moved_bytes =
+                        sum_of(session->moved_bytes, less_by(now->out_bytes, out_bytes) +
+                                                             less_by(out_bytes, now->out_bytes));
+                session->has_moved = true;
+                swap->card[session->card].has_moved = true;
+        }
+}
+
+/* -- What was seen moves a session on --------------------------------------------------------- */
+
+static void get_stuck(struct swap *swap, struct swap_session *session)
+{
+        session->stuck_ns = sum_of(swap->now_ns, session->patience_ns);
+        session->patience_ns = min_u64(2 * session->patience_ns, SWAP_STUCK_MOST_NS);
+        session->has_turn = session->seen.out_bytes == 0;
+        swap->card[session->card].change_ns = 0;
+}
+
+/* Whether it was asked to move. Into less than all of its room it may not be able to. */
+static bool should_move(const struct swap_session *session)
+{
+        uint64_t told_bytes = max_u64(session->order.resident_bytes, pinned_of(session));
+
+        if (!session->has_turn)
+                return resident_of(session) > told_bytes;
+        return session->seen.out_bytes > 0 && told_bytes >= session->seen.used_bytes;
+}
+
+static void move_on(struct swap *swap, struct swap_session *session, uint64_t elapsed_ns)
+{
+        uint64_t now_ns = swap->now_ns;
+
+        session->held_ns += is_shut(session) ? elapsed_ns : 0;
+        if (session->stuck_ns && now_ns >= session->stuck_ns) {
+                session->stuck_ns = 0;
+                session->shut_ns = now_ns;
+        }
+        if (session->state == SWAP_DRAINS && session->seen.is_drained) {
+                session->state = SWAP_HELD;
+                session->shut_ns = now_ns;
+        }
+        if (session->state == SWAP_HELD && (session->has_moved || !should_move(session)))
+                session->shut_ns = now_ns;
+        session->has_moved = false;
+        if (is_shut(session) && !session->stuck_ns &&
+            now_ns - session->shut_ns >=
+                    (session->state == SWAP_DRAINS ? SWAP_DRAIN_MOST_NS : SWAP_MOVE_MOST_NS))
+                get_stuck(swap, session);
+}
+
+/* Since when it has been idle, and has waited for a turn. */
+static void note_wants(const struct swap_look *look)
+{
+        for (unsigned i = 0; i < look->count; i++) {
+                struct swap_session *session = look_at(look, i);
+
+                if (is_wanting(session))
+                        session->idle_ns = 0;
+                else if (!session->idle_ns)
+                        session->idle_ns = look->now_ns;
+                if (!is_wanting(session))
+                        session->waits_ns = 0;
+                else if (is_shut(session) && !session->waits_ns)
+                        session->waits_ns = look->now_ns;
+        }
+}
+
+/* -- Gates ------------------------------------------------------------------------------------ */
+
+static void gate_shut(const struct swap_look *look, struct swap_session *session)
+{
+        struct swap *swap = look->swap;
+
+        swap->gates += swap->gates == UINT32_MAX ? 2 : 1;
+        session->state = SWAP_DRAINS;
+        session->order.gate = swap->gates;
+        session->seen.is_drained = false;
+        session->shut_ns = look->now_ns;
+        session->turn_ns = 0;
+        session->waits_ns = is_wanting(session) ? look->now_ns : 0;
+        session->holds++;
+        if (look->card->change_ns)
+                return;
+        look->card->change_ns = look->now_ns;
+        look->card->has_moved = false;
+}
+
+static void gate_open(const struct swap_look *look, struct swap_session *session)
+{
+        session->state = SWAP_RUNS;
+        session->order.gate = 0;
+        session->waits_ns = 0;
+        if (session->stuck_ns)
+                return; /* its turn was over before */
+        session->turn_ns = look->now_ns;
+        session->patience_ns = SWAP_STUCK_LEAST_NS;
+}
+
+static void gates_move(const struct swap_look *look)
+{
+        for (unsigned i = 0; i < look->count; i++) {
+                struct swap_session *session = look_at(look, i);
+
+                session->is_whole &= session->order.resident_bytes >= session->seen.used_bytes;
+                if (!is_shut(session) && !session->has_turn)
+                        gate_shut(look, session);
+                else if (is_shut(session) && session->has_turn && session->is_whole)
+                        gate_open(look, session);
+                if (!is_shut(session))
+                        session->waits_ns = !session->is_cramped ? 0
+                                            : session->waits_ns  ? session->waits_ns
+                                                                 : look->now_ns;
+        }
+}
+
+/* A change is over when nobody with a turn lacks anything. If nothing moved, it was none. */
+static void change_end(const struct swap_look *look)
+{
+        struct swap_card *card = look->card;
+        uint64_t cost_ns = look->now_ns - card->change_ns;
+
+        if (!card->change_ns)
+                return;
+        for (unsigned i = 0; i < look->count; i++) {
+                const struct swap_session *session = look_at(look, i);
+
+                if (session->has_turn &&
+                    (is_shut(session) || session->order.resident_bytes < session->need_bytes))
+                        return;
+        }
+        card->change_ns = 0;
+        if (!card->has_moved)
+                return;
+        card->changes++;
+        card->cost_ns = card->cost_ns
+                                ? card->cost_ns - card->cost_ns / COST_PART + cost_ns / COST_PART
+                                : cost_ns;
+}
+
+/* -- A step ----------------------------------------------------------------------------------- */
+
+/* Something is about to come that others wait for. */
+static bool is_moving(const struct swap_session *session, const struct swap_order *before)
+{
+        return session->state == SWAP_DRAINS || session->grow_bytes || session->is_asked ||
+               session->order.resident_bytes != before->resident_bytes ||
+               session->order.most_bytes != before->most_bytes ||
+               session->order.pinned_bytes != before->pinned_bytes || !session->is_told ||
+               (is_shut(session) && session->has_turn) ||
+               (session->state == SWAP_HELD && should_move(session));
+}
+
+static void card_step(const struct swap_look *look)
+{
+        bool is_busy = false;
+        uint64_t after_ns;
+
+        pins_decide(look);
+        note_wants(look);
+        sort(look->swap, (unsigned)(look->list - look->swap->list), look->count);
+        turns_decide(look);
+        rooms_decide(look);
+        gates_move(look);
+        change_end(look);
+        for (unsigned i = 0; i < look->count; i++) {
+                is_busy |= is_moving(look_at(look, i), &look_at(look, i)->before);
+                look_at(look, i)->is_told = true;
+        }
+        after_ns = is_busy                ? SWAP_LOOK_BUSY_NS
+                   : look->card->is_short ? SWAP_LOOK_SHORT_NS
+                                          : SWAP_LOOK_QUIET_NS;
+        look->swap->next_ns = min_u64(look->swap->next_ns, sum_of(look->now_ns, after_ns));
+}
+
+void swap_step(struct swap *swap, uint64_t now_ns)
+{
+        uint64_t elapsed_ns = less_by(now_ns, swap->now_ns);
+
+        swap->now_ns = max_u64(now_ns, swap->now_ns);
+        swap->next_ns = SWAP_NEVER;
+        for (unsigned i = 0; i < swap->count; i++) {
+                struct swap_session *session = &swap->session[swap->list[i]];
+
+                session->before = session->order;
+                move_on(swap, session, elapsed_ns);
+        }
+        for (unsigned first = 0, end; first < swap->count; first = end) {
+                uint8_t card = swap->session[swap->list[first]].card;
+                struct swap_look look = { .swap = swap,
+                                          .card = &swap->card[card],
+                                          .list = swap->list + first,
+                                          .now_ns = swap->now_ns };
+
+                look.capacity_bytes = min_u64(look.card->capacity_bytes, BYTES_MOST);
+                for (end = first; end < swap->count; end++) {
+                        if (swap->session[swap->list[end]].card != card)
+                                break;
+                }
+                look.count = end - first;
+                card_step(&look);
+        }
+}
+
+uint64_t swap_next_ns(const struct swap *swap)
+{
+        return swap->count ? swap->next_ns : SWAP_NEVER;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much each session may have at all, and how much of it pinned: so that each can be brought in
+ * whole beside what all others have pinned.
+ *
+ * With P the sum of all pinned bytes and S the most that one session could move, capacity - P - S
+ * is left for more pinned bytes, of all together. Wishes are met from that, in the order of the
+ * list, and what is left makes a small headroom for each, so that small blocks need not wait. What
+ * is pinned next to the limits of all others takes two steps: they are lowered, and when they were
+ * seen to keep to that, it is raised.
+ */
+#include "core/swap_parts.h"
+
+/* A session's headroom: of the capacity, so much at most; and of all together. */
+#define HEADROOM_MOST (256 * MIB)
+#define HEADROOM_PART 64u
+#define HEADROOM_PART_ALL 32u
+
+struct pins {
+        uint64_t pinned_bytes;  /* P */
+        uint64_t left_bytes;    /* of what may be pinned besides */
+        uint64_t may_pin_bytes; /* by the old orders and the new ones, all together */
+        uint64_t headroom_bytes;
+        unsigned tight; /* sessions that may have grown beyond their new limit */
+        uint16_t one_tight;
+};
+
+static uint64_t wish_of(const struct swap_session *session)
+{
+        return less_by(session->seen.wished_pinned_bytes, pinned_of(session));
+}
+
+static void sum_up(const struct swap_look *look, struct pins *pins)
+{
+        uint64_t most_bytes = 0;
+
+        for (unsigned i = 0; i < look->count; i++) {
+                const struct swap_session *session = look_at(look, i);
+
+                pins->pinned_bytes += pinned_of(session);
+                most_bytes = max_u64(most_bytes, session->seen.swappable_bytes);
+        }
+        pins->left_bytes = less_by(look->capacity_bytes, pins->pinned_bytes + most_bytes);
+}
+
+static void meet_wishes(const struct swap_look *look, struct pins *pins)
+{
+        for (unsigned i = 0; i < look->count; i++) {
+                struct swap_session *session = look_at(look, i);
+                uint64_t wish_bytes = wish_of(session);
+
+                session->is_asked = wish_bytes && wish_bytes <= pins->left_bytes;
+                session->target_bytes = pinned_of(session);
+                if (session->is_asked) {
+                        session->target_bytes += wish_bytes;
+                        pins->left_bytes -= wish_bytes;
+                }
+        }
+}
+
+/* A headroom that is about right stays as it is: each change is a word to all. */
+static void add_headroom(const struct swap_look *look, struct pins *pins)
+{
+        uint64_t even_bytes = pins->left_bytes / look->count;
+        uint64_t headroom_bytes = min_u64(
+                min_u64(HEADROOM_MOST, look->capacity_bytes / HEADROOM_PART),
+                min_u64(look->capacity_bytes / HEADROOM_PART_ALL / look->count, even_bytes));
+
+        for (unsigned i = 0; i < look->count; i++) {
+                struct swap_session *session = look_at(look, i);
+                uint64_t has_bytes = less_by(session->order.pinned_bytes, session->target_bytes);
+
+                if (has_bytes < headroom_bytes / 2 ||
+                    has_bytes > min_u64(even_bytes, 2 * headroom_bytes))
+                        has_bytes = headroom_bytes;
+                session->target_bytes += session->is_told ? has_bytes : 0;
+        }
+}
+
+/* What all may have pinned, by what they were and will be told; false: not beside each other yet.
+ */
+static bool add_up(const struct swap_look *look, struct pins *pins)
+{
+        bool is_ready = true;
+
+        pins->may_pin_bytes = 0;
+        for (unsigned i = 0; i < look->count; i++) {
+                const struct swap_session *session = look_at(look, i);
+
+                pins->may_pin_bytes += max_u64(session->may_pin_bytes, session->target_bytes);
+        }
+        for (unsigned i = 0; i < look->count; i++) {
+                const struct swap_session *session = look_at(look, i);
+
+                is_ready &= pins->may_pin_bytes + session->seen.used_bytes -
+                                    max_u64(session->may_pin_bytes, session->target_bytes) <=
+                            look->capacity_bytes;
+        }
+        return is_ready;
+}
+
+static void raise_nothing(const struct swap_look *look)
+{
+        for (unsigned i = 0; i < look->count; i++) {
+                struct swap_session *session = look_at(look, i);
+
+                session->target_bytes = min_u64(session->target_bytes, session->order.pinned_bytes);
+        }
+}
+
+static void limit_all(const struct swap_look *look, struct pins *pins)
+{
+        for (unsigned i = 0; i < look->count; i++) {
+                struct swap_session *session = look_at(look, i);
+                uint64_t others_bytes = pins->may_pin_bytes -
+                                        max_u64(session->may_pin_bytes, session->target_bytes);
+
+                session->order.most_bytes = less_by(look->capacity_bytes, others_bytes);
+                if (!session->is_told || others_bytes > look->capacity_bytes ||
+                    session->may_use_bytes > session->order.most_bytes) {
+                        pins->tight++;
+                        pins->one_tight = look->list[i];
+                }
+                session->may_use_bytes = max_u64(session->may_use_bytes, session->order.most_bytes);
+        }
+}
+
+static void tell_all(const struct swap_look *look, const struct pins *pins)
+{
+        for (unsigned i = 0; i < look->count; i++) {
+                struct swap_session *session = look_at(look, i);
+
+                if (session->target_bytes <= session->order.pinned_bytes || !pins->tight ||
+                    (pins->tight == 1 && pins->one_tight == look->list[i]))
+                        session->order.pinned_bytes = session->target_bytes;
+                session->may_pin_bytes =
+                        max_u64(session->may_pin_bytes, session->order.pinned_bytes);
+        }
+}
+
+/* A wish that is never met asks nobody for room. */
+static void see_growth(const struct swap_session *session, uint64_t *ret)
+{
+        uint64_t wish_bytes =
+                max_u64(less_by(session->seen.wished_resident_bytes, resident_of(session)),
+                        wish_of(session));
+        bool is_refused = (wish_of(session) && !session->is_asked) ||
+                          session->seen.used_bytes + wish_bytes > session->order.most_bytes;
+
+        *ret = is_refused ? 0 : wish_bytes;
+}
+
+void pins_decide(const struct swap_look *look)
+{
+        struct pins pins = { 0 };
+
+        sum_up(look, &pins);
+        meet_wishes(look, &pins);
+        add_headroom(look, &pins);
+        if (!add_up(look, &pins)) {
+                raise_nothing(look);
+                add_up(look, &pins);
+        }
+        limit_all(look, &pins);
+        tell_all(look, &pins);
+        for (unsigned i = 0; i < look->count; i++) {
+                struct swap_session *session = look_at(look, i);
+
+                see_growth(session, &session->grow_bytes);
+                session->is_asked &=
+                        session->order.pinned_bytes < session->seen.wished_pinned_bytes;
+                session->has_no_room =
+                        pins.pinned_bytes + session->seen.swappable_bytes > look->capacity_bytes;
+        }
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much each session may have on the card. Those with a turn: what they need, and a headroom, so
+ * that growth seldom waits. The others: what they have, less what those with a turn need; and what
+ * is left over then, for those that wait.
+ *
+ * First each session has a target, and all targets fit. Then orders beyond their targets are
+ * lowered, and orders below them raised by what is free, whatever anybody may have done since it
+ * was seen. So as leavers move out, comers move in.
+ */
+#include "core/swap_parts.h"
+
+/* While memory is short, all headrooms together. */
+#define HEADROOM_LEAST (256 * MIB)
+#define HEADROOM_PART 16u
+#define HEADROOM_PART_MOST 8u
+
+struct rooms {
+        uint64_t need_bytes;   /* of those with a turn */
+        uint64_t target_bytes; /* of those with a turn */
+        uint64_t kept_bytes;   /* of the others */
+        uint64_t free_bytes;
+        unsigned turns; /* sessions that have one */
+        bool is_split;  /* headrooms need no change */
+};
+
+static void rooms_begin(const struct swap_look *look, struct rooms *rooms)
+{
+        for (unsigned i = 0; i < look->count; i++) {
+                struct swap_session *session = look_at(look, i);
+
+                session->target_bytes =
+                        session->has_turn ? session->need_bytes : resident_of(session);
+                *(session->has_turn ? &rooms->need_bytes : &rooms->kept_bytes) +=
+                        session->target_bytes;
+                rooms->turns += session->has_turn;
+        }
+}
+
+/* Those that will wait longest give first: the list's last ones. */
+static void take_deficit(const struct swap_look *look, struct rooms *rooms)
+{
+        uint64_t deficit_bytes =
+                less_by(rooms->need_bytes + rooms->kept_bytes, look->capacity_bytes);
+
+        for (unsigned i = look->count; i-- > 0 && deficit_bytes;) {
+                struct swap_session *session = look_at(look, i);
+                uint64_t bytes;
+
+                if (session->has_turn)
+                        continue;
+                bytes = min_u64(deficit_bytes, session->target_bytes - floor_of(session));
+                session->target_bytes -= bytes;
+                rooms->kept_bytes -= bytes;
+                deficit_bytes -= bytes;
+        }
+}
+
+static uint64_t headroom_of(const struct swap_look *look, const struct rooms *rooms)
+{
+        uint64_t capacity_bytes = look->capacity_bytes;
+        uint64_t all_bytes = less_by(capacity_bytes, rooms->need_bytes + rooms->kept_bytes);
+
+        if (rooms->turns < look->count)
+                all_bytes = min_u64(all_bytes,
+                                    min_u64(max_u64(HEADROOM_LEAST, capacity_bytes / HEADROOM_PART),
+                                            capacity_bytes / HEADROOM_PART_MOST));
+        return rooms->turns ? all_bytes / rooms->turns : 0;
+}
+
+/* What somebody has freed stays its own for its next block, while all others have enough. */
+static void add_headroom(const struct swap_look *look, struct rooms *rooms)
+{
+        uint64_t headroom_bytes = headroom_of(look, rooms), told_bytes = 0;
+        bool is_enough = true;
+
+        for (unsigned i = 0; i < look->count; i++) {
+                const struct swap_session *session = look_at(look, i);
+
+                if (!session->has_turn)
+                        continue;
+                told_bytes += session->order.resident_bytes;
+                is_enough &=
+                        session->order.resident_bytes >= session->need_bytes + headroom_bytes / 2;
+        }
+        is_enough &= told_bytes + rooms->kept_bytes <= look->capacity_bytes;
+        for (unsigned i = 0; i < look->count; i++) {
+                struct swap_session *session = look_at(look, i);
+
+                if (!session->has_turn)
+                        continue;
+                session->target_bytes = is_enough ? session->order.resident_bytes
+                                                  : session->need_bytes + headroom_bytes;
+                rooms->target_bytes += session->target_bytes;
+        }
+}
+
+static void add_advance(const struct swap_look *look, const struct rooms *rooms)
+{
+        uint64_t left_bytes =
+                less_by(look->capacity_bytes, rooms->target_bytes + rooms->kept_bytes);
+
+        for (unsigned i = 0; i < look->count; i++) {
+                struct swap_session *session = look_at(look, i);
+                uint64_t bytes;
+
+                if (session->kind != SWAP_WAITS || session->has_turn || session->state != SWAP_HELD)
+                        continue;
+                bytes = min_u64(left_bytes, session->seen.used_bytes - session->target_bytes);
+                session->target_bytes += bytes;
+                left_bytes -= bytes;
+        }
+}
+
+/* While some of its processes have not drained, none should move anything: they may not come to. */
+static void lower_all(const struct swap_look *look, struct rooms *rooms)
+{
+        rooms->free_bytes = look->capacity_bytes;
+        for (unsigned i = 0; i < look->count; i++) {
+                struct swap_session *session = look_at(look, i);
+                uint64_t target_bytes = session->target_bytes;
+
+                if (session->state != SWAP_HELD)
+                        target_bytes = max_u64(target_bytes, resident_of(session));
+                if (!session->is_told)
+                        session->order.resident_bytes = resident_of(session);
+                session->order.resident_bytes =
+                        min_u64(session->order.resident_bytes, target_bytes);
+                rooms->free_bytes = less_by(rooms->free_bytes, session->may_reside_bytes);
+        }
+}
+
+static void raise_to(struct rooms *rooms, struct swap_session *session, uint64_t bytes)
+{
+        uint64_t more_bytes = min_u64(rooms->free_bytes, less_by(bytes, session->may_reside_bytes));
+
+        if (!session->is_told || bytes <= session->order.resident_bytes)
+                return;
+        rooms->free_bytes -= more_bytes;
+        session->order.resident_bytes = more_bytes ? session->may_reside_bytes + more_bytes
+                                                   : min_u64(bytes, session->may_reside_bytes);
+        session->may_reside_bytes =
+                max_u64(session->may_reside_bytes, session->order.resident_bytes);
+}
+
+/* Growth first, then one comer after the other, so that the first may begin soon. */
+static void raise_all(const struct swap_look *look, struct rooms *rooms)
+{
+        for (unsigned i = 0; i < look->count; i++) {
+                struct swap_session *session = look_at(look, i);
+
+                if (session->has_turn && !is_shut(session))
+                        raise_to(rooms, session, session->need_bytes);
+        }
+        for (unsigned i = 0; i < look->count; i++) {
+                struct swap_session *session = look_at(look, i);
+
+                if (session->has_turn)
+                        raise_to(rooms, session, session->need_bytes);
+        }
+        for (unsigned i = 0; i < look->count; i++) {
+                struct swap_session *session = look_at(look, i);
+
+                if (session->has_turn)
+                        raise_to(rooms, session, session->target_bytes);
+        }
+        for (unsigned i = 0; i < look->count; i++)
+                raise_to(rooms, look_at(look, i), look_at(look, i)->target_bytes);
+}
+
+void rooms_decide(const struct swap_look *look)
+{
+        struct rooms rooms = { 0 };
+
+        rooms_begin(look, &rooms);
+        take_deficit(look, &rooms);
+        add_headroom(look, &rooms);
+        add_advance(look, &rooms);
+        lower_all(look, &rooms);
+        raise_all(look, &rooms);
+}
