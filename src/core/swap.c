@@ -102,13 +102,10 @@ void swap_see(struct swap *swap, unsigned entry, const struct swap_seen *seen)
         if (!session->is_told)
                 return;
         session->may_reside_bytes = max_u64(resident_of(session), session->order.resident_bytes);
-        if (now->out_bytes != out_bytes) {
-                session->moved_bytes =
-                        sum_of(session->moved_bytes, less_by(now->out_bytes, out_bytes) +
-                                                             less_by(out_bytes, now->out_bytes));
-                session->has_moved = true;
-                swap->card[session->card].has_moved = true;
-        }
+        out_bytes = less_by(now->out_bytes, out_bytes) + less_by(out_bytes, now->out_bytes);
+        session->moved_bytes = sum_of(session->moved_bytes, out_bytes);
+        session->moves_bytes = sum_of(session->moves_bytes, out_bytes);
+        swap->card[session->card].has_moved |= out_bytes > 0;
 }
 
 /* -- What was seen moves a session on --------------------------------------------------------- */
@@ -144,16 +141,19 @@ static void move_on(struct swap *swap, struct swap_session *session, uint64_t el
                 session->state = SWAP_HELD;
                 session->shut_ns = now_ns;
         }
-        if (session->state == SWAP_HELD && (session->has_moved || !should_move(session)))
+        if (session->state == SWAP_HELD &&
+            (session->moves_bytes >= SWAP_MOVE_LEAST_BYTES || !should_move(session))) {
                 session->shut_ns = now_ns;
-        session->has_moved = false;
+                session->moves_bytes = 0;
+        }
         if (is_shut(session) && !session->stuck_ns &&
             now_ns - session->shut_ns >=
                     (session->state == SWAP_DRAINS ? SWAP_DRAIN_MOST_NS : SWAP_MOVE_MOST_NS))
                 get_stuck(swap, session);
 }
 
-/* Since when it has been idle, and has waited for a turn. */
+/* Since when it has been idle, and has waited. Who waits to grow keeps its rank while bytes come
+ * and go: else they would be given now to one, now to another, and to nobody in time. */
 static void note_wants(const struct swap_look *look)
 {
         for (unsigned i = 0; i < look->count; i++) {
@@ -163,9 +163,9 @@ static void note_wants(const struct swap_look *look)
                         session->idle_ns = 0;
                 else if (!session->idle_ns)
                         session->idle_ns = look->now_ns;
-                if (!is_wanting(session))
+                if (!is_shut(session) ? !session->grow_bytes : !is_wanting(session))
                         session->waits_ns = 0;
-                else if (is_shut(session) && !session->waits_ns)
+                else if (!session->waits_ns)
                         session->waits_ns = look->now_ns;
         }
 }
@@ -211,10 +211,6 @@ static void gates_move(const struct swap_look *look)
                         gate_shut(look, session);
                 else if (is_shut(session) && session->has_turn && session->is_whole)
                         gate_open(look, session);
-                if (!is_shut(session))
-                        session->waits_ns = !session->is_cramped ? 0
-                                            : session->waits_ns  ? session->waits_ns
-                                                                 : look->now_ns;
         }
 }
 

@@ -30,10 +30,10 @@
  *   free, and if it waits, moves into that in advance. Where sessions with a turn need more, those
  *   that will wait longest give it. One that wants nothing stays out until it does, or until
  *   all sessions fit.
- * - A session that does not drain within SWAP_DRAIN_MOST_NS, or drains and then moves nothing for
- *   SWAP_MOVE_MOST_NS, is *stuck*: its gate opens again, and all of its memory counts as pinned
- *   until the next try. Each try comes after twice the time. Its memory may be out in part: then
- *   the gate stays shut, since the program must not run.
+ * - A session that does not drain within SWAP_DRAIN_MOST_NS, or drains and then takes longer than
+ *   SWAP_MOVE_MOST_NS to move SWAP_MOVE_LEAST_BYTES, or the rest, is *stuck*: its gate opens again,
+ * and all of its memory counts as pinned until the next try. Each try comes after twice the time.
+ * Its memory may be out in part: then the gate stays shut, since the program must not run.
  *
  * Invariants after each step, if the pages told the truth:
  *
@@ -76,6 +76,7 @@
 #define SWAP_IDLE_LEAST_NS UINT64_C(20000000)
 #define SWAP_DRAIN_MOST_NS UINT64_C(2000000000)
 #define SWAP_MOVE_MOST_NS UINT64_C(10000000000)
+#define SWAP_MOVE_LEAST_BYTES (UINT64_C(1) << 30)
 #define SWAP_STUCK_LEAST_NS UINT64_C(2000000000)
 #define SWAP_STUCK_MOST_NS UINT64_C(60000000000)
 /* Time between looks: while something drains or moves or a wish is open; while memory is short;
@@ -128,8 +129,10 @@ struct swap_session {
         /* Since when it has wanted to run, or to grow by more than there is room for; 0: it runs
          * and has what it wants, or wants nothing. */
         uint64_t waits_ns;
-        uint64_t idle_ns;     /* since when it has not been busy; 0: it is busy */
-        uint64_t shut_ns;     /* when the gate was shut; once drained, when bytes last moved */
+        uint64_t idle_ns; /* since when it has not been busy; 0: it is busy */
+        /* When the gate was shut; once drained, since when it moves the bytes that it moves. */
+        uint64_t shut_ns;
+        uint64_t moves_bytes; /* since then */
         uint64_t stuck_ns;    /* it is left alone until then; 0: it is not stuck */
         uint64_t patience_ns; /* how long it will be left alone the next time */
         /* For display. */
@@ -144,7 +147,7 @@ struct swap_session {
         uint8_t kind;
         bool is_told;  /* it was given an order, */
         bool is_whole; /* nothing was out, and nothing was ordered out, */
-        bool has_moved, is_placed, is_cramped;
+        bool is_placed, is_cramped;
 };
 
 struct swap_card {

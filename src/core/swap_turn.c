@@ -51,6 +51,15 @@ static uint64_t turn_of(const struct swap_card *card)
                        SWAP_TURN_MOST_NS);
 }
 
+/* Turns change once for all: none is over while others still change, and those that would be soon
+ * after another one are over with it. */
+static bool is_over(const struct swap_look *look, const struct swap_session *session,
+                    uint64_t early_ns)
+{
+        return !is_shut(session) && !look->card->change_ns &&
+               sum_of(look->now_ns - session->turn_ns, early_ns) >= turn_of(look->card);
+}
+
 static enum swap_kind kind_of(const struct swap_look *look, const struct swap_session *session)
 {
         uint64_t idle_ns = max_u64(SWAP_IDLE_LEAST_NS, look->card->cost_ns / 2);
@@ -61,9 +70,21 @@ static enum swap_kind kind_of(const struct swap_look *look, const struct swap_se
                 return is_wanting(session) ? SWAP_WAITS : SWAP_RESTS;
         if (session->idle_ns && look->now_ns - session->idle_ns >= idle_ns)
                 return SWAP_IDLE;
-        return !is_shut(session) && look->now_ns - session->turn_ns >= turn_of(look->card)
-                       ? SWAP_OVER
-                       : SWAP_KEEPS;
+        return is_over(look, session, 0) ? SWAP_OVER : SWAP_KEEPS;
+}
+
+static void end_together(const struct swap_look *look)
+{
+        bool is_any_over = false;
+
+        for (unsigned i = 0; i < look->count; i++)
+                is_any_over |= look_at(look, i)->kind == SWAP_OVER;
+        for (unsigned i = 0; i < look->count && is_any_over; i++) {
+                struct swap_session *session = look_at(look, i);
+
+                if (session->kind == SWAP_KEEPS && is_over(look, session, look->card->cost_ns))
+                        session->kind = SWAP_OVER;
+        }
 }
 
 /* Those that run may grow where nobody with a turn has anything. */
@@ -239,6 +260,7 @@ void turns_decide(const struct swap_look *look)
         struct turns turns = { 0 };
 
         turns_begin(look, &turns);
+        end_together(look);
         look->card->is_short = turns.all_bytes > look->capacity_bytes;
         for (unsigned p = 0; p < sizeof(phases) / sizeof(phases[0]); p++) {
                 if (phases[p].kind == SWAP_RESTS &&

@@ -40,6 +40,7 @@ struct world_session *world_add(unsigned entry, enum swap_class class, uint64_t 
 void world_remove(unsigned entry)
 {
         world.session[entry].is_here = false;
+        world.events++;
         swap_remove(&world.swap, entry);
 }
 
@@ -67,11 +68,18 @@ static void follow_gate(struct world_session *session)
                 return;
         session->gate = session->page.gate;
         session->drained_ns = sum_of(world.now_ns, session->drain_ns);
-        if (session->gate == 0) {
-                assert_int_equal(session->out_bytes, 0);
-                world.turns++;
-                session->turns++;
+        if (session->gate) {
+                session->held_moved_bytes = session->moved_bytes;
+                session->held_events = world.events;
+                return;
         }
+        assert_int_equal(session->out_bytes, 0);
+        /* It was not moved out and in for nothing. */
+        if (world.is_calm && session->moved_bytes > session->held_moved_bytes)
+                assert_true(world.events > session->held_events);
+        world.turns++;
+        world.events++;
+        session->turns++;
 }
 
 static void allocate(struct world_session *session)
@@ -90,6 +98,7 @@ static void allocate(struct world_session *session)
                         session->pinned_bytes = pinned_bytes;
                         session->ask_pinned_bytes = 0;
                         session->granted++;
+                        world.events++;
                 } else if (!is_allowed && session->wished_ns &&
                            session->answered_ns > session->wished_ns) {
                         session->ask_pinned_bytes = 0;
@@ -107,6 +116,7 @@ static void allocate(struct world_session *session)
                 session->swappable_bytes += session->ask_bytes;
                 session->ask_bytes = 0;
                 session->granted++;
+                world.events++;
         }
 }
 

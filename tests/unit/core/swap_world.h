@@ -36,8 +36,7 @@ struct world_session {
         uint64_t ran_ns, waited_ns; /* with its gate open; and for it, the last time */
         uint64_t longest_ns;        /* that it waited */
         uint64_t moved_bytes, turns;
-        bool was_open;
-        uint64_t evicted_turns; /* turns of others when it was last moved out */
+        uint64_t held_moved_bytes, held_events; /* as they were when it was held */
         struct swap_order page;
 };
 
@@ -47,8 +46,10 @@ struct world {
         uint64_t now_ns;
         uint64_t link_bytes; /* that move in a millisecond, each way */
         uint64_t segment_bytes;
+        bool is_calm;        /* no hold is without sense: that is asserted */
         bool is_unasked;     /* the driver took pinned memory: some invariants do not hold */
         uint64_t turns;      /* gates that opened */
+        uint64_t events;     /* what may be the sense of a hold: a turn, a block, an end */
         uint64_t stopped_ns; /* time in which somebody wanted to run, and nobody did */
 };
 
