@@ -64,6 +64,7 @@ void swap_add(struct swap *swap, unsigned entry, unsigned card, enum swap_class 
                 .shut_ns = swap->now_ns,
                 .patience_ns = SWAP_STUCK_LEAST_NS,
                 .may_reside_bytes = BYTES_MOST,
+                .is_out_of_turn = true,
         };
         swap->gates = max_u32(swap->gates, gate);
         swap->entries = max_u32(swap->entries, entry + 1);
@@ -101,6 +102,7 @@ void swap_see(struct swap *swap, unsigned entry, const struct swap_seen *seen)
         session->is_whole = now->out_bytes == 0 && session->order.resident_bytes >= now->used_bytes;
         if (!session->is_told)
                 return;
+        session->is_known = true;
         session->may_reside_bytes = max_u64(resident_of(session), session->order.resident_bytes);
         out_bytes = less_by(now->out_bytes, out_bytes) + less_by(out_bytes, now->out_bytes);
         session->moved_bytes = sum_of(session->moved_bytes, out_bytes);
@@ -246,7 +248,7 @@ static bool is_moving(const struct swap_session *session, const struct swap_orde
         return session->state == SWAP_DRAINS || session->grow_bytes || session->is_asked ||
                session->order.resident_bytes != before->resident_bytes ||
                session->order.most_bytes != before->most_bytes ||
-               session->order.pinned_bytes != before->pinned_bytes || !session->is_told ||
+               session->order.pinned_bytes != before->pinned_bytes || !session->is_known ||
                (is_shut(session) && session->has_turn) ||
                (session->state == SWAP_HELD && should_move(session));
 }

@@ -24,7 +24,8 @@
  *   another session waits for the room. The time is SWAP_TURN_COSTS times the measured cost of
  *   changing turns, so that sessions that are always busy spend at most 5 % of all time on it. A
  *   session whose turn is over and that stays while others change begins another one.
- * - A session that runs may grow into whatever no session with a turn has. For more it waits, and
+ * - A session that runs may grow into whatever no session with a turn has; but a new one, or one
+ *   that came in before others that have waited longer, only in their order. For more it waits, and
  *   runs on, until its turn is over; then it asks for a turn with all that it wishes.
  * - Only the missing bytes move. A session without a turn keeps on the card what the others leave
  *   free, and if it waits, moves into that in advance. Where sessions with a turn need more, those
@@ -145,8 +146,10 @@ struct swap_session {
         uint64_t grow_bytes, need_bytes, target_bytes; /* what a step is about to do, */
         struct swap_order before;
         uint8_t kind;
-        bool is_told;  /* it was given an order, */
-        bool is_whole; /* nothing was out, and nothing was ordered out, */
+        bool is_told;        /* it was given an order, */
+        bool is_known;       /* and was seen after that, */
+        bool is_whole;       /* nothing was out, and nothing was ordered out, */
+        bool is_out_of_turn; /* it has been there since others have waited for longer */
         bool is_placed, is_cramped;
 };
 

@@ -73,7 +73,7 @@ static void add_headroom(const struct swap_look *look, struct pins *pins)
                 if (has_bytes < headroom_bytes / 2 ||
                     has_bytes > min_u64(even_bytes, 2 * headroom_bytes))
                         has_bytes = headroom_bytes;
-                session->target_bytes += session->is_told ? has_bytes : 0;
+                session->target_bytes += session->is_known ? has_bytes : 0;
         }
 }
 
@@ -116,7 +116,7 @@ static void limit_all(const struct swap_look *look, struct pins *pins)
                                         max_u64(session->may_pin_bytes, session->target_bytes);
 
                 session->order.most_bytes = less_by(look->capacity_bytes, others_bytes);
-                if (!session->is_told || others_bytes > look->capacity_bytes ||
+                if (!session->is_known || others_bytes > look->capacity_bytes ||
                     session->may_use_bytes > session->order.most_bytes) {
                         pins->tight++;
                         pins->one_tight = look->list[i];

@@ -122,7 +122,7 @@ static void lower_all(const struct swap_look *look, struct rooms *rooms)
 
                 if (session->state != SWAP_HELD)
                         target_bytes = max_u64(target_bytes, resident_of(session));
-                if (!session->is_told)
+                if (!session->is_known)
                         session->order.resident_bytes = resident_of(session);
                 session->order.resident_bytes =
                         min_u64(session->order.resident_bytes, target_bytes);
@@ -134,7 +134,7 @@ static void raise_to(struct rooms *rooms, struct swap_session *session, uint64_t
 {
         uint64_t more_bytes = min_u64(rooms->free_bytes, less_by(bytes, session->may_reside_bytes));
 
-        if (!session->is_told || bytes <= session->order.resident_bytes)
+        if (!session->is_known || bytes <= session->order.resident_bytes)
                 return;
         rooms->free_bytes -= more_bytes;
         session->order.resident_bytes = more_bytes ? session->may_reside_bytes + more_bytes

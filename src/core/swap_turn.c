@@ -36,9 +36,11 @@ static const struct {
 };
 
 struct turns {
-        uint64_t floor_bytes; /* of all */
-        uint64_t sum_bytes;   /* with what those need that were placed */
-        uint64_t all_bytes;   /* what all would need */
+        uint64_t held_bytes; /* of those with a turn all, with growth, and the floors of others */
+        uint64_t first_ns[SWAP_CLASS_RT + 1]; /* since when the first of a class waits for a turn */
+        uint64_t floor_bytes;                 /* of all */
+        uint64_t sum_bytes;                   /* with what those need that were placed */
+        uint64_t all_bytes;                   /* what all would need */
         bool is_change;
         /* By class: who is next, and the sum when it comes in. */
         const struct swap_session *next[SWAP_CLASS_RT + 1];
@@ -87,32 +89,41 @@ static void end_together(const struct swap_look *look)
         }
 }
 
-/* Those that run may grow where nobody with a turn has anything. */
-static void turns_begin(const struct swap_look *look, struct turns *turns)
+static void see_all(const struct swap_look *look, struct turns *turns)
 {
-        uint64_t held_bytes = 0;
-
         for (unsigned i = 0; i < look->count; i++) {
                 struct swap_session *session = look_at(look, i);
+                uint64_t *first_ns = &turns->first_ns[session->class];
 
                 session->kind = (uint8_t)kind_of(look, session);
                 session->is_placed = session->is_cramped = false;
                 session->need_bytes = session->seen.used_bytes + session->grow_bytes;
                 turns->floor_bytes += floor_of(session);
                 turns->all_bytes += session->need_bytes;
-                held_bytes += session->has_turn ? session->seen.used_bytes : floor_of(session);
+                turns->held_bytes +=
+                        session->has_turn ? session->seen.used_bytes : floor_of(session);
+                if (session->kind == SWAP_WAITS && (!*first_ns || session->waits_ns < *first_ns))
+                        *first_ns = session->waits_ns;
         }
         turns->sum_bytes = turns->floor_bytes;
+}
+
+/* Those that run may grow where nobody with a turn has anything. One that came out of turn does so
+ * in the order of those that wait. */
+static void grow_all(const struct swap_look *look, struct turns *turns)
+{
         for (unsigned i = 0; i < look->count; i++) {
                 struct swap_session *session = look_at(look, i);
+                uint64_t first_ns = turns->first_ns[session->class];
 
                 if (!session->has_turn || !session->grow_bytes)
                         continue;
-                if (held_bytes + session->grow_bytes <= look->capacity_bytes) {
-                        held_bytes += session->grow_bytes;
-                } else {
+                if ((session->is_out_of_turn && first_ns && first_ns <= session->given_ns) ||
+                    turns->held_bytes + session->grow_bytes > look->capacity_bytes) {
                         session->is_cramped = true;
                         session->need_bytes = session->seen.used_bytes;
+                } else {
+                        turns->held_bytes += session->grow_bytes;
                 }
         }
 }
@@ -128,10 +139,11 @@ static void place(struct turns *turns, struct swap_session *session)
         turns->sum_bytes += more_of(session);
 }
 
-/* It came in after `next` began to wait, and is not in its way. */
+/* It came in out of turn, after `next` began to wait, and must not be in its way. */
 static bool is_beside(const struct swap_session *session, const struct swap_session *next)
 {
-        return session->kind == SWAP_KEEPS && session->given_ns > next->waits_ns;
+        return session->kind == SWAP_KEEPS && session->is_out_of_turn &&
+               session->given_ns >= next->waits_ns;
 }
 
 static void be_next(const struct swap_look *look, struct turns *turns,
@@ -174,6 +186,7 @@ static void place_new(const struct swap_look *look, struct turns *turns,
                 *next_bytes += more_of(session);
         place(turns, session);
         session->given_ns = look->now_ns;
+        session->is_out_of_turn = next;
         turns->is_change = true;
 }
 
@@ -192,6 +205,25 @@ static void place_grown(const struct swap_look *look, struct turns *turns,
         }
 }
 
+/* A turn is not over: it may grow in its order, where nobody with a turn has anything. */
+static void grow_late(const struct swap_look *look, struct turns *turns,
+                      struct swap_session *session)
+{
+        uint64_t bytes = session->grow_bytes;
+        bool has_next = turns->next[session->class];
+        uint64_t *next_bytes = &turns->next_bytes[session->class];
+
+        if (turns->held_bytes + bytes > look->capacity_bytes ||
+            turns->sum_bytes + bytes > look->capacity_bytes ||
+            (has_next && *next_bytes + bytes > look->capacity_bytes))
+                return;
+        turns->held_bytes += bytes;
+        turns->sum_bytes += bytes;
+        *next_bytes += has_next ? bytes : 0;
+        session->need_bytes += bytes;
+        session->is_cramped = false;
+}
+
 /* One that would not fit alone is only sent away for others: nothing is gained else. */
 static void place_again(const struct swap_look *look, struct turns *turns,
                         struct swap_session *session)
@@ -206,11 +238,11 @@ static void place_again(const struct swap_look *look, struct turns *turns,
 static void place_one(const struct swap_look *look, struct turns *turns, unsigned kind,
                       struct swap_session *session)
 {
-        if (session->is_placed)
-                return;
-        if (session->kind == SWAP_OVER && kind == SWAP_WAITS && session->is_cramped)
+        if (kind == SWAP_WAITS && session->is_cramped && session->is_placed)
+                grow_late(look, turns, session);
+        else if (kind == SWAP_WAITS && session->is_cramped && session->kind == SWAP_OVER)
                 place_grown(look, turns, session);
-        if (session->kind != kind)
+        if (session->is_placed || session->kind != kind)
                 return;
         if (kind == SWAP_FORCED)
                 place(turns, session);
@@ -249,8 +281,10 @@ static void renew(const struct swap_look *look, const struct turns *turns)
                             session->kind != SWAP_OVER)
                                 continue;
                         session->turn_ns = max_u64(session->turn_ns, turn_ns);
-                        if (turn_ns == look->now_ns)
+                        if (turn_ns == look->now_ns) {
                                 session->given_ns = look->now_ns;
+                                session->is_out_of_turn = false;
+                        }
                 }
         }
 }
@@ -259,8 +293,9 @@ void turns_decide(const struct swap_look *look)
 {
         struct turns turns = { 0 };
 
-        turns_begin(look, &turns);
+        see_all(look, &turns);
         end_together(look);
+        grow_all(look, &turns);
         look->card->is_short = turns.all_bytes > look->capacity_bytes;
         for (unsigned p = 0; p < sizeof(phases) / sizeof(phases[0]); p++) {
                 if (phases[p].kind == SWAP_RESTS &&

@@ -58,11 +58,361 @@ static void two_that_do_not_fit_take_equal_turns_and_lose_little(void **state)
         assert_true(world.stopped_ns < 24 * SECOND);
 }
 
+/* It needs room for what is missing, and no more. */
+static void only_what_is_missing_moves(void **state)
+{
+        struct world_session *a, *b;
+        uint64_t holds, missing_bytes = 2 * (60 * GIB + GIB / 2) - 80 * GIB;
+
+        world_begin(80 * GIB);
+        a = add(A, SWAP_CLASS_NORMAL, 60);
+        b = add(B, SWAP_CLASS_NORMAL, 60);
+        world_run(200 * SECOND);
+        holds = world.swap.session[A].holds + world.swap.session[B].holds;
+        assert_true(holds > 4);
+        assert_true(a->moved_bytes + b->moved_bytes < 2 * holds * (missing_bytes + 128 * MIB));
+}
+
+static void those_that_fit_beside_each_other_have_their_turn_together(void **state)
+{
+        uint64_t apart_ns = 0, beside_big_ns = 0;
+
+        world_begin(80 * GIB);
+        add(A, SWAP_CLASS_NORMAL, 20)->ran_ns = 0;
+        add(B, SWAP_CLASS_NORMAL, 30)->ran_ns = 0;
+        add(C, SWAP_CLASS_NORMAL, 70)->ran_ns = 0;
+        world_run(100 * SECOND);
+        for (unsigned n = 0; n < 20000; n++) {
+                world_run(10 * MS);
+                apart_ns += world_is_open(A) != world_is_open(B) ? 10 * MS : 0;
+                beside_big_ns += world_is_open(C) && world_is_open(A) ? 10 * MS : 0;
+        }
+        assert_true(apart_ns < 12 * SECOND);
+        assert_int_equal(beside_big_ns, 0);
+        assert_true(world.session[A].ran_ns > 130 * SECOND);
+        assert_true(world.session[C].ran_ns > 130 * SECOND);
+}
+
+static void small_ones_that_come_and_go_keep_no_big_one_out(void **state)
+{
+        world_begin(16 * GIB);
+        add(D, SWAP_CLASS_NORMAL, 14);
+        for (unsigned n = 0; n < 300; n++) {
+                unsigned entry = n % 3;
+
+                if (world.session[entry].is_here)
+                        world_remove(entry);
+                world_add(entry, SWAP_CLASS_NORMAL, 4 * GIB, 0)->is_busy = true;
+                world_run(700 * MS);
+        }
+        assert_true(world.session[D].longest_ns < 20 * SECOND);
+        assert_true(world.session[D].ran_ns > 40 * SECOND);
+}
+
+static void rt_ends_the_turn_of_a_lower_class_and_gives_it_back_when_idle(void **state)
+{
+        struct world_session *rt;
+
+        world_begin(16 * GIB);
+        rt = add(A, SWAP_CLASS_RT, 12);
+        add(B, SWAP_CLASS_NORMAL, 12);
+        world_run(20 * SECOND);
+        assert_true(world_is_open(A));
+        assert_int_equal(world.session[B].swappable_bytes, 0);
+        rt->is_busy = false;
+        world_run(3 * SECOND);
+        assert_true(world_is_open(B) && !world_is_open(A));
+        assert_int_equal(world.session[B].swappable_bytes, 12 * GIB);
+        rt->is_busy = true;
+        world_run(SECOND + world.swap.card[0].cost_ns);
+        assert_true(world_is_open(A) && !world_is_open(B));
+}
+
+static void who_is_idle_keeps_its_memory_until_another_needs_it(void **state)
+{
+        struct world_session *a;
+
+        world_begin(16 * GIB);
+        a = add(A, SWAP_CLASS_NORMAL, 12);
+        a->is_busy = false;
+        world_run(60 * SECOND);
+        assert_true(world_is_open(A));
+        add(B, SWAP_CLASS_NORMAL, 10);
+        world_run(10 * SECOND);
+        assert_true(world_is_open(B) && !world_is_open(A));
+        /* It wants nothing: it stays out, in part. */
+        world_run(60 * SECOND);
+        assert_int_equal(world.session[B].turns, 0);
+        assert_true(a->out_bytes > 6 * GIB && a->out_bytes < 8 * GIB);
+        world_remove(B);
+        world_run(10 * SECOND);
+        assert_true(world_is_open(A));
+}
+
+static void who_does_not_drain_is_left_alone_and_keeps_nobody_waiting_long(void **state)
+{
+        struct world_session *a, *c;
+        uint64_t held_ns;
+
+        world_begin(16 * GIB);
+        a = add(A, SWAP_CLASS_NORMAL, 7);
+        a->drain_ns = SWAP_NEVER;
+        add(B, SWAP_CLASS_NORMAL, 7);
+        c = add(C, SWAP_CLASS_NORMAL, 7);
+        world_run(300 * SECOND);
+        /* Tried after 2, 4, 8, ... 60 s, for 2 s each. */
+        held_ns = world.swap.session[A].held_ns;
+        assert_in_range(held_ns / MS, 8000, 24000);
+        assert_in_range(world.swap.session[A].holds, 4, 12);
+        assert_true(world.session[B].ran_ns > 100 * SECOND && c->ran_ns > 100 * SECOND);
+        a->drain_ns = MS;
+        world_run(100 * SECOND);
+        assert_true(a->turns > 0 && a->moved_bytes > 0);
+}
+
+static void who_is_out_in_part_and_does_not_move_is_not_run(void **state)
+{
+        struct world_session *a;
+
+        world_begin(16 * GIB);
+        a = add(A, SWAP_CLASS_NORMAL, 10);
+        add(B, SWAP_CLASS_NORMAL, 10);
+        while (a->out_bytes == 0)
+                world_run(MS);
+        a->moves_nothing = true;
+        world_run(60 * SECOND);
+        assert_false(world_is_open(A));
+        assert_true(a->out_bytes > 0 && a->out_bytes < GIB);
+        a->moves_nothing = false;
+        world_run(100 * SECOND);
+        assert_true(a->turns > 0 && world.session[B].turns > 0);
+}
+
+static void what_can_never_be_brought_in_beside_it_is_not_pinned(void **state)
+{
+        struct world_session *a, *b;
+
+        world_begin(16 * GIB);
+        a = add(A, SWAP_CLASS_NORMAL, 13);
+        b = add(B, SWAP_CLASS_NORMAL, 1);
+        b->refused = 0;
+        b->ask_pinned_bytes = 3 * GIB;
+        world_run(SECOND);
+        assert_int_equal(b->refused, 1);
+        b->ask_pinned_bytes = GIB;
+        world_run(SECOND);
+        assert_int_equal(b->pinned_bytes, GIB + GIB / 2);
+        /* The other one's limit has followed. */
+        assert_true(a->page.most_bytes <= 16 * GIB - b->pinned_bytes);
+        a->refused = 0;
+        a->ask_bytes = 2 * GIB;
+        world_run(SECOND);
+        assert_int_equal(a->refused, 1);
+}
+
+static void who_has_no_room_for_pinned_bytes_of_others_is_marked_and_waits(void **state)
+{
+        struct world_session *a, *b;
+
+        world_begin(16 * GIB);
+        a = add(A, SWAP_CLASS_NORMAL, 12);
+        b = add(B, SWAP_CLASS_NORMAL, 12);
+        while (world_is_open(A) || world_is_open(B) == false)
+                world_run(MS);
+        world.is_unasked = true;
+        b->pinned_bytes += 4 * GIB;
+        b->swappable_bytes -= 4 * GIB;
+        world_run(100 * SECOND);
+        assert_true(world.swap.session[A].has_no_room);
+        assert_true(world_is_open(B) && !world_is_open(A));
+        b->pinned_bytes -= 4 * GIB;
+        world_run(100 * SECOND);
+        assert_false(world.swap.session[A].has_no_room);
+        assert_true(a->turns > 0);
+}
+
+static void growth_waits_for_room_and_gets_it_with_a_turn(void **state)
+{
+        struct world_session *a;
+
+        world_begin(16 * GIB);
+        a = add(A, SWAP_CLASS_NORMAL, 7);
+        add(B, SWAP_CLASS_NORMAL, 7);
+        a->ask_bytes = 5 * GIB;
+        world_run(10 * SECOND);
+        assert_int_equal(a->swappable_bytes, 12 * GIB);
+        assert_true(a->turns > 0 || world.session[B].turns > 0);
+}
+
+/* Not once in a round of all turns. */
+static void who_has_a_turn_grows_block_by_block(void **state)
+{
+        struct world_session *a;
+
+        world_begin(16 * GIB);
+        a = add(A, SWAP_CLASS_NORMAL, 12);
+        add(B, SWAP_CLASS_NORMAL, 12);
+        add(C, SWAP_CLASS_NORMAL, 12);
+        world_run(100 * SECOND);
+        while (world_is_open(A))
+                world_run(MS);
+        while (!world_is_open(A))
+                world_run(MS);
+        for (unsigned n = 0; n < 8; n++) {
+                a->ask_bytes = 256 * MIB;
+                world_run(50 * MS);
+                assert_int_equal(a->ask_bytes, 0);
+        }
+        assert_true(world_is_open(A));
+}
+
+static void what_was_freed_stays_at_hand_for_the_next_block(void **state)
+{
+        struct world_session *a, *b;
+        uint64_t moved_bytes;
+
+        world_begin(16 * GIB);
+        a = add(A, SWAP_CLASS_NORMAL, 12);
+        b = add(B, SWAP_CLASS_NORMAL, 12);
+        a->is_busy = true;
+        while (!world_is_open(A) || world_is_open(B) || a->ask_bytes)
+                world_run(MS);
+        world_run(100 * MS);
+        moved_bytes = b->moved_bytes;
+        for (unsigned n = 0; n < 10 && world_is_open(A); n++) {
+                a->swappable_bytes -= 4 * GIB;
+                world_run(10 * MS);
+                a->ask_bytes = 4 * GIB;
+                world_run(10 * MS);
+                assert_int_equal(a->ask_bytes, 0);
+        }
+        assert_int_equal(b->moved_bytes, moved_bytes);
+}
+
+static void see(unsigned entry, uint64_t used_gib, uint64_t out_gib, bool is_drained)
+{
+        const struct swap_seen seen = { .used_bytes = used_gib * GIB,
+                                        .swappable_bytes = used_gib * GIB,
+                                        .out_bytes = out_gib * GIB,
+                                        .is_busy = true,
+                                        .is_drained = is_drained };
+
+        swap_see(&world.swap, entry, &seen);
+}
+
+static void step(void)
+{
+        world.now_ns += MS;
+        swap_step(&world.swap, world.now_ns);
+}
+
+static void bytes_are_given_when_they_were_seen_to_be_free(void **state)
+{
+        const struct swap_session *a = &world.swap.session[A], *b = &world.swap.session[B];
+
+        world_begin(16 * GIB);
+        swap_add(&world.swap, A, 0, SWAP_CLASS_NORMAL, 0);
+        see(A, 10, 0, false);
+        step();
+        see(A, 10, 0, false);
+        step();
+        assert_int_equal(a->order.resident_bytes, 16 * GIB);
+        /* A new session: nobody knows what its page allowed. The other one is told to leave half of
+         * what is free, and may have taken it before. */
+        swap_add(&world.swap, B, 0, SWAP_CLASS_NORMAL, 0);
+        see(B, 0, 0, false);
+        step();
+        assert_int_equal(a->order.resident_bytes, 13 * GIB);
+        assert_int_equal(b->order.resident_bytes, 0);
+        /* Not seen since: nothing is known to be free. */
+        step();
+        assert_int_equal(b->order.resident_bytes, 0);
+        see(B, 0, 0, false);
+        step();
+        assert_int_equal(b->order.resident_bytes, 0);
+        see(A, 10, 0, false);
+        see(B, 0, 0, false);
+        step();
+        assert_int_equal(b->order.resident_bytes, 3 * GIB);
+}
+
+static void a_session_that_was_held_before_a_restart_is_brought_in(void **state)
+{
+        const struct swap_session *a = &world.swap.session[A];
+
+        world_begin(16 * GIB);
+        swap_add(&world.swap, A, 0, SWAP_CLASS_NORMAL, 7777);
+        see(A, 10, 4, true);
+        step();
+        assert_int_equal(a->order.gate, 7777);
+        see(A, 10, 4, true);
+        step();
+        assert_int_equal(a->state, SWAP_HELD);
+        assert_true(a->order.resident_bytes >= 10 * GIB);
+        see(A, 10, 1, true);
+        step();
+        assert_int_equal(a->order.gate, 7777);
+        see(A, 10, 0, true);
+        step();
+        assert_int_equal(a->order.gate, 0);
+        assert_int_equal(a->state, SWAP_RUNS);
+        assert_true(world.swap.gates >= 7777);
+}
+
+/* It may have answered an older hold. */
+static void a_drain_from_before_the_gate_was_shut_is_none(void **state)
+{
+        const struct swap_session *a = &world.swap.session[A];
+
+        world_begin(16 * GIB);
+        swap_add(&world.swap, A, 0, SWAP_CLASS_NORMAL, 0);
+        swap_add(&world.swap, B, 0, SWAP_CLASS_NORMAL, 5);
+        for (unsigned n = 0; n < 1000 && a->order.gate == 0; n++) {
+                see(A, 10, 0, true);
+                see(B, 10, 10, true);
+                step();
+        }
+        assert_int_equal(a->state, SWAP_DRAINS);
+        step();
+        assert_int_equal(a->state, SWAP_DRAINS);
+        see(A, 10, 0, true);
+        step();
+        assert_int_equal(a->state, SWAP_HELD);
+}
+
+static void when_time_goes_back_it_stands_still(void **state)
+{
+        world_begin(16 * GIB);
+        add(A, SWAP_CLASS_NORMAL, 12);
+        add(B, SWAP_CLASS_NORMAL, 12);
+        swap_step(&world.swap, 0);
+        assert_int_equal(world.swap.now_ns / SECOND, world.now_ns / SECOND);
+        world_run(20 * SECOND);
+        assert_true(world.session[A].ran_ns > 5 * SECOND);
+        assert_true(world.session[B].ran_ns > 5 * SECOND);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_fits_runs_and_nothing_moves),
                 cmocka_unit_test(two_that_do_not_fit_take_equal_turns_and_lose_little),
+                cmocka_unit_test(only_what_is_missing_moves),
+                cmocka_unit_test(those_that_fit_beside_each_other_have_their_turn_together),
+                cmocka_unit_test(small_ones_that_come_and_go_keep_no_big_one_out),
+                cmocka_unit_test(rt_ends_the_turn_of_a_lower_class_and_gives_it_back_when_idle),
+                cmocka_unit_test(who_is_idle_keeps_its_memory_until_another_needs_it),
+                cmocka_unit_test(who_does_not_drain_is_left_alone_and_keeps_nobody_waiting_long),
+                cmocka_unit_test(who_is_out_in_part_and_does_not_move_is_not_run),
+                cmocka_unit_test(what_can_never_be_brought_in_beside_it_is_not_pinned),
+                cmocka_unit_test(who_has_no_room_for_pinned_bytes_of_others_is_marked_and_waits),
+                cmocka_unit_test(growth_waits_for_room_and_gets_it_with_a_turn),
+                cmocka_unit_test(who_has_a_turn_grows_block_by_block),
+                cmocka_unit_test(what_was_freed_stays_at_hand_for_the_next_block),
+                cmocka_unit_test(bytes_are_given_when_they_were_seen_to_be_free),
+                cmocka_unit_test(a_session_that_was_held_before_a_restart_is_brought_in),
+                cmocka_unit_test(a_drain_from_before_the_gate_was_shut_is_none),
+                cmocka_unit_test(when_time_goes_back_it_stands_still),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
