@@ -38,5 +38,3 @@ const struct api toy_api = {
         .table = &toy_table,
         .library = &library,
 };
-
-const struct api *const api_list[] = { &toy_api, NULL };
