@@ -89,7 +89,8 @@ int store_join(const struct store *store, const char *name, bool writable,
                struct store_session *ret, struct error *err);
 
 /* The same by descriptors that a daemon handed out, which stay the caller's: `limits` for reading,
- * `slots` for both. Whose the files are is not asked. `ret`->path, which the caller has set, stays. */
+ * `slots` for both. Whose the files are is not asked. `ret`->path, which the caller has set, stays.
+ */
 int store_join_pages(int limits, int slots, const char *name, struct store_session *ret,
                      struct error *err);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the daemon was told is understood exactly or refused with the place, the key, the value
- * and what was expected. `unit-daemon-config --table` prints the keys as docs/daemon-config.md lists them.
+ * and what was expected. `unit-daemon-config --table` prints the keys as docs/daemon-config.md
+ * lists them.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
