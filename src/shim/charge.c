@@ -12,6 +12,7 @@
 #include "common/minmax.h"
 #include "common/sums.h"
 #include "shim/attach.h"
+#include "shim/room.h"
 #include "shim/session.h"
 
 /* How long the driver may take to free what a dead process held. */
@@ -95,7 +96,33 @@ static bool charge_grow(struct charge *c, int device, uint64_t bytes, process_gr
 
 bool charge_begin(struct charge *c, int device, uint64_t bytes)
 {
-        return charge_grow(c, device, bytes, process_charge);
+        if (!charge_grow(c, device, bytes, process_charge))
+                return false;
+        if (!c->bytes || c->device < 0 || c->device != room_rows().card ||
+            room_admits(ROOM_OF_PINNED))
+                return true;
+        charge_drop(c);
+        return false;
+}
+
+/* In this order what is pinned, the difference of the two, looks too large meanwhile, and not too
+ * small. */
+bool charge_begin_swappable(struct charge_swappable *c, int device, uint64_t bytes)
+{
+        c->swap = nothing;
+        if (!charge_grow(&c->card, device, bytes, process_charge))
+                return false;
+        if (charge_grow(&c->swap, room_rows().swap, bytes, process_charge) &&
+            room_admits(ROOM_OF_SWAPPABLE))
+                return true;
+        charge_drop_swappable(c);
+        return false;
+}
+
+void charge_drop_swappable(struct charge_swappable *c)
+{
+        charge_drop(&c->swap);
+        charge_drop(&c->card);
 }
 
 bool charge_force(struct charge *c, int device, uint64_t bytes)
@@ -157,6 +184,54 @@ void charge_mark_seen(struct charge *c)
                 return;
         add_relaxed(&process->device[c->device].unseen_bytes, -c->bytes);
         c->is_unseen = false;
+}
+
+static bool is_row(int device)
+{
+        return device >= 0 && device < (int)PAGE_DEVICES;
+}
+
+void charge_move_begin(int device)
+{
+        struct process *process = process_here();
+
+        if (process && is_row(device))
+                flight_begin(process, device);
+}
+
+void charge_move_end(int device)
+{
+        struct process *process = process_here();
+
+        if (process && is_row(device))
+                flight_end(process, device);
+}
+
+/* Forced: what the driver has given up is out, whatever a page says. */
+void charge_move_out(int device, uint64_t bytes)
+{
+        struct process *process = process_here();
+        int out = room_rows().out;
+
+        if (!process || !is_row(device) || !is_row(out))
+                return;
+        lock_take(&process->device[out].lock);
+        process_force(process, (unsigned)out, bytes);
+        lock_drop(&process->device[out].lock);
+        add_relaxed(&process->device[device].unseen_bytes, bytes);
+}
+
+void charge_move_in(int device, uint64_t bytes)
+{
+        struct process *process = process_here();
+        int out = room_rows().out;
+
+        if (!process || !is_row(device) || !is_row(out))
+                return;
+        add_relaxed(&process->device[device].unseen_bytes, -bytes);
+        lock_take(&process->device[out].lock);
+        process_release(process, (unsigned)out, bytes);
+        lock_drop(&process->device[out].lock);
 }
 
 uint64_t charge_unseen_bytes(int device)
@@ -295,13 +370,15 @@ static bool is_recent(uint64_t at_ns)
         return at_ns != 0 && clock_now_ns() - at_ns <= DRAIN_NS;
 }
 
-/* Memory of the session's own dead, or, just after a daemon promised it, of another session's. */
-static bool may_be_draining(unsigned device)
+/* Memory of the session's own dead, or, just after a daemon promised it, of another session's. Of
+ * one that swaps others have just been moved out of the way. */
+static bool may_be_draining(int device)
 {
         const struct page_ledger *ledger = &session_slots()->ledger[device];
         const struct limits_device *row = &session_limits()->device[device];
 
-        return is_recent(load_relaxed(shared_word(&ledger->reclaimed_at_ns))) ||
+        return device == room_rows().card ||
+               is_recent(load_relaxed(shared_word(&ledger->reclaimed_at_ns))) ||
                is_recent(load_acquire(shared_word(&row->promised_at_ns)));
 }
 
@@ -312,7 +389,7 @@ bool charge_wait_for_drain(const struct charge *c, unsigned attempt)
                 return false;
         /* The limit may have had room without the dead, where the card has not. */
         process_reap((unsigned)c->device);
-        if (!may_be_draining((unsigned)c->device) && (attempt == 0 || attempt >= DRAIN_TRIES))
+        if (!may_be_draining(c->device) && (attempt == 0 || attempt >= DRAIN_TRIES))
                 return false;
         if (attempt == 0)
                 add_relaxed(shared_word(&session_slots()->ledger[c->device].drained), 1);
@@ -338,7 +415,7 @@ int charge_host(void)
 {
         const struct limits_page *limits = session_limits();
 
-        return limits ? page_host_row(limits) : CHARGE_NO_DEVICE;
+        return limits && !(limits->flags & PAGE_SWAPS) ? page_host_row(limits) : CHARGE_NO_DEVICE;
 }
 
 int charge_device(enum charge_space space, uint64_t key)
@@ -356,11 +433,26 @@ static uint64_t left(const struct charge_view *view)
         return view->limit_bytes - min_u64(view->used_bytes, view->limit_bytes);
 }
 
+/* Of the card others will be moved out, so what the driver has free does not count. */
+static bool view_swapping(const struct charge_view *now, struct charge_card *card)
+{
+        struct room_books books = room_read();
+        uint64_t most_bytes = min_u64(now->limit_bytes, books.most_bytes);
+
+        if (now->limit_bytes != PAGE_UNLIMITED)
+                card->total_bytes = now->limit_bytes;
+        most_bytes = min_u64(most_bytes, card->total_bytes);
+        card->free_bytes = most_bytes - min_u64(now->used_bytes, most_bytes);
+        return true;
+}
+
 bool charge_view(int device, struct charge_card *card)
 {
         struct charge_view now, host = { 0 };
         bool has_host = charge_read(charge_host(), &host);
 
+        if (device >= 0 && device == room_rows().card && charge_read(device, &now))
+                return view_swapping(&now, card);
         if (!charge_read(device, &now) || (now.limit_bytes == PAGE_UNLIMITED && !has_host))
                 return false;
         card->free_bytes = min_u64(left(&now), card->free_bytes);

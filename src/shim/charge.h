@@ -43,6 +43,7 @@ enum charge_space {
         SPACE_FREED,       /* freed in a stream that has not got there: a number */
         SPACE_FREED_HOST,  /* the same, of the host's memory that stands for a card's: a number */
         SPACE_REMAINDER,   /* what the driver took by itself: device + 1 */
+        SPACE_SWAP, /* what of a block can leave the card: its address, beside its charge there */
 };
 
 struct charge {
@@ -57,9 +58,30 @@ struct charge {
 /* False: over the limit, or the session is broken and fails closed; `c` is then empty. */
 bool charge_begin(struct charge *c, int device, uint64_t bytes);
 
+/*
+ * In a session that swaps (room.h): of memory that can leave the card, on the card's row and on
+ * that of what can. Every other charge of the card counts as pinned. False also where there is no
+ * room on the card now.
+ */
+struct charge_swappable {
+        struct charge card;
+        struct charge swap;
+};
+bool charge_begin_swappable(struct charge_swappable *c, int device, uint64_t bytes);
+void charge_drop_swappable(struct charge_swappable *c);
+
 /* For what the driver took without a grant: charged even above the limit, so that everything is
  * refused until enough was given back. False: only as charge_begin() without regard to it. */
 bool charge_force(struct charge *c, int device, uint64_t bytes);
+
+/*
+ * Memory that was kept leaves the card, or comes back: its charges stay, and the session's row of
+ * what is out, which has no limit, follows. Between begin and end nobody takes NVML's word.
+ */
+void charge_move_begin(int device);
+void charge_move_out(int device, uint64_t bytes);
+void charge_move_in(int device, uint64_t bytes);
+void charge_move_end(int device);
 
 /* Reserved an upper bound; the driver took only `bytes`. Never grows. */
 void charge_trim(struct charge *c, uint64_t bytes);
@@ -116,8 +138,8 @@ bool charge_wait_for_drain(const struct charge *c, unsigned attempt);
 void charge_note_refused(int device);
 void charge_note_driver_refused(const struct charge *c);
 
-/* The row of the page that stands for the host's memory; CHARGE_NO_DEVICE: the session has none of
- * it. It is charged like a device. */
+/* The row of the page that stands for the host's memory in place of cards'; CHARGE_NO_DEVICE: the
+ * session has none of it. It is charged like a device. */
 int charge_host(void);
 
 /* The device of a block; CHARGE_NO_DEVICE when its key is not known. */

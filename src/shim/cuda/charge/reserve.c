@@ -4,39 +4,118 @@
 #include "shim/cuda/charge/import.h"
 #include "shim/cuda/charge/meter.h"
 #include "shim/cuda/charge/remainder.h"
+#include "shim/cuda/stream/access.h"
+#include "shim/time/time.h"
 
-static bool grant(struct charge *ret, struct place place, uint64_t bytes)
+/* What a request is granted; `swappable` NULL: of memory that stays where it is. */
+struct reserve_request {
+        struct charge *plain;
+        struct charge_swappable *swappable;
+        struct place place;
+        uint64_t bytes;
+};
+
+static bool grant(const struct reserve_request *request)
 {
-        if (!charge_begin(ret, place.row, bytes))
+        struct charge_swappable *swappable = request->swappable;
+        bool is_granted =
+                swappable ? charge_begin_swappable(swappable, request->place.row, request->bytes)
+                          : charge_begin(request->plain, request->place.row, request->bytes);
+
+        if (!is_granted)
                 return false;
-        ret->owner = place.owner;
-        remainder_granted(place.row, bytes);
+        if (swappable)
+                swappable->card.owner = swappable->swap.owner = request->place.owner;
+        else
+                request->plain->owner = request->place.owner;
+        remainder_granted(request->place.row, request->bytes);
         return true;
+}
+
+static bool grant_or_relieve(const struct reserve_request *request)
+{
+        struct place place = request->place;
+
+        if (request->bytes) {
+                remainder_tend(place.row, request->bytes);
+                import_claim(place.row);
+        }
+        if (grant(request) || (remainder_relieve(place.row) && grant(request)))
+                return true;
+        for (unsigned step = 0; meters_relieve(place, step); step++) {
+                if (grant(request))
+                        return true;
+        }
+        return false;
+}
+
+bool reserve_await(struct room_wait *wait, const struct room_want *want)
+{
+        bool is_again;
+
+        if (want->row < 0 || want->row != room_rows().card || !access_pause())
+                return false;
+        /* A wish that nobody repeats is forgotten: also while the gate is shut. */
+        do {
+                is_again = room_wait(wait, want->bytes, want->kind);
+                streams_mark_in_hold();
+        } while (is_again && gate_is_shut());
+        access_resume();
+        return is_again;
+}
+
+static CUresult reserve_in_time(const struct reserve_request *request)
+{
+        struct room_want want = { .row = request->place.row,
+                                  .bytes = request->bytes,
+                                  .kind = request->swappable ? ROOM_OF_SWAPPABLE : ROOM_OF_PINNED };
+        struct room_wait wait = { 0 };
+
+        do {
+                if (grant_or_relieve(request))
+                        return CUDA_SUCCESS;
+        } while (reserve_await(&wait, &want));
+        return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Nothing is asked, or nothing can be: let the driver say what is wrong with it. */
+static CUresult reserve_nowhere(struct charge *ret, struct place place, uint64_t bytes)
+{
+        charge_begin(ret, CHARGE_NO_DEVICE, 0);
+        return place.answer && !bytes ? CUDA_SUCCESS : refusal(place);
+}
+
+CUresult reserve_at_once(struct charge *ret, struct place place, uint64_t bytes)
+{
+        struct reserve_request request = { .plain = ret, .place = place, .bytes = bytes };
+
+        if (place.row == SESSION_NO_ROW)
+                return reserve_nowhere(ret, place, bytes);
+        return grant_or_relieve(&request) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult reserve_at_first(struct charge *ret, struct place place, uint64_t bytes)
 {
-        if (place.row == SESSION_NO_ROW) {
-                charge_begin(ret, CHARGE_NO_DEVICE, 0);
-                /* Nothing is asked, or nothing can be: let the driver say what is wrong with it. */
-                return place.answer && !bytes ? CUDA_SUCCESS : refusal(place);
-        }
-        if (bytes) {
-                remainder_tend(place.row, bytes);
-                import_claim(place.row);
-        }
-        if (grant(ret, place, bytes) || (remainder_relieve(place.row) && grant(ret, place, bytes)))
-                return CUDA_SUCCESS;
-        for (unsigned step = 0; meters_relieve(place, step); step++) {
-                if (grant(ret, place, bytes))
-                        return CUDA_SUCCESS;
-        }
-        return CUDA_ERROR_OUT_OF_MEMORY;
+        struct reserve_request request = { .plain = ret, .place = place, .bytes = bytes };
+
+        if (place.row == SESSION_NO_ROW)
+                return reserve_nowhere(ret, place, bytes);
+        return reserve_in_time(&request);
 }
 
 CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes)
 {
         CUresult rc = reserve_at_first(ret, place, bytes);
+
+        if (rc == CUDA_ERROR_OUT_OF_MEMORY)
+                charge_note_refused(place.row);
+        return rc;
+}
+
+CUresult reserve_swappable(struct charge_swappable *ret, struct place place, uint64_t bytes)
+{
+        struct reserve_request request = { .swappable = ret, .place = place, .bytes = bytes };
+        CUresult rc = reserve_in_time(&request);
 
         if (rc == CUDA_ERROR_OUT_OF_MEMORY)
                 charge_note_refused(place.row);

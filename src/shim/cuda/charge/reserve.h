@@ -24,12 +24,31 @@
 
 #include "shim/charge.h"
 #include "shim/cuda/place/front.h"
+#include "shim/room.h"
 
 /* Grants, or says what to tell the program. `ret` is empty after a refusal. */
 CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes);
 
 /* The same for who has another way: a refusal is not counted. */
 CUresult reserve_at_first(struct charge *ret, struct place place, uint64_t bytes);
+
+/* The same for who holds a lock: it does not wait for room on the card. Who is refused calls
+ * reserve_await() without the lock. */
+CUresult reserve_at_once(struct charge *ret, struct place place, uint64_t bytes);
+
+/* As reserve_at(), of memory that can leave the card. In a session that swaps, on its card. */
+CUresult reserve_swappable(struct charge_swappable *ret, struct place place, uint64_t bytes);
+
+/*
+ * After a refusal, in a call that began with access_begin() or the like: waits a little where
+ * others may make room on the card, meanwhile beside a hold. True: to be tried again.
+ */
+struct room_want {
+        int row;
+        uint64_t bytes;
+        enum room_kind kind;
+};
+bool reserve_await(struct room_wait *wait, const struct room_want *want);
 
 static inline CUresult reserve(struct charge *ret, uint64_t bytes)
 {

@@ -92,7 +92,7 @@ static CUresult retain_once(CUcontext *ret, struct place place, struct charge *r
         CUresult rc;
 
         lock_take(&primary_state.primary_lock);
-        rc = reserve_at(ret_charge, place, primary_bytes(place));
+        rc = reserve_at_once(ret_charge, place, primary_bytes(place));
         if (rc == CUDA_SUCCESS) {
                 rc = real.cuDevicePrimaryCtxRetain(ret, place.device);
                 if (rc == CUDA_SUCCESS)
@@ -122,10 +122,13 @@ static void primary_correct(struct place place, CUcontext context)
 static CUresult retain(CUcontext *ret, struct place place)
 {
         bool is_new = false;
+        struct room_want want = { place.row, context_bytes(place), ROOM_OF_PINNED };
+        struct room_wait wait = { 0 };
 
         for (unsigned attempt = 0;; attempt++) {
                 struct charge charge;
                 CUresult rc = retain_once(ret, place, &charge, &is_new);
+                bool is_refused = rc == CUDA_ERROR_OUT_OF_MEMORY && !charge.is_reserved;
                 bool is_again = rc == CUDA_ERROR_OUT_OF_MEMORY && charge.is_reserved &&
                                 charge_wait_for_drain(&charge, attempt);
 
@@ -134,6 +137,12 @@ static CUresult retain(CUcontext *ret, struct place place)
                         primary_correct(place, *ret);
                         remainder_changed(place.row);
                 }
+                if (is_refused && reserve_await(&wait, &want)) {
+                        attempt = 0;
+                        continue;
+                }
+                if (is_refused)
+                        charge_note_refused(place.row);
                 if (!is_again)
                         return rc;
         }

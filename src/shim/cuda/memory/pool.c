@@ -170,6 +170,13 @@ static bool grant_in_time(struct growth *growth, uint64_t bytes)
         return false;
 }
 
+static bool await_room(struct growth *growth, uint64_t bytes)
+{
+        struct room_want want = { growth->place.row, bytes, ROOM_OF_PINNED };
+
+        return reserve_await(&growth->wait, &want);
+}
+
 /* The next grant; false: refused. What fits in the pool already needs none. */
 static bool next_rung(struct growth *growth)
 {
@@ -203,6 +210,10 @@ static bool next_rung(struct growth *growth)
                                 return true;
                         break;
                 default:
+                        if (await_room(growth, most)) {
+                                growth->rung = 0;
+                                break;
+                        }
                         charge_note_refused(growth->place.row);
                         return false;
                 }

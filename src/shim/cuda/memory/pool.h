@@ -16,6 +16,7 @@
 #include "shim/cuda/charge/meter.h"
 #include "shim/cuda/stream/capture.h"
 #include "shim/cuda/stream/told.h"
+#include "shim/room.h"
 
 /* One stream-ordered allocation. */
 struct growth {
@@ -27,6 +28,7 @@ struct growth {
         uint64_t capture; /* held until growth_end(): nothing is charged; 0: none */
         unsigned rung;
         unsigned attempt; /* is_draining() */
+        struct room_wait wait;
         bool is_alone;
         bool is_plain; /* the grant is for plain memory: plain_take() instead of the driver's call
                         */

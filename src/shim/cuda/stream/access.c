@@ -34,6 +34,32 @@ void access_wait(void)
         } while (gate_is_shut());
 }
 
+bool access_pause(void)
+{
+        struct credit *credit = &credit_here;
+
+        if (!credit->number || load_relaxed(&credit->caller->calls) > 1)
+                return false;
+        credit_leave(credit);
+        return true;
+}
+
+void access_resume(void)
+{
+        access_begin();
+}
+
+bool access_try(void)
+{
+        if (credit_here.caller->owner != &credit_here && !threads_join())
+                return false;
+        credit_enter(&credit_here);
+        if (!gate_is_shut())
+                return true;
+        credit_leave(&credit_here);
+        return false;
+}
+
 void access_leave_to(CUstream stream)
 {
         struct time_stream *of = submission_stream(stream);

@@ -18,6 +18,8 @@
 #ifndef ALIQUOT_SHIM_CUDA_STREAM_ACCESS_H
 #define ALIQUOT_SHIM_CUDA_STREAM_ACCESS_H
 
+#include <stdbool.h>
+
 #include "abi/cuda.h"
 #include "interpose/gate.h"
 #include "shim/cuda/stream/submit.h"
@@ -25,6 +27,16 @@
 
 /* On the way, but the thread is new, or the gate is shut. */
 void access_wait(void);
+
+/*
+ * A call on its way steps aside, so that a hold does not wait for it, and comes back, when the gate
+ * is open. False: it is one within another, and stays.
+ */
+bool access_pause(void);
+void access_resume(void);
+
+/* As access_begin() for what may as well be done later. False: not now, and there is no end. */
+bool access_try(void);
 
 /* What it leaves to the stream may be in flight when the call has returned. */
 void access_leave_to(CUstream stream);
