@@ -17,6 +17,7 @@
 #include "shim/maker.h"
 
 #define WATCH_NS UINT64_C(50000000)
+#define WATCHED 2u
 
 enum { HELPER_NONE, HELPER_STARTING, HELPER_RUNS };
 
@@ -28,22 +29,11 @@ struct helper {
         _Atomic uint32_t process;   /* that has it: one that shares our memory may exit before us */
         struct lock working;
         helper_task *task;
-        const _Atomic uint32_t *_Atomic watched;
+        const _Atomic uint32_t *_Atomic watched[WATCHED];
+        bool (*_Atomic is_unfinished)(void);
 };
 
 WIPED_AT_FORK(struct helper, helper);
-
-/* Ends the helper's work: the driver may be gone after the program's end. */
-static void at_program_end(void)
-{
-        if (load_relaxed(&helper.process) != (uint32_t)getpid())
-                return;
-        store_release(&helper.is_over, 1);
-        if (load_acquire(&helper.state) != HELPER_RUNS)
-                return;
-        lock_take(&helper.working);
-        lock_drop(&helper.working);
-}
 
 static _Thread_local bool is_helper __attribute__((tls_model("initial-exec")));
 
@@ -54,36 +44,68 @@ bool helper_is_this(void)
 
 void helper_watch(const _Atomic uint32_t *word)
 {
-        store_release(&helper.watched, word);
+        unsigned at = load_acquire(&helper.watched[0]) ? 1 : 0;
+
+        store_release(&helper.watched[at], word);
+}
+
+void helper_finish(bool (*is_unfinished)(void))
+{
+        store_release(&helper.is_unfinished, is_unfinished);
 }
 
 /* What it watches was so before its task ran. */
 struct helper_watch {
-        const _Atomic uint32_t *word[2]; /* the bell first */
-        uint32_t seen[2];
+        const _Atomic uint32_t *word[1 + WATCHED]; /* the bell first */
+        uint32_t seen[1 + WATCHED];
 };
 
 static struct helper_watch watch(void)
 {
-        struct helper_watch watch = { .word = { &helper.bell, load_acquire(&helper.watched) } };
+        struct helper_watch watch = { .word = { &helper.bell } };
 
-        for (unsigned i = 0; i < 2 && watch.word[i]; i++)
+        for (unsigned i = 0; i < WATCHED; i++)
+                watch.word[1 + i] = load_acquire(&helper.watched[i]);
+        for (unsigned i = 0; i <= WATCHED && watch.word[i]; i++)
                 watch.seen[i] = load_acquire(watch.word[i]);
         return watch;
 }
 
-/* A kernel that cannot wait for two words has the second one looked at. */
+/* A kernel that cannot wait for several words has the others looked at. */
 static void rest(const struct helper_watch *watch, uint64_t until_ns)
 {
-        unsigned count = watch->word[1] ? 2 : 1;
+        unsigned count = 1;
         uint64_t look_ns;
 
+        while (count <= WATCHED && watch->word[count])
+                count++;
         if (count == 1) {
                 clock_wait(watch->word[0], watch->seen[0], until_ns);
         } else if (clock_wait_any(watch->word, watch->seen, count, until_ns) == -ENOSYS) {
                 look_ns = clock_now_ns() + WATCH_NS;
                 clock_wait(watch->word[0], watch->seen[0], min_u64(until_ns, look_ns));
         }
+}
+
+/* Ends the helper's work: the driver may be gone after the program's end. What it has begun and
+ * must not leave is finished here, in its place. */
+static void at_program_end(void)
+{
+        bool (*is_unfinished)(void);
+
+        if (load_relaxed(&helper.process) != (uint32_t)getpid())
+                return;
+        store_release(&helper.is_over, 1);
+        if (load_acquire(&helper.state) != HELPER_RUNS)
+                return;
+        lock_take(&helper.working);
+        is_unfinished = load_acquire(&helper.is_unfinished);
+        while (is_unfinished && is_unfinished()) {
+                struct helper_watch seen = watch();
+
+                rest(&seen, min_u64(helper.task(clock_now_ns()), clock_now_ns() + WATCH_NS));
+        }
+        lock_drop(&helper.working);
 }
 
 static void *helper_main(void *expected)

@@ -23,8 +23,12 @@ bool helper_kick(helper_task *task);
 /* It runs, or is about to. False: it could not be started, or the program exits. */
 bool helper_runs(void);
 
-/* It also runs when this word changes and is woken. One a process; shared memory. */
+/* It also runs when this word changes and is woken. Two a process; shared memory. */
 void helper_watch(const _Atomic uint32_t *word);
+
+/* What the helper must not leave half done: at the program's exit its task runs on until this says
+ * that nothing is. One a process. */
+void helper_finish(bool (*is_unfinished)(void));
 
 /* Whether the calling thread is the helper. */
 bool helper_is_this(void);

@@ -1,37 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two threads may install the hold word at once: it is the same word, so that is harmless.
- * `is_used` only avoids repeated work. */
 #include "shim/hold.h"
+
+#include <limits.h>
+#include <pthread.h>
 
 #include "common/atomic.h"
 #include "common/clock.h"
 #include "interpose/gate.h"
 #include "shim/helper.h"
+#include "shim/room.h"
 #include "shim/session.h"
 
-/* An owner that died between opening the gate and waking is noticed after this long. */
+/* An owner that died between opening the gate and waking is noticed after this long; and a thread
+ * that stands there says so again. */
 #define LOOK_AGAIN_NS UINT64_C(50000000)
+
+static uint32_t own_gate;
 
 static void wait_for_end(const uint32_t *word)
 {
         uint32_t seen = load_acquire(shared_half(word));
 
-        if (seen)
-                clock_wait(shared_half(word), seen, clock_now_ns() + LOOK_AGAIN_NS);
+        if (!seen)
+                return;
+        room_stand();
+        clock_wait(shared_half(word), seen, clock_now_ns() + LOOK_AGAIN_NS);
+}
+
+/* A child of fork() has nothing that is elsewhere. */
+static void fork_child(void)
+{
+        gate_use(&session_limits()->gate, wait_for_end);
+        store_release(shared_half(&own_gate), 0);
+}
+
+/* Once: else the thread that comes late would open what the helper has shut meanwhile. */
+static void use(void)
+{
+        const struct limits_page *limits = session_limits();
+
+        gate_use(&limits->gate, wait_for_end);
+        if (limits->owner != PAGE_OWNER_DAEMON)
+                return;
+        helper_watch(shared_half(&limits->gate));
+        if (!room_is_kept())
+                return;
+        helper_watch(shared_half(&limits->epoch));
+        pthread_atfork(NULL, NULL, fork_child);
 }
 
 void hold_use(void)
 {
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
         static _Atomic bool is_used;
-        const struct limits_page *limits;
 
-        if (load_relaxed(&is_used))
+        if (load_acquire(&is_used) || !session_limits())
                 return;
-        limits = session_limits();
-        if (!limits)
-                return;
-        gate_use(&limits->gate, wait_for_end);
-        if (limits->owner == PAGE_OWNER_DAEMON)
-                helper_watch(shared_half(&limits->gate));
-        store_relaxed(&is_used, true);
+        pthread_once(&once, use);
+        store_release(&is_used, true);
+}
+
+void hold_shut_own(void)
+{
+        store_release(shared_half(&own_gate), 1);
+        gate_use(&own_gate, wait_for_end);
+}
+
+void hold_open_own(void)
+{
+        gate_use(&session_limits()->gate, wait_for_end);
+        store_release(shared_half(&own_gate), 0);
+        clock_wake(shared_half(&own_gate), INT_MAX);
+}
+
+bool hold_is_own(void)
+{
+        return load_acquire(shared_half(&own_gate)) != 0;
 }

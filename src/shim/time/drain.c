@@ -147,6 +147,15 @@ static void answer(struct page_slot *slot, uint32_t gate)
         clock_wake(shared_half(&slots->bell), INT_MAX);
 }
 
+bool drain_is_answered(void)
+{
+        const struct limits_page *limits = session_limits();
+        uint32_t gate = limits ? load_acquire(shared_half(&limits->gate)) : 0;
+        const struct page_slot *slot = gate ? own_slot() : NULL;
+
+        return slot && load_relaxed(shared_half(&slot->drained_gate)) == gate;
+}
+
 uint64_t drain_tend(uint64_t now_ns)
 {
         static uint64_t pause_ns = FIRST_LOOK_NS;

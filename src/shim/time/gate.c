@@ -40,6 +40,8 @@
 
 static const _Atomic uint64_t no_gate;
 static const _Atomic uint32_t no_turn;
+/* Raised: no credit that was left open is good any more. */
+static _Atomic uint32_t open_epoch;
 
 /* -- Credit ----------------------------------------------------------------------------------- */
 
@@ -156,10 +158,17 @@ void gate_leave_open(const struct account *account, uint64_t key, uint64_t conte
         credit->gate_seen = gate_seen(account->limits);
         credit->turn = (const _Atomic uint32_t *)(const void *)&account->limits->scheduler_at_ns;
         credit->turn_seen = load_acquire(credit->turn);
-        credit->epoch = &no_turn;
-        credit->epoch_seen = 0;
+        credit->epoch = &open_epoch;
+        credit->epoch_seen = load_acquire(&open_epoch);
         credit->of = NULL;
         credit->context = context;
+}
+
+void gate_end_credit(void)
+{
+        add_acq_rel(&open_epoch, 1);
+        for (unsigned i = 0; i < PAGE_DEVICES; i++)
+                add_acq_rel(&device_at(i)->epoch, 1);
 }
 
 /* -- What to wait for ------------------------------------------------------------------------- */

@@ -159,7 +159,8 @@ static bool pass(const struct submission *submission)
         return is_again;
 }
 
-/* Who goes on without credit looks at the gate on its way: nothing else would stop it. */
+/* Who goes on looks at the gate on its way: nothing else would stop who has no credit, and nothing
+ * else shows the process's own gate (hold.h) to who was given some meanwhile. */
 bool submission_wait(const struct submission *submission)
 {
         bool is_again;
@@ -170,6 +171,11 @@ bool submission_wait(const struct submission *submission)
                 credit_leave(&credit_here);
                 is_again = pass(submission);
                 credit_enter(&credit_here);
-        } while (!is_again && gate_is_shut() && !may_capture(submission->stream));
+        } while (gate_is_shut() && !may_capture(submission->stream));
+        if (is_again && gate_is_shut()) {
+                gate_return_credit();
+                credit_here.left = 0;
+                is_again = false;
+        }
         return is_again;
 }
