@@ -398,6 +398,7 @@ static void obey(const struct command *c)
 {
         if (obey_one_of(commands, sizeof(commands) / sizeof(commands[0]), c) ||
             obey_one_of(vmm_verbs, vmm_verb_count, c) ||
+            obey_one_of(bytes_verbs, bytes_verb_count, c) ||
             obey_one_of(code_verbs, code_verb_count, c) ||
             obey_one_of(graph_verbs, graph_verb_count, c) ||
             obey_one_of(view_verbs, view_verb_count, c))

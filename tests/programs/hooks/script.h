@@ -27,6 +27,8 @@ struct verb {
 
 extern const struct verb vmm_verbs[];
 extern const size_t vmm_verb_count;
+extern const struct verb bytes_verbs[];
+extern const size_t bytes_verb_count;
 extern const struct verb code_verbs[];
 extern const size_t code_verb_count;
 extern const struct verb graph_verbs[];

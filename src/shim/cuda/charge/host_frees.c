@@ -5,7 +5,9 @@
 #include "shim/cuda/driver/real.h"
 #include "shim/cuda/place/front.h"
 #include "shim/cuda/state/host_frees.h"
+#include "shim/cuda/stream/access.h"
 #include "shim/cuda/stream/ask.h"
+#include "shim/cuda/stream/capture.h"
 
 #define HOLD_SLEEP_NS 20000
 #define HOLD_TRIES 100000u /* 2 s and more */
@@ -15,6 +17,7 @@ struct host_free {
         struct table_link link; /* key: a number, under which its charge is kept */
         CUdeviceptr address;
         uint32_t owner; /* its context */
+        host_unpinner *unpin;
         bool is_passed;
 };
 
@@ -32,7 +35,7 @@ static void passed(void *number)
 }
 
 /* Its number; 0: no memory for it. */
-static uint64_t note(CUdeviceptr address, uint32_t owner)
+static uint64_t note(CUdeviceptr address, uint32_t owner, host_unpinner *unpin)
 {
         struct host_free *block;
         uint64_t number = 0;
@@ -44,6 +47,7 @@ static uint64_t note(CUdeviceptr address, uint32_t owner)
                 block->link.key = number;
                 block->address = address;
                 block->owner = owner;
+                block->unpin = unpin;
                 table_put(&host_frees_state.host_frees, block);
                 add_relaxed(&host_frees_state.host_frees_live, 1u);
         }
@@ -59,9 +63,10 @@ static void forget(struct host_free *block)
         add_acq_rel(&host_frees_state.host_frees_live, -1u);
 }
 
-CUresult host_free_in_order(struct charge *taken, CUdeviceptr address, CUstream stream)
+CUresult host_free_in_order(struct charge *taken, CUdeviceptr address, CUstream stream,
+                            host_unpinner *unpin)
 {
-        uint64_t number = note(address, taken->owner);
+        uint64_t number = note(address, taken->owner, unpin);
         struct host_free *block;
         CUresult rc;
 
@@ -80,7 +85,31 @@ CUresult host_free_in_order(struct charge *taken, CUdeviceptr address, CUstream 
         return rc;
 }
 
-CUresult host_unpin(CUdeviceptr address, bool waits)
+/* A wait for the context would end its captures, in whatever mode: while any is open, that
+ * cuMemFreeHost waits by itself has to do. In the thread's own mode, as cuMemFree. */
+CUresult host_free_wait(void)
+{
+        void *unused = NULL;
+        struct relaxed was;
+        CUresult rc;
+
+        if (!captures_are_open())
+                return real.cuCtxSynchronize();
+        was = relax();
+        rc = real.cuMemHostAlloc(&unused, 1, 0);
+        unrelax(was);
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        rc = real.cuMemFreeHost(unused);
+        if (rc != CUDA_SUCCESS) {
+                was = relax();
+                real.cuMemFreeHost(unused);
+                unrelax(was);
+        }
+        return rc;
+}
+
+static CUresult unpin(CUdeviceptr address, bool waits)
 {
         CUcontext context = NULL, popped;
         CUresult rc = real.cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, address);
@@ -95,6 +124,16 @@ CUresult host_unpin(CUdeviceptr address, bool waits)
                 rc = real.cuMemFreeHost((void *)(uintptr_t)address);
         real.cuCtxPopCurrent_v2(&popped);
         return rc;
+}
+
+CUresult host_unpin_at_once(CUdeviceptr address)
+{
+        return unpin(address, !captures_are_open());
+}
+
+CUresult host_unpin(CUdeviceptr address)
+{
+        return unpin(address, false);
 }
 
 bool host_frees_are_pending(void)
@@ -129,7 +168,7 @@ static void unpin_passed(const struct host_free *block)
         CUresult rc;
 
         charge_take(&charge, SPACE_FREED_HOST, block->link.key);
-        rc = host_unpin(block->address, false);
+        rc = block->unpin(block->address);
         if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_INVALID_VALUE)
                 charge_drop(&charge);
         else
@@ -144,13 +183,14 @@ void host_frees_sweep(void)
 {
         struct host_free block;
 
-        if (!host_frees_are_pending())
+        if (!host_frees_are_pending() || !access_try())
                 return;
         add_acq_rel(&host_frees_state.host_free_sweeps, 1u);
         fence_seq_cst();
         while (!load_acquire(&host_frees_state.host_free_ends) && take_passed(&block))
                 unpin_passed(&block);
         add_acq_rel(&host_frees_state.host_free_sweeps, -1u);
+        access_end(CUDA_SUCCESS);
 }
 
 /* An unpinning that waits for the device is not waited for without end: the end of the context,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host's memory that stands for a card's (spill.h), freed in the order of a stream.
+ * Memory that only a call which waits can free, freed in the order of a stream: the host's that
+ * stands for a card's (spill.h), and blocks of a session that swaps (swap/block.h).
  *
  * The driver has no such free for pinned memory, and cuMemFreeHost may wait for all of the device.
  * So the free of a stream only puts a function behind the stream's work, and returns. When the
@@ -19,13 +20,20 @@
 #include "abi/cuda.h"
 #include "shim/charge.h"
 
+/* What frees a block that nothing uses any more, whichever context is current. */
+typedef CUresult host_unpinner(CUdeviceptr address);
+
 /* `taken` is the block's charge, kept here if the answer is success. In a stream that is not being
  * captured, with the default one spelt out. */
-CUresult host_free_in_order(struct charge *taken, CUdeviceptr address, CUstream stream);
+CUresult host_free_in_order(struct charge *taken, CUdeviceptr address, CUstream stream,
+                            host_unpinner *unpin);
 
-/* cuMemFreeHost in the context in which the block was made, whichever is current; `waits`: after a
- * wait for that context, which ends its captures. */
-CUresult host_unpin(CUdeviceptr address, bool waits);
+/* cuMemFreeHost in the context in which the block was made; and after a wait for what is in flight
+ * there, as cuMemFree waits. */
+host_unpinner host_unpin, host_unpin_at_once;
+
+/* Waits for the current context as cuMemFree does, beside open captures too. */
+CUresult host_free_wait(void);
 
 /* Some block is not unpinned yet. */
 bool host_frees_are_pending(void);

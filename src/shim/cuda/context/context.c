@@ -20,6 +20,7 @@
 #include "shim/cuda/stream/capture.h"
 #include "shim/cuda/stream/recorded.h"
 #include "shim/cuda/stream/time.h"
+#include "shim/cuda/swap/block.h"
 
 /* A context that is being made. */
 struct making {
@@ -184,6 +185,7 @@ void context_owner_gone(uint32_t owner)
         host_frees_owner_gone(owner);
         import_owner_gone(owner);
         recorded_owner_gone(owner);
+        swap_owner_gone(owner);
         charge_drop_owner(owner);
 }
 

@@ -17,6 +17,7 @@
 #include "shim/cuda/memory/spill.h"
 #include "shim/cuda/place/front.h"
 #include "shim/cuda/stream/access.h"
+#include "shim/cuda/swap/block.h"
 
 CUresult hook_cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
 {
@@ -131,6 +132,20 @@ static struct freeing freeing_begin(CUdeviceptr address, CUstream stream)
         return freeing;
 }
 
+/* True: the block is none that the driver frees in stream order. */
+static bool free_otherwise(struct freeing *freeing, CUdeviceptr address, CUresult *ret)
+{
+        if (swap_begins(address) && freeing->taken.is_reserved)
+                *ret = swap_free_in_order(&freeing->taken, address, freeing->stream);
+        else if (swap_meets(address, 1))
+                *ret = CUDA_ERROR_INVALID_VALUE;
+        else if (spill_is(&freeing->taken))
+                *ret = spill_free_in_order(&freeing->taken, address, freeing->stream);
+        else
+                return false;
+        return true;
+}
+
 static CUresult freeing_end(struct freeing *freeing, CUresult rc, CUdeviceptr address)
 {
         struct charge none = { .device = CHARGE_NO_DEVICE };
@@ -151,10 +166,10 @@ CUresult hook_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
         scoped_access const struct credit *access = access_scope();
         struct freeing freeing = freeing_begin(address, legacy(stream));
-        CUresult rc = spill_is(&freeing.taken)
-                              ? spill_free_in_order(&freeing.taken, address, legacy(stream))
-                              : real.cuMemFreeAsync(address, stream);
+        CUresult rc;
 
+        if (!free_otherwise(&freeing, address, &rc))
+                rc = real.cuMemFreeAsync(address, stream);
         return freeing_end(&freeing, rc, address);
 }
 
@@ -162,10 +177,10 @@ CUresult hook_cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
 {
         scoped_access const struct credit *access = access_scope();
         struct freeing freeing = freeing_begin(address, per_thread(stream));
-        CUresult rc = spill_is(&freeing.taken)
-                              ? spill_free_in_order(&freeing.taken, address, per_thread(stream))
-                              : real.cuMemFreeAsync_ptsz(address, stream);
+        CUresult rc;
 
+        if (!free_otherwise(&freeing, address, &rc))
+                rc = real.cuMemFreeAsync_ptsz(address, stream);
         return freeing_end(&freeing, rc, address);
 }
 

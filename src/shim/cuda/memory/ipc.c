@@ -15,6 +15,7 @@
 #include "shim/cuda/place/front.h"
 #include "shim/cuda/stream/access.h"
 #include "shim/cuda/stream/ask.h"
+#include "shim/cuda/swap/block.h"
 
 static bool range_of(CUdeviceptr address, CUdeviceptr *ret_base, size_t *ret_bytes)
 {
@@ -23,7 +24,8 @@ static bool range_of(CUdeviceptr address, CUdeviceptr *ret_base, size_t *ret_byt
 
 CUresult hook_cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
 {
-        CUresult rc = real.cuIpcGetMemHandle(ret, address);
+        CUresult rc = swap_meets(address, 1) ? CUDA_ERROR_INVALID_VALUE
+                                             : real.cuIpcGetMemHandle(ret, address);
         CUdeviceptr base;
         size_t bytes;
 

@@ -18,6 +18,7 @@
 #include "shim/cuda/place/front.h"
 #include "shim/cuda/stream/access.h"
 #include "shim/cuda/stream/ask.h"
+#include "shim/cuda/swap/block.h"
 
 CUresult hook_cuMemAlloc(CUdeviceptr_v1 *ret, unsigned int bytes)
 {
@@ -52,8 +53,12 @@ CUresult hook_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
 {
         scoped_access const struct credit *access = access_scope();
         struct place place = place_here();
+        CUresult rc = CUDA_ERROR_NOT_SUPPORTED;
 
-        return spill(alloc(ret, place, bytes), ret, place, bytes);
+        if (ret && swap_takes(place, bytes))
+                rc = swap_alloc(ret, place, bytes);
+        return rc != CUDA_ERROR_NOT_SUPPORTED ? rc
+                                              : spill(alloc(ret, place, bytes), ret, place, bytes);
 }
 
 CUresult hook_cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned int flags)
@@ -147,6 +152,24 @@ static CUresult settle_unknown(struct memory_import *import, CUresult rc, CUdevi
         return rc;
 }
 
+/* A block that can leave the card has an address of its own, and none within it is one. */
+static CUresult free_unknown(CUdeviceptr address)
+{
+        struct memory_import *import;
+
+        if (swap_meets(address, 1))
+                return CUDA_ERROR_INVALID_VALUE;
+        import = import_take(SPACE_IMPORT, address);
+        return settle_unknown(import, real.cuMemFree_v2(address), address);
+}
+
+static CUresult free_known(const struct charge *taken, CUdeviceptr address)
+{
+        if (swap_begins(address))
+                return swap_free(address);
+        return spill_is(taken) ? spill_free(address) : real.cuMemFree_v2(address);
+}
+
 static CUresult settle_known(struct charge *taken, CUresult rc, CUdeviceptr address)
 {
         if (rc == CUDA_SUCCESS)
@@ -161,7 +184,9 @@ CUresult hook_cuMemFree(CUdeviceptr_v1 address)
         struct memory_import *import;
 
         if (charge_take(&taken, SPACE_POINTER, address))
-                return settle_known(&taken, real.cuMemFree(address), address);
+                return settle_known(
+                        &taken, swap_begins(address) ? swap_free(address) : real.cuMemFree(address),
+                        address);
         import = import_take(SPACE_IMPORT, address);
         return settle_unknown(import, real.cuMemFree(address), address);
 }
@@ -170,12 +195,8 @@ CUresult hook_cuMemFree_v2(CUdeviceptr address)
 {
         scoped_access const struct credit *access = access_scope();
         struct charge taken;
-        struct memory_import *import;
 
-        if (charge_take(&taken, SPACE_POINTER, address))
-                return settle_known(
-                        &taken, spill_is(&taken) ? spill_free(address) : real.cuMemFree_v2(address),
-                        address);
-        import = import_take(SPACE_IMPORT, address);
-        return settle_unknown(import, real.cuMemFree_v2(address), address);
+        return charge_take(&taken, SPACE_POINTER, address)
+                       ? settle_known(&taken, free_known(&taken, address), address)
+                       : free_unknown(address);
 }

@@ -8,10 +8,8 @@
 #include "common/clock.h"
 #include "common/host_memory.h"
 #include "shim/cuda/charge/host_frees.h"
-#include "shim/cuda/driver/hooks.h"
 #include "shim/cuda/driver/real.h"
 #include "shim/cuda/stream/ask.h"
-#include "shim/cuda/stream/capture.h"
 
 #define WAIT_TRIES 20000u
 #define WAIT_SLEEP_NS UINT64_C(100000) /* 2 s in all */
@@ -80,12 +78,10 @@ CUresult spill(CUresult rc, CUdeviceptr *ret, struct place place, uint64_t bytes
         return take(ret, place, bytes);
 }
 
-/* When nothing uses it any more: so does cuMemFree of the card's memory. A wait for the context
- * would end its captures, in whatever mode: while any is open, that cuMemFreeHost waits by itself
- * has to do. In the thread's own mode, as cuMemFree. */
+/* When nothing uses it any more: so does cuMemFree of the card's memory. */
 CUresult spill_free(CUdeviceptr address)
 {
-        CUresult rc = host_unpin(address, !captures_are_open());
+        CUresult rc = host_unpin_at_once(address);
 
         if (rc == CUDA_SUCCESS)
                 host_frees_sweep();
@@ -95,7 +91,7 @@ CUresult spill_free(CUdeviceptr address)
 CUresult spill_free_in_order(struct charge *taken, CUdeviceptr address, CUstream stream)
 {
         return may_be_capturing(stream) ? CUDA_ERROR_INVALID_VALUE
-                                        : host_free_in_order(taken, address, stream);
+                                        : host_free_in_order(taken, address, stream, host_unpin);
 }
 
 bool spill_find(CUdeviceptr address, CUdeviceptr *ret_base, uint64_t *ret_bytes)
@@ -111,60 +107,4 @@ bool spill_find(CUdeviceptr address, CUdeviceptr *ret_base, uint64_t *ret_bytes)
         *ret_base = base;
         *ret_bytes = charge_held(SPACE_POINTER, base);
         return true;
-}
-
-static bool is_spilled(CUdeviceptr address)
-{
-        CUdeviceptr base;
-        uint64_t bytes;
-
-        return spill_find(address, &base, &bytes);
-}
-
-/* -- What the program is told of it ----------------------------------------------------------- */
-
-CUresult hook_cuMemGetAddressRange_v2(CUdeviceptr *ret_base, size_t *ret_bytes, CUdeviceptr address)
-{
-        CUdeviceptr base;
-        uint64_t bytes;
-
-        if (!spill_find(address, &base, &bytes))
-                return real.cuMemGetAddressRange_v2(ret_base, ret_bytes, address);
-        if (ret_base)
-                *ret_base = base;
-        if (ret_bytes)
-                *ret_bytes = bytes;
-        return CUDA_SUCCESS;
-}
-
-CUresult hook_cuPointerGetAttribute(void *ret, CUpointer_attribute attribute, CUdeviceptr address)
-{
-        bool is_of_kind = attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE ||
-                          attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER;
-        CUresult rc;
-
-        if (!is_of_kind || !is_spilled(address))
-                return real.cuPointerGetAttribute(ret, attribute, address);
-        if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER)
-                return CUDA_ERROR_INVALID_VALUE; /* as of memory that no program can reach */
-        rc = real.cuPointerGetAttribute(ret, attribute, address);
-        if (rc == CUDA_SUCCESS)
-                *(unsigned int *)ret = CU_MEMORYTYPE_DEVICE;
-        return rc;
-}
-
-CUresult hook_cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attributes,
-                                     void **rets, CUdeviceptr address)
-{
-        CUresult rc = real.cuPointerGetAttributes(count, attributes, rets, address);
-
-        if (rc != CUDA_SUCCESS || !is_spilled(address))
-                return rc;
-        for (unsigned int i = 0; i < count; i++) {
-                if (attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
-                        *(unsigned int *)rets[i] = CU_MEMORYTYPE_DEVICE;
-                else if (attributes[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER)
-                        *(void **)rets[i] = NULL;
-        }
-        return rc;
 }

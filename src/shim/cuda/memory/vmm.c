@@ -25,6 +25,7 @@
 #include "shim/cuda/driver/real.h"
 #include "shim/cuda/place/front.h"
 #include "shim/cuda/state/mappings.h"
+#include "shim/cuda/swap/block.h"
 
 struct vmm_allocation {
         struct table_link link; /* key: the handle that was seen last */
@@ -183,7 +184,9 @@ CUresult hook_cuMemRelease(CUmemGenericAllocationHandle handle)
 CUresult hook_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, void *address)
 {
         scoped_access const struct credit *access = access_scope();
-        CUresult rc = real.cuMemRetainAllocationHandle(ret, address);
+        CUresult rc = swap_meets(key_of(address), 1)
+                              ? CUDA_ERROR_INVALID_VALUE
+                              : real.cuMemRetainAllocationHandle(ret, address);
         struct vmm_allocation *allocation;
         struct vmm_mapping *mapping;
 
@@ -271,6 +274,8 @@ CUresult hook_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
 
         if (!front_is_on())
                 return real.cuMemMap(address, bytes, offset, handle, flags);
+        if (swap_meets(address, bytes))
+                return CUDA_ERROR_INVALID_VALUE;
         mapping = mapping_make();
         if (!mapping)
                 return CUDA_ERROR_OUT_OF_MEMORY;
@@ -325,6 +330,8 @@ CUresult hook_cuMemUnmap(CUdeviceptr address, size_t bytes)
         struct vmm_mapping *list;
         CUresult rc;
 
+        if (swap_meets(address, bytes))
+                return CUDA_ERROR_INVALID_VALUE;
         lock_take(&mapping_state.vmm_lock);
         list = mappings_take(address, bytes);
         lock_drop(&mapping_state.vmm_lock);

@@ -13,6 +13,7 @@
 #include "shim/cuda/state/places.h"
 #include "shim/cuda/state/primaries.h"
 #include "shim/cuda/state/remainders.h"
+#include "shim/cuda/state/swaps.h"
 
 WIPED_AT_FORK(struct capture_state, capture_state);
 WIPED_AT_FORK(struct code_state, code_state);
@@ -25,6 +26,7 @@ WIPED_AT_FORK(struct meter_state, meter_state);
 WIPED_AT_FORK(struct place_state, place_state);
 WIPED_AT_FORK(struct primary_state, primary_state);
 WIPED_AT_FORK(struct remainder_state, remainder_state);
+WIPED_AT_FORK(struct swap_state, swap_state);
 
 _Atomic uint32_t state_is_marked;
 
@@ -41,5 +43,6 @@ void state_mark_all(void)
         wiped_mark(place_state);
         wiped_mark(primary_state);
         wiped_mark(remainder_state);
+        wiped_mark(swap_state);
         store_relaxed(&state_is_marked, 1);
 }

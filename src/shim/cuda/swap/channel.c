@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See move.h: the stream and the events of a context by which its segments are copied.
+ */
+#include <stddef.h>
+
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/stream/ask.h"
+#include "shim/cuda/swap/move.h"
+
+static struct swap_channel *find(uint32_t owner)
+{
+        struct swap_channel *channel;
+
+        lock_take(&swap_state.swap_lock);
+        channel = table_find(&swap_state.swap_channels, owner);
+        lock_drop(&swap_state.swap_lock);
+        return channel;
+}
+
+/* With no context, no stream was made. */
+static void close_channel(struct swap_channel *channel)
+{
+        for (unsigned i = 0; i < STATE_MOVES; i++) {
+                if (channel->event[i])
+                        real.cuEventDestroy_v2(channel->event[i]);
+        }
+        if (channel->stream)
+                real.cuStreamDestroy_v2(channel->stream);
+}
+
+/* Its stream waits for no other one, and no other one for it. */
+static bool open_channel(struct swap_channel *channel)
+{
+        struct relaxed was = relax();
+        CUresult rc = real.cuCtxGetCurrent(&channel->context);
+
+        if (rc == CUDA_SUCCESS)
+                rc = real.cuStreamCreate(&channel->stream, CU_STREAM_NON_BLOCKING);
+        for (unsigned i = 0; i < STATE_MOVES && rc == CUDA_SUCCESS; i++)
+                rc = real.cuEventCreate(&channel->event[i],
+                                        CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC);
+        if (rc != CUDA_SUCCESS)
+                close_channel(channel);
+        unrelax(was);
+        return rc == CUDA_SUCCESS;
+}
+
+/* Of two threads that make it at once one is late. */
+static struct swap_channel *put(uint32_t owner, const struct swap_channel *made)
+{
+        struct swap_channel *channel, *found;
+
+        lock_take(&swap_state.swap_lock);
+        found = table_find(&swap_state.swap_channels, owner);
+        channel = found ? NULL : table_make(&swap_state.swap_channels, sizeof(*channel));
+        if (channel) {
+                struct table_link link = channel->link;
+
+                *channel = *made;
+                channel->link = link;
+                channel->link.key = owner;
+                table_put(&swap_state.swap_channels, channel);
+        }
+        lock_drop(&swap_state.swap_lock);
+        return channel ? channel : found;
+}
+
+struct swap_channel *swap_channel(struct place place)
+{
+        struct swap_channel *channel = place.owner ? find(place.owner) : NULL;
+        struct swap_channel made = { .context = NULL };
+
+        if (channel || !place.owner || !open_channel(&made))
+                return channel;
+        channel = put(place.owner, &made);
+        if (!channel || channel->stream != made.stream)
+                close_channel(&made);
+        return channel;
+}
+
+void swap_channel_gone(uint32_t owner)
+{
+        struct swap_channel *channel;
+
+        lock_take(&swap_state.swap_lock);
+        channel = table_find(&swap_state.swap_channels, owner);
+        if (channel) {
+                table_remove(&swap_state.swap_channels, channel);
+                table_free(&swap_state.swap_channels, channel);
+        }
+        lock_drop(&swap_state.swap_lock);
+}

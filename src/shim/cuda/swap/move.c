@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See move.h. All of it is the helper's thread (or who ends the process in its place), and while a
+ * segment moves nobody makes or frees a block: they stand at the gate. So the tables are read
+ * without their lock.
+ */
+#include "shim/cuda/swap/move.h"
+
+#include <stddef.h>
+
+#include "common/clock.h"
+#include "common/host_memory.h"
+#include "shim/charge.h"
+#include "shim/cuda/driver/real.h"
+#include "shim/cuda/stream/ask.h"
+#include "shim/cuda/swap/segment.h"
+#include "shim/helper.h"
+#include "shim/hold.h"
+#include "shim/room.h"
+#include "shim/session.h"
+#include "shim/time/fence.h"
+#include "shim/time/time.h"
+
+/* Looks at the words of the page that nobody wakes us for: what other processes moved. */
+#define LOOK_NS UINT64_C(5000000)
+/* Until what failed is tried again. */
+#define PAUSE_NS UINT64_C(5000000)
+
+static struct swap_mover *const mover = &swap_state.mover;
+
+/* -- Which ------------------------------------------------------------------------------------ */
+
+struct move_choice {
+        struct swap_block *block;
+        struct swap_segment *segment;
+};
+
+/* Out: of what may leave. In: what is away, and fits. */
+static bool may_move(const struct swap_block *block, const struct swap_segment *segment,
+                     uint64_t most_bytes)
+{
+        if (mover->is_inward)
+                return segment->place == SEGMENT_AWAY && segment->bytes <= most_bytes;
+        return segment->place == SEGMENT_HERE && !block->is_pinned;
+}
+
+static struct swap_segment *choose_in(const struct swap_block *block, uint64_t most_bytes)
+{
+        for (struct swap_segment *segment = block->segments; segment; segment = segment->next) {
+                if (segment->link.key >= mover->at && may_move(block, segment, most_bytes))
+                        return segment;
+        }
+        return NULL;
+}
+
+/* From the last one on, in the order of addresses; what lies before it when there is none. */
+static struct move_choice choose(uint64_t most_bytes)
+{
+        for (unsigned round = 0; round < 2; round++) {
+                const struct address_span *span = spans_above(&swap_state.spans, mover->at);
+                const struct address_span *end = swap_state.spans.span + swap_state.spans.count;
+
+                for (; span && span < end; span++) {
+                        struct swap_segment *segment = choose_in(span->of, most_bytes);
+
+                        if (segment) {
+                                mover->at = segment->link.key + segment->bytes;
+                                return (struct move_choice){ span->of, segment };
+                        }
+                }
+                mover->at = 0;
+        }
+        return (struct move_choice){ 0 };
+}
+
+/* -- One segment ------------------------------------------------------------------------------ */
+
+static bool enter(const struct swap_channel *channel)
+{
+        return real.cuCtxPushCurrent_v2(channel->context) == CUDA_SUCCESS;
+}
+
+static void leave(void)
+{
+        CUcontext popped;
+
+        real.cuCtxPopCurrent_v2(&popped);
+}
+
+/* In its context. */
+static bool has_host(struct swap_segment *segment)
+{
+        void *host = NULL;
+
+        if (segment->host)
+                return true;
+        if (segment->bytes > host_memory_spare() ||
+            real.cuMemHostAlloc(&host, segment->bytes, CU_MEMHOSTALLOC_PORTABLE) != CUDA_SUCCESS)
+                return false;
+        segment->host = host;
+        return true;
+}
+
+static CUevent next_event(const struct swap_channel *channel)
+{
+        return channel->event[(mover->first + mover->count) % STATE_MOVES];
+}
+
+/* In its context. */
+static CUresult copy(const struct swap_channel *channel, const struct swap_segment *segment)
+{
+        CUresult rc = mover->is_inward ? real.cuMemcpyHtoDAsync_v2(segment->link.key, segment->host,
+                                                                   segment->bytes, channel->stream)
+                                       : real.cuMemcpyDtoHAsync_v2(segment->host, segment->link.key,
+                                                                   segment->bytes, channel->stream);
+
+        return rc == CUDA_SUCCESS ? real.cuEventRecord(next_event(channel), channel->stream) : rc;
+}
+
+/* A copy that was given up may be in flight: nothing of it is touched before it is over. */
+static void settle_copies(const struct swap_channel *channel)
+{
+        real.cuStreamSynchronize(channel->stream);
+}
+
+static void note(struct move_choice choice)
+{
+        mover->move[(mover->first + mover->count) % STATE_MOVES] =
+                (struct swap_move){ choice.block, choice.segment,
+                                    next_event(choice.block->channel) };
+        mover->count++;
+}
+
+static bool begin_out(struct move_choice choice)
+{
+        struct swap_channel *channel = choice.block->channel;
+        bool is_begun = enter(channel);
+
+        if (!is_begun)
+                return false;
+        is_begun = has_host(choice.segment);
+        if (is_begun && copy(channel, choice.segment) != CUDA_SUCCESS) {
+                settle_copies(channel);
+                is_begun = false;
+        }
+        leave();
+        if (!is_begun)
+                return false;
+        charge_move_begin(choice.block->row);
+        choice.segment->place = SEGMENT_LEAVES;
+        note(choice);
+        return true;
+}
+
+/* Nothing of it is left on the card, but what the program may never use again. */
+static void undo_in(struct move_choice choice)
+{
+        if (choice.segment->handle)
+                segment_unmap(choice.segment);
+        choice.segment->place = SEGMENT_AWAY;
+        mover->away_bytes += choice.segment->bytes;
+        charge_move_out(choice.block->row, choice.segment->bytes);
+        charge_move_end(choice.block->row);
+}
+
+/* Whether its context can copy at all. */
+static bool is_dead(const struct swap_channel *channel)
+{
+        CUresult rc = real.cuStreamQuery(channel->stream);
+
+        return rc != CUDA_SUCCESS && rc != CUDA_ERROR_NOT_READY;
+}
+
+static CUresult bring(struct move_choice choice)
+{
+        struct swap_channel *channel = choice.block->channel;
+        struct swap_segment *segment = choice.segment;
+        CUresult rc = segment_map(segment, choice.block->device);
+
+        if (rc == CUDA_SUCCESS)
+                rc = segments_open(segment->link.key, segment->bytes, choice.block->device);
+        if (rc != CUDA_SUCCESS || !enter(channel))
+                return rc == CUDA_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : rc;
+        rc = copy(channel, segment);
+        if (rc != CUDA_SUCCESS)
+                settle_copies(channel);
+        leave();
+        return rc;
+}
+
+static bool begin_in(struct move_choice choice)
+{
+        struct swap_segment *segment = choice.segment;
+        struct room_books books;
+
+        charge_move_begin(choice.block->row);
+        mover->away_bytes -= segment->bytes;
+        charge_move_in(choice.block->row, segment->bytes);
+        segment->place = SEGMENT_COMES;
+        fence_seq_cst();
+        books = room_read();
+        if (room_excess(&books) || bring(choice) != CUDA_SUCCESS) {
+                undo_in(choice);
+                return false;
+        }
+        note(choice);
+        return true;
+}
+
+static void end_out(struct move_choice choice, bool is_copied)
+{
+        struct swap_segment *segment = choice.segment;
+
+        if (is_copied && segment_unmap(segment) == CUDA_SUCCESS) {
+                segment->place = SEGMENT_AWAY;
+                mover->away_bytes += segment->bytes;
+                charge_move_out(choice.block->row, segment->bytes);
+        } else {
+                segment->place = SEGMENT_HERE;
+                mover->not_before_ns = clock_now_ns() + PAUSE_NS;
+        }
+        charge_move_end(choice.block->row);
+}
+
+static void end_in(struct move_choice choice, bool is_copied)
+{
+        if (is_copied) {
+                choice.segment->place = SEGMENT_HERE;
+                charge_move_end(choice.block->row);
+        } else {
+                undo_in(choice);
+                mover->not_before_ns = clock_now_ns() + PAUSE_NS;
+        }
+}
+
+/* The oldest one. */
+static void end_next(void)
+{
+        struct swap_move move = mover->move[mover->first];
+        struct move_choice choice = { move.block, move.segment };
+        struct swap_channel *channel = move.block->channel;
+        bool is_entered = enter(channel);
+        bool is_copied = is_entered && real.cuEventSynchronize(move.event) == CUDA_SUCCESS;
+
+        if (!is_copied && is_entered)
+                settle_copies(channel);
+        mover->first = (mover->first + 1) % STATE_MOVES;
+        mover->count--;
+        if (!mover->is_inward)
+                end_out(choice, is_copied);
+        else
+                end_in(choice, is_copied || is_dead(channel));
+        if (is_entered)
+                leave();
+}
+
+/* -- How much --------------------------------------------------------------------------------- */
+
+static uint64_t leaving_bytes(void)
+{
+        uint64_t bytes = 0;
+
+        for (unsigned i = 0; i < mover->count && !mover->is_inward; i++)
+                bytes += mover->move[(mover->first + i) % STATE_MOVES].segment->bytes;
+        return bytes;
+}
+
+/* What is to be done now, as far as the page says. */
+struct task {
+        uint64_t out_bytes; /* at least so much more */
+        uint64_t in_bytes;  /* at most so much more */
+};
+
+static struct task find_task(void)
+{
+        struct room_books books = room_read();
+        uint64_t excess_bytes = room_excess(&books), resident_bytes = room_resident(&books);
+        uint64_t leaving = leaving_bytes();
+        struct task task = { 0 };
+
+        if (excess_bytes > leaving && drain_is_answered())
+                task.out_bytes = excess_bytes - leaving;
+        else if (!excess_bytes && mover->away_bytes)
+                task.in_bytes = books.resident_bytes - resident_bytes;
+        return task;
+}
+
+/* True: one more has begun. */
+static bool begin_next(const struct task *task)
+{
+        bool is_inward = task->in_bytes != 0;
+        struct move_choice choice;
+        bool is_begun;
+
+        if ((!task->out_bytes && !task->in_bytes) || mover->count == STATE_MOVES ||
+            (mover->count && is_inward != mover->is_inward) ||
+            clock_now_ns() < mover->not_before_ns)
+                return false;
+        mover->is_inward = is_inward;
+        choice = choose(task->in_bytes);
+        if (!choice.segment)
+                return false;
+        is_begun = is_inward ? begin_in(choice) : begin_out(choice);
+        if (!is_begun)
+                mover->not_before_ns = clock_now_ns() + PAUSE_NS;
+        return is_begun;
+}
+
+/* -- The task --------------------------------------------------------------------------------- */
+
+/* The process stands still from here on. Between the answer and this nothing was submitted only if
+ * the session is in the same hold, whose number is used once, and no thread is on its way. */
+static bool stop(void)
+{
+        hold_shut_own();
+        gate_end_credit();
+        fence_all();
+        if (drain_is_answered() && threads_are_out())
+                return true;
+        hold_open_own();
+        return false;
+}
+
+static bool is_to_begin(void)
+{
+        struct room_books books = room_read();
+
+        return drain_is_answered() && room_excess(&books);
+}
+
+static uint64_t move(uint64_t now_ns)
+{
+        struct task task;
+
+        if (!load_relaxed(&swap_state.swap_live))
+                return CLOCK_NEVER;
+        if (!hold_is_own()) {
+                if (!is_to_begin()) /* until the gate or the epoch changes */
+                        return CLOCK_NEVER;
+                if (now_ns < mover->not_before_ns || !stop())
+                        return now_ns + LOOK_NS;
+                relax();
+        }
+        do
+                task = find_task();
+        while (begin_next(&task));
+        if (mover->count) {
+                end_next();
+                return now_ns;
+        }
+        if (!mover->away_bytes)
+                hold_open_own();
+        return now_ns + LOOK_NS;
+}
+
+void swap_move_begin(void)
+{
+        helper_finish(hold_is_own);
+        tend_also(move);
+}
