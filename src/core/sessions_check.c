@@ -87,6 +87,8 @@ static const char *check_fields(const struct sessions_one *one)
                 return "priority";
         if (one->ending > SESSIONS_KILL)
                 return "on_end";
+        if (one->swaps && (one->host_bytes != 0 || one->share_count > 1))
+                return "swap";
         return NULL;
 }
 

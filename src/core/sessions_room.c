@@ -6,7 +6,11 @@
  * asked, so it cannot drift from them. What a limit was lowered by counts until it is seen that
  * nobody holds it: ceiling_bytes. A session gets all that it asks for or nothing, and what
  * could never be is refused as that (NO_GPU), whoever else is there.
+ *
+ * Sessions that swap have their memory on a GPU in turns. So together they count as the largest of
+ * them, and one more counts for nothing if it is no larger.
  */
+#include "common/minmax.h"
 #include "core/sessions_parts.h"
 
 /* One GPU, as seen by somebody who wants a share of it. */
@@ -14,7 +18,8 @@ struct room {
         const struct sessions_gpu *gpu; /* NULL: not here */
         uint64_t most;                  /* that one session may have */
         uint64_t bound;                 /* that all may have together */
-        uint64_t promised;              /* to the others */
+        uint64_t promised;              /* to the others; who swaps shares the room of who does */
+        uint64_t swapped;               /* to others that swap, all together */
         uint32_t free_milli_percent;    /* that the others' guarantees leave of its time */
 };
 
@@ -27,10 +32,27 @@ static const struct sessions_gpu *gpu_here(const struct sessions *node, const ui
         return NULL;
 }
 
-static uint64_t promised_but(const struct sessions *node, const struct sessions_one *but,
-                             const uint8_t uuid[16])
+/* What of a GPU is promised, by who swaps and who does not. */
+struct promised {
+        uint64_t plain;
+        uint64_t largest; /* of those that swap */
+        uint64_t swapped; /* all of these */
+};
+
+static void promised_add(struct promised *promised, const struct sessions_one *one, uint64_t bytes)
 {
-        uint64_t sum = 0;
+        if (!one->swaps) {
+                promised->plain = sum_of(promised->plain, bytes);
+                return;
+        }
+        promised->largest = max_u64(promised->largest, bytes);
+        promised->swapped = sum_of(promised->swapped, bytes);
+}
+
+static struct promised promised_but(const struct sessions *node, const struct sessions_one *but,
+                                    const uint8_t uuid[16])
+{
+        struct promised promised = { 0 };
 
         for (unsigned i = 0; i < node->entries; i++) {
                 const struct sessions_one *one = &node->session[i];
@@ -39,10 +61,15 @@ static uint64_t promised_but(const struct sessions *node, const struct sessions_
                         continue;
                 for (unsigned j = 0; j < one->share_count; j++) {
                         if (uuid_is_same(one->share[j].uuid, uuid))
-                                sum = sum_of(sum, one->share[j].ceiling_bytes);
+                                promised_add(&promised, one, one->share[j].ceiling_bytes);
                 }
         }
-        return sum;
+        return promised;
+}
+
+static uint64_t promised_bytes(const struct promised *promised)
+{
+        return sum_of(promised->plain, promised->largest);
 }
 
 static uint32_t free_time_but(const struct sessions *node, const struct sessions_one *but,
@@ -85,17 +112,23 @@ static uint64_t bound_of(const struct sessions_policy *policy, uint64_t card_byt
         }
 }
 
+/* For another session than `but`, or one that is to replace it; `swaps`: it does. */
 static struct room room_of(const struct sessions *node, const uint8_t uuid[16],
-                           const struct sessions_one *but)
+                           const struct sessions_one *but, bool swaps)
 {
         struct room room = { .gpu = gpu_here(node, uuid) };
+        struct promised promised;
 
         if (!room.gpu)
                 return room;
         if (room.gpu->card_bytes > node->policy.reserve_bytes)
                 room.most = room.gpu->card_bytes - node->policy.reserve_bytes;
         room.bound = bound_of(&node->policy, room.most);
-        room.promised = promised_but(node, but, uuid);
+        promised = promised_but(node, but, uuid);
+        room.promised = promised_bytes(&promised);
+        room.swapped = promised.swapped;
+        if (swaps && room.promised <= room.bound)
+                room.promised = promised.plain;
         room.free_milli_percent = free_time_but(node, but, uuid);
         return room;
 }
@@ -137,7 +170,7 @@ static bool refuse_gpu(struct sessions_actions *ret, uint64_t wanted, uint64_t m
 static bool is_possible(const struct sessions *node, const struct sessions_share *share,
                         struct sessions_actions *ret)
 {
-        struct room room = room_of(node, share->uuid, NULL);
+        struct room room = room_of(node, share->uuid, NULL, false);
 
         if (share->memory_bytes <= room.most)
                 return true;
@@ -146,9 +179,9 @@ static bool is_possible(const struct sessions *node, const struct sessions_share
 }
 
 static bool has_room(const struct sessions *node, const struct sessions_one *but,
-                     const struct sessions_share *share, struct sessions_actions *ret)
+                     const struct sessions_share *share, bool swaps, struct sessions_actions *ret)
 {
-        struct room room = room_of(node, share->uuid, but);
+        struct room room = room_of(node, share->uuid, but, swaps);
 
         if (share->memory_bytes <= room_bytes(&room))
                 return true;
@@ -158,7 +191,7 @@ static bool has_room(const struct sessions *node, const struct sessions_one *but
 static bool has_time(const struct sessions *node, const struct sessions_one *but,
                      const struct sessions_share *share, struct sessions_actions *ret)
 {
-        struct room room = room_of(node, share->uuid, but);
+        struct room room = room_of(node, share->uuid, but, false);
 
         return !room.gpu || share->guarantee_milli_percent <= room.free_milli_percent ||
                refuse_time(ret, &room, share->guarantee_milli_percent);
@@ -172,7 +205,7 @@ static bool grant_named(const struct sessions *node, const struct sessions_one *
                         return false;
         }
         for (unsigned i = 0; i < one->share_count; i++) {
-                if (!has_room(node, NULL, &one->share[i], ret) ||
+                if (!has_room(node, NULL, &one->share[i], one->swaps, ret) ||
                     !has_time(node, NULL, &one->share[i], ret))
                         return false;
         }
@@ -185,7 +218,7 @@ bool room_regrant(const struct sessions *node, const struct sessions_one *one,
         for (unsigned i = 0; i < one->share_count; i++) {
                 if (wanted->share[i].memory_bytes > one->share[i].memory_bytes &&
                     (!is_possible(node, &wanted->share[i], ret) ||
-                     !has_room(node, one, &wanted->share[i], ret)))
+                     !has_room(node, one, &wanted->share[i], one->swaps, ret)))
                         return false;
                 if (wanted->share[i].guarantee_milli_percent >
                             one->share[i].guarantee_milli_percent &&
@@ -203,16 +236,18 @@ struct offer {
         unsigned count;
         uint64_t free_least_bytes;
         enum sessions_choice choice;
+        bool swaps;
 };
 
 static void offer_make(struct offer *ret, const struct sessions *node,
-                       const struct sessions_wish *wish)
+                       const struct sessions_wish *wish, bool swaps)
 {
         ret->count = node->gpu_count;
         ret->free_least_bytes = wish->free_least_bytes;
+        ret->swaps = swaps;
         ret->choice = wish->has_choice ? wish->choice : node->policy.choice;
         for (unsigned i = 0; i < node->gpu_count; i++)
-                ret->room[i] = room_of(node, node->gpu[i].uuid, NULL);
+                ret->room[i] = room_of(node, node->gpu[i].uuid, NULL, swaps);
 }
 
 /* What is not promised yet, without a bound as if the bound were the card. */
@@ -236,6 +271,9 @@ static bool is_better(const struct offer *offer, const struct room *a, const str
 {
         bool is_enough = has_enough_left(a, bytes);
 
+        /* Those that share a room take turns: as few as can be on one GPU. */
+        if (offer->swaps && a->swapped != b->swapped)
+                return a->swapped < b->swapped;
         if (offer->choice == SESSIONS_LEAST_LOADED)
                 return has_more_left(a, b);
         if (is_enough != has_enough_left(b, bytes))
@@ -376,7 +414,7 @@ static bool grant_any(const struct sessions *node, const struct sessions_wish *w
         const struct room *room;
         struct offer offer;
 
-        offer_make(&offer, node, wish);
+        offer_make(&offer, node, wish, one->swaps);
         if (!is_any_possible(&offer, one, ret) || !has_any_room(&offer, one, ret))
                 return false;
         share = offer_place(&offer, one);
@@ -398,19 +436,26 @@ bool room_admit(const struct sessions *node, const struct sessions_wish *wish,
 
 uint64_t sessions_promised(const struct sessions *node, const uint8_t uuid[16])
 {
-        return promised_but(node, NULL, uuid);
+        const struct promised promised = promised_but(node, NULL, uuid);
+
+        return promised_bytes(&promised);
+}
+
+uint64_t sessions_promised_plain(const struct sessions *node, const uint8_t uuid[16])
+{
+        return promised_but(node, NULL, uuid).plain;
 }
 
 bool sessions_is_over(const struct sessions *node, const uint8_t uuid[16])
 {
-        struct room room = room_of(node, uuid, NULL);
+        struct room room = room_of(node, uuid, NULL, false);
 
         return room.gpu && room.promised > room.bound;
 }
 
 uint64_t sessions_room(const struct sessions *node, const uint8_t uuid[16])
 {
-        struct room room = room_of(node, uuid, NULL);
+        struct room room = room_of(node, uuid, NULL, false);
 
         return room_bytes(&room);
 }

@@ -51,6 +51,7 @@ struct model_ask ask_any(enum sessions_event_type type)
         ask.said.ending = any_of(3);
         ask.said.share_count = one_in(3) ? 1 + any_of(MODEL_SHARES) : 1;
         ask.has_compute = one_in(2);
+        ask.said.swaps = ask.said.share_count == 1 && one_in(3);
         guarantee = one_in(4) ? 10 * any_of(9) : 0;
         for (unsigned i = 0, gpu = any_of(MODEL_GPUS); i < ask.said.share_count; i++, gpu++) {
                 ask.said.share[i].gpu = gpu % MODEL_GPUS;
@@ -73,6 +74,7 @@ void ask_event(enum sessions_event_type type, const struct model_ask *ask, bool 
         one->owner_uid = ask->said.owner;
         one->ttl_ns = ask->ttl * ASK_SECOND;
         one->ending = (uint8_t)ask->said.ending;
+        one->swaps = ask->said.swaps;
         one->share_count = (uint8_t)ask->said.share_count;
         for (unsigned i = 0; i < one->share_count; i++) {
                 if (!ask->is_chosen)

@@ -3,16 +3,46 @@
 
 /* -- Room ------------------------------------------------------------------------------------- */
 
-uint64_t model_promised(const struct model *model, unsigned gpu)
+static uint64_t ceiling_on(const struct model_session *one, unsigned gpu)
 {
         uint64_t sum = 0;
 
+        for (unsigned j = 0; one->is_there && j < one->share_count; j++)
+                sum += one->share[j].gpu == gpu ? one->share[j].ceiling : 0;
+        return sum;
+}
+
+/* All but one session that do not swap, and the largest of those that do. */
+static uint64_t promised_but(const struct model *model, const struct model_session *but,
+                             unsigned gpu, uint64_t *ret_largest)
+{
+        uint64_t plain = 0;
+
+        *ret_largest = 0;
         for (unsigned i = 0; i < MODEL_SESSIONS; i++) {
                 const struct model_session *one = &model->session[i];
+                uint64_t ceiling = one == but ? 0 : ceiling_on(one, gpu);
 
-                for (unsigned j = 0; one->is_there && j < one->share_count; j++)
-                        sum += one->share[j].gpu == gpu ? one->share[j].ceiling : 0;
+                plain += one->swaps ? 0 : ceiling;
+                if (one->swaps && ceiling > *ret_largest)
+                        *ret_largest = ceiling;
         }
+        return plain;
+}
+
+uint64_t model_promised(const struct model *model, unsigned gpu)
+{
+        uint64_t largest, plain = promised_but(model, NULL, gpu, &largest);
+
+        return plain + largest;
+}
+
+uint64_t model_swapped(const struct model *model, unsigned gpu)
+{
+        uint64_t sum = 0;
+
+        for (unsigned i = 0; i < MODEL_SESSIONS; i++)
+                sum += model->session[i].swaps ? ceiling_on(&model->session[i], gpu) : 0;
         return sum;
 }
 
@@ -35,18 +65,28 @@ uint64_t model_bound(const struct model *model, unsigned gpu)
                                                           : most;
 }
 
-static uint64_t room_beside(const struct model *model, unsigned gpu, uint64_t promised)
+/* The most that a session in the place of `but` may have. */
+static uint64_t room_beside(const struct model *model, unsigned gpu,
+                            const struct model_session *but, bool swaps)
 {
+        uint64_t largest, plain = promised_but(model, but, gpu, &largest);
         uint64_t bound = model_bound(model, gpu);
         uint64_t most = model_most(model, gpu);
-        uint64_t left = bound > promised ? bound - promised : 0;
+        uint64_t left = bound > plain + largest ? bound - plain - largest : 0;
 
+        if (swaps && plain + largest <= bound)
+                left = bound - plain;
         return left < most ? left : most;
 }
 
 uint64_t model_room(const struct model *model, unsigned gpu)
 {
-        return room_beside(model, gpu, model_promised(model, gpu));
+        return room_beside(model, gpu, NULL, false);
+}
+
+uint64_t model_room_to_swap(const struct model *model, unsigned gpu)
+{
+        return room_beside(model, gpu, NULL, true);
 }
 
 uint64_t model_left(const struct model *model, unsigned gpu)
@@ -74,7 +114,7 @@ static enum sessions_answer named(const struct model *model, const struct model_
                         return SESSIONS_NO_GPU;
         }
         for (unsigned i = 0; i < said->share_count; i++) {
-                if (said->share[i].gib > model_room(model, said->share[i].gpu))
+                if (said->share[i].gib > room_beside(model, said->share[i].gpu, NULL, said->swaps))
                         return SESSIONS_NO_ROOM;
                 if (said->share[i].guarantee + model_guaranteed(model, NULL, said->share[i].gpu) >
                     100)
@@ -105,7 +145,7 @@ static enum sessions_answer any(const struct model *model, const struct model_as
         unsigned without_time = 0;
 
         for (unsigned g = 0; g < MODEL_GPUS; g++) {
-                room[g] = model_room(model, g);
+                room[g] = room_beside(model, g, NULL, ask->said.swaps);
                 most[g] = model_most(model, g);
         }
         if (!can_place(ask, most, 0, 0))
@@ -179,7 +219,7 @@ enum sessions_answer model_change(struct model *model, const struct model_ask *a
 {
         struct model_session *one = &model->session[ask->at];
         unsigned gpu = ask->said.share[0].gpu, at = 0;
-        uint64_t gib = ask->said.share[0].gib, others;
+        uint64_t gib = ask->said.share[0].gib;
 
         if (!one->is_there || !may(ask, one->owner))
                 return SESSIONS_UNKNOWN;
@@ -193,10 +233,9 @@ enum sessions_answer model_change(struct model *model, const struct model_ask *a
                 return SESSIONS_NO_GPU;
         if (ask->has_ttl && is_too_long(model, ask->ttl))
                 return SESSIONS_TOO_LONG;
-        others = model_promised(model, gpu) - one->share[at].ceiling;
         if (gib > one->share[at].gib && gib > model_most(model, gpu))
                 return SESSIONS_NO_GPU;
-        if (gib > one->share[at].gib && gib > room_beside(model, gpu, others))
+        if (gib > one->share[at].gib && gib > room_beside(model, gpu, one, one->swaps))
                 return SESSIONS_NO_ROOM;
         if (ask->has_compute && ask->said.share[0].guarantee > one->share[at].guarantee &&
             ask->said.share[0].guarantee + model_guaranteed(model, one, gpu) > 100)

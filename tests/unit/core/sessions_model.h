@@ -19,6 +19,7 @@ struct model_session {
         unsigned ending;
         uint64_t ttl, expires, kill_at; /* kill_at: SESSIONS_ENDING by SESSIONS_TERM */
         uint64_t version;
+        bool swaps; /* then it has one share */
         unsigned share_count;
         struct {
                 unsigned gpu;
@@ -58,6 +59,10 @@ uint64_t model_promised(const struct model *model, unsigned gpu);
 uint64_t model_most(const struct model *model, unsigned gpu);
 uint64_t model_bound(const struct model *model, unsigned gpu);
 uint64_t model_room(const struct model *model, unsigned gpu);
+/* For one that swaps. */
+uint64_t model_room_to_swap(const struct model *model, unsigned gpu);
+/* Of all that swap together. */
+uint64_t model_swapped(const struct model *model, unsigned gpu);
 /* Percent of a GPU's time that are guaranteed to others than `but` (NULL: to all). */
 unsigned model_guaranteed(const struct model *model, const struct model_session *but, unsigned gpu);
 /* Not promised yet; of a GPU that has room, with a bound. */

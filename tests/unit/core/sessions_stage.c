@@ -243,6 +243,8 @@ static void read_fields(const struct story_line *line, struct sessions_event *ev
                 if (value_of(line, fields[i].word))
                         event->change_bits |= fields[i].bit;
         }
+        one->swaps = has_word(line, "swap");
+        one->host_bytes = has_word(line, "host") ? 1 : 0;
         one->ttl_ns = time_of(line, "ttl");
         one->ending = (uint8_t)chosen(line, "end", endings);
         one->weight = (uint32_t)number_of(line, "weight", 100);

@@ -108,6 +108,88 @@ static void a_session_that_ends_counts_for_what_it_holds(void **state)
              "  promised 3G, room 13G\n");
 }
 
+static void sessions_that_swap_count_as_the_largest_of_them(void **state)
+{
+        play("gpu A 16G\n"
+             "  yes tell(gpu-here)\n"
+             "create one A=10G swap\n"
+             "  yes, one: save tell(created) make(A=10G)\n"
+             "create two A=12G swap\n"
+             "  yes, two: save tell(created) make(A=12G)\n"
+             "create three A=12G swap\n"
+             "  yes, three: save tell(created) make(A=12G)\n"
+             "room A\n"
+             "  promised 12G, room 4G\n"
+             "create four A=17G swap\n"
+             "  no-gpu gpus: A wants 17G, free 16G\n");
+}
+
+static void a_plain_session_leaves_the_room_of_those_that_swap(void **state)
+{
+        play("gpu A 16G\n"
+             "  yes tell(gpu-here)\n"
+             "create one A=10G swap\n"
+             "  yes, one: save tell(created) make(A=10G)\n"
+             "create plain A=7G\n"
+             "  no-room memory: A wants 7G, free 6G\n"
+             "create plain A=4G\n"
+             "  yes, plain: save tell(created) make(A=4G)\n"
+             "create two A=13G swap\n"
+             "  no-room memory: A wants 13G, free 12G\n"
+             "create two A=12G swap\n"
+             "  yes, two: save tell(created) make(A=12G)\n"
+             "room A\n"
+             "  promised 16G, room 0G\n"
+             "change one A=13G\n"
+             "  no-room memory: A wants 13G, free 12G\n"
+             "change plain A=5G\n"
+             "  no-room memory: A wants 5G, free 4G\n"
+             "change one A=12G\n"
+             "  yes, one: save tell(changed) limit(A=12G)\n");
+}
+
+/* Where less is admitted than was once promised, nobody comes in, however small. */
+static void who_swaps_gets_no_room_where_too_much_is_promised(void **state)
+{
+        play("gpu A 16G\n"
+             "  yes tell(gpu-here)\n"
+             "create one A=16G swap\n"
+             "  yes, one: save tell(created) make(A=16G)\n"
+             "policy strict reserve=2G\n"
+             "  yes\n"
+             "create two A=1G swap\n"
+             "  no-room memory: A wants 1G, free 0G\n");
+}
+
+static void what_swaps_has_one_gpu_and_nothing_in_the_host_besides(void **state)
+{
+        play("gpu A 16G\n"
+             "  yes tell(gpu-here)\n"
+             "gpu B 16G\n"
+             "  yes tell(gpu-here)\n"
+             "create one A=1G B=1G swap\n"
+             "  bad swap\n"
+             "create one A=1G swap host\n"
+             "  bad swap\n");
+}
+
+/* They would take turns on one while the other has nothing to do. */
+static void those_that_swap_are_spread_over_the_cards(void **state)
+{
+        play("gpu A 8G\n"
+             "  yes tell(gpu-here)\n"
+             "gpu B 8G\n"
+             "  yes tell(gpu-here)\n"
+             "create one any=8G swap\n"
+             "  yes, one: save tell(created) make(A=8G)\n"
+             "create two any=6G swap\n"
+             "  yes, two: save tell(created) make(B=6G)\n"
+             "create three any=4G swap\n"
+             "  yes, three: save tell(created) make(B=4G)\n"
+             "create four any=4G swap choice=least-loaded\n"
+             "  yes, four: save tell(created) make(A=4G)\n");
+}
+
 static void a_reserve_is_promised_to_nobody(void **state)
 {
         play("policy strict reserve=2G\n"
@@ -540,6 +622,11 @@ int main(void)
                 cmocka_unit_test(a_lowered_limit_gives_back_what_nobody_holds_any_more),
                 cmocka_unit_test(a_lowered_limit_may_be_raised_to_what_it_counts_for),
                 cmocka_unit_test(a_session_that_ends_counts_for_what_it_holds),
+                cmocka_unit_test(sessions_that_swap_count_as_the_largest_of_them),
+                cmocka_unit_test(a_plain_session_leaves_the_room_of_those_that_swap),
+                cmocka_unit_test(who_swaps_gets_no_room_where_too_much_is_promised),
+                cmocka_unit_test(what_swaps_has_one_gpu_and_nothing_in_the_host_besides),
+                cmocka_unit_test(those_that_swap_are_spread_over_the_cards),
                 cmocka_unit_test(a_reserve_is_promised_to_nobody),
                 cmocka_unit_test(
                         a_ratio_lets_all_together_have_more_than_the_card_and_nobody_alone),

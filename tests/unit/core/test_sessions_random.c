@@ -101,6 +101,7 @@ static void check_session(unsigned at)
         assert_int_equal(found->expires_ns, one->expires * SECOND);
         assert_int_equal(found->version, one->version);
         assert_int_equal(found->share_count, one->share_count);
+        assert_int_equal(found->swaps, one->swaps);
         for (unsigned i = 0; i < one->share_count; i++) {
                 assert_int_equal(found->share[i].uuid[0], 'A' + (int)one->share[i].gpu);
                 assert_int_equal(found->share[i].memory_bytes, one->share[i].gib * GIB);
@@ -168,7 +169,12 @@ static void check_choice(const struct model *before, const struct model_session 
         uint64_t left = model_left(before, one->share[0].gpu);
 
         for (unsigned g = 0; g < MODEL_GPUS; g++) {
-                if (model_room(before, g) < least || before->policy.overcommit == SESSIONS_NONE ||
+                if (one->swaps && model_room_to_swap(before, g) >= least &&
+                    model_guaranteed(before, NULL, g) + one->share[0].guarantee <= 100)
+                        assert_true(model_swapped(before, one->share[0].gpu) <=
+                                    model_swapped(before, g));
+                if (one->swaps || model_room(before, g) < least ||
+                    before->policy.overcommit == SESSIONS_NONE ||
                     model_guaranteed(before, NULL, g) + one->share[0].guarantee > 100)
                         continue;
                 if (before->policy.choice == SESSIONS_BEST_FIT)
@@ -184,13 +190,15 @@ static void take_over_choice(const struct model *before, const struct model_ask 
 {
         struct model_session *one = &run.model.session[ask->at];
         unsigned taken = 0;
+        uint64_t room;
 
         for (unsigned i = 0; i < one->share_count; i++) {
                 unsigned gpu = made->share[i].uuid[0] - (unsigned)'A';
 
                 assert_true(gpu < MODEL_GPUS && !(taken & 1u << gpu));
-                assert_true(model_room(before, gpu) >= one->share[i].gib);
-                assert_true(model_room(before, gpu) >= ask->free_least);
+                room = one->swaps ? model_room_to_swap(before, gpu) : model_room(before, gpu);
+                assert_true(room >= one->share[i].gib);
+                assert_true(room >= ask->free_least);
                 taken |= 1u << gpu;
                 one->share[i].gpu = gpu;
         }
