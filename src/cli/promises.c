@@ -9,6 +9,8 @@
 #include "cli/presence.h"
 #include "cli/starter.h"
 #include "common/atomic.h"
+#include "common/minmax.h"
+#include "common/sums.h"
 #include "common/text.h"
 #include "common/units.h"
 #include "common/uuid.h"
@@ -24,10 +26,16 @@ struct promises {
         struct promise {
                 uint8_t uuid[16];
                 uint64_t bytes;
+                uint64_t swap_bytes; /* those that swap count together as the largest of them */
         } gpu[PAGE_DEVICES];
 };
 
-static void add_bytes(struct promises *promises, const uint8_t uuid[16], uint64_t bytes)
+static uint64_t promised_bytes(const struct promise *promise)
+{
+        return sum_of(promise->bytes, promise->swap_bytes);
+}
+
+static void add_bytes(struct promises *promises, const uint8_t uuid[16], uint64_t bytes, bool swaps)
 {
         unsigned at = 0;
 
@@ -37,7 +45,10 @@ static void add_bytes(struct promises *promises, const uint8_t uuid[16], uint64_
                 return;
         if (at == promises->count)
                 memcpy(promises->gpu[promises->count++].uuid, uuid, 16);
-        promises->gpu[at].bytes += bytes;
+        if (swaps)
+                promises->gpu[at].swap_bytes = max_u64(promises->gpu[at].swap_bytes, bytes);
+        else
+                promises->gpu[at].bytes = sum_of(promises->gpu[at].bytes, bytes);
 }
 
 static void add_session(struct promises *promises, const struct limits_page *limits)
@@ -54,8 +65,8 @@ static void add_session(struct promises *promises, const struct limits_page *lim
 
                 memcpy(uuid, device->uuid, sizeof(uuid));
                 if (bytes > SETTINGS_NOTHING_BYTES && bytes != PAGE_UNLIMITED &&
-                    (int)i != page_host_row(limits))
-                        add_bytes(promises, uuid, bytes);
+                    !page_is_no_card(uuid))
+                        add_bytes(promises, uuid, bytes, limits->flags & PAGE_SWAPS);
         }
 }
 
@@ -97,14 +108,14 @@ static int check_one(const struct promises *promises, const struct promise *prom
 
         if (limit->limit_bytes == PAGE_UNLIMITED || !limit->card_bytes ||
             (limit->limit_bytes <= limit->card_bytes &&
-             promise->bytes <= limit->card_bytes - limit->limit_bytes))
+             promised_bytes(promise) <= limit->card_bytes - limit->limit_bytes))
                 return 0;
         return fail(err, CLIENT_AWAY,
                     "memory: %s requested on %.*s (%s in total), but %s is promised to sessions "
                     "of a daemon that is not running (%s); start aliquotd",
                     size_format(limit->limit_bytes, asked), UUID_SHOWN,
                     uuid_format(promise->uuid, false, uuid), size_format(limit->card_bytes, card),
-                    size_format(promise->bytes, held), promises->names);
+                    size_format(promised_bytes(promise), held), promises->names);
 }
 
 static void tell(const struct promises *promises)
@@ -115,7 +126,7 @@ static void tell(const struct promises *promises)
                 promises->store->path);
         for (unsigned i = 0; i < promises->count; i++)
                 fprintf(stderr, "%s %s of %.*s", i ? "," : "",
-                        size_format(promises->gpu[i].bytes, held), UUID_SHOWN,
+                        size_format(promised_bytes(&promises->gpu[i]), held), UUID_SHOWN,
                         uuid_format(promises->gpu[i].uuid, false, uuid));
         fprintf(stderr, " (%s); the new session is counted by none\n", promises->names);
 }

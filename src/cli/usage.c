@@ -10,14 +10,18 @@
 bool usage_has_row(const struct store_session *session, unsigned row)
 {
         return load_acquire(shared_word(&session->limits->device[row].limit_bytes)) != 0 &&
-               (int)row != page_host_row(session->limits);
+               !page_is_no_card(session->limits->device[row].uuid);
 }
 
-static void add(struct usage *usage, const struct usage_process *process, int host)
+static void add(struct usage *usage, const struct usage_process *process,
+                const struct limits_page *limits)
 {
+        int host = page_host_row(limits), swap = page_swap_row(limits);
+
         usage->host_bytes += host < 0 ? 0 : process->bytes[host];
-        for (int i = 0; i < (int)PAGE_DEVICES; i++) {
-                if (i == host)
+        usage->swap_bytes += swap < 0 ? 0 : process->bytes[swap];
+        for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                if (page_is_no_card(limits->device[i].uuid))
                         continue;
                 usage->used_bytes[i] += process->bytes[i];
                 usage->total_bytes += process->bytes[i];
@@ -50,7 +54,7 @@ int usage_read(const struct store_session *session, struct usage *ret, struct er
         usage.count = (unsigned)rc;
         usage_name(usage.process, usage.count, USAGE_NO_BOUND);
         for (unsigned i = 0; i < usage.count; i++)
-                add(&usage, &usage.process[i], page_host_row(session->limits));
+                add(&usage, &usage.process[i], session->limits);
         *ret = usage;
         return 0;
 }

@@ -17,6 +17,7 @@ struct usage {
         uint64_t used_bytes[PAGE_DEVICES];
         uint64_t total_bytes;
         uint64_t host_bytes; /* of the host's memory in place of cards' */
+        uint64_t swap_bytes; /* of what can leave the card of a session that swaps */
         /* Processes that hold something of a device, and those of them that NVML lists there. */
         unsigned holders[PAGE_DEVICES];
         unsigned measured[PAGE_DEVICES];

@@ -205,6 +205,12 @@ static int named_row(const struct limits_page *page, const char letters[PAGE_ROW
         return -1;
 }
 
+bool page_is_no_card(const void *uuid)
+{
+        return memcmp(uuid, PAGE_HOST_NAME, PAGE_ROW_NAME_BYTES) == 0 ||
+               memcmp(uuid, PAGE_SWAP_NAME, PAGE_ROW_NAME_BYTES) == 0;
+}
+
 int page_host_row(const struct limits_page *page)
 {
         return named_row(page, PAGE_HOST_NAME);

@@ -57,6 +57,9 @@ enum page_owner { PAGE_OWNER_USER = 1, PAGE_OWNER_DAEMON = 2 };
  */
 #define PAGE_SWAP_NAME "aliquot swap mem"
 
+/* Whether the uuid of a row (16 bytes) is one of these names: the row stands for no card. */
+bool page_is_no_card(const void *uuid);
+
 /* Bits of limits_page.flags; fixed at creation. */
 enum page_flags {
         PAGE_CONTEXT_FREE = 1u << 0, /* contexts are not charged (context=free) */

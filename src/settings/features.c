@@ -207,6 +207,32 @@ int oversubscribe_read(const struct reading *reading, uint64_t *ret, struct erro
         return rc;
 }
 
+int swap_read(const struct reading *reading, uint64_t host_bytes, bool *ret, struct error *err)
+{
+        enum verdict verdict;
+        struct said said;
+        int rc = 0;
+
+        *ret = false;
+        if (!reading_find(reading, "ALIQUOT_SWAP", &said))
+                return 0;
+        verdict = judge_switch(said.value);
+        if (verdict == MALFORMED)
+                rc = fail(err, -EINVAL, "expected true or false");
+        else if (verdict == ASKS && host_bytes)
+                rc = fail(err, -EINVAL,
+                          "contradicts ALIQUOT_OVERSUBSCRIBE, or another system's word for it; "
+                          "remove one of the two");
+        else if (verdict == ASKS && reading->is_alone)
+                rc = fail(err, -ENOTSUP,
+                          "only a daemon's sessions take turns; expected false, or aliquot run "
+                          "--swap, which asks one");
+        if (rc < 0)
+                said_wrap(&said, err);
+        *ret = verdict == ASKS;
+        return rc;
+}
+
 int features_check(const struct reading *reading, struct error *err)
 {
         return check_table(reading, features, sizeof(features) / sizeof(features[0]), err);

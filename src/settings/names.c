@@ -30,6 +30,7 @@ static const struct setting_name {
         { "ALIQUOT_PRIORITY" },
         { "ALIQUOT_GANG" },
         { "ALIQUOT_OVERSUBSCRIBE" },
+        { "ALIQUOT_SWAP" },
         { "ALIQUOT_TTL" },
         { "ALIQUOT_CONTEXT" },
         { "ALIQUOT_DEVICE_NAME" },

@@ -83,6 +83,10 @@ int aliases_read_log(const struct reading *reading, struct log_config *ret, stru
 /* Memory of the host in place of cards': SETTINGS_HOST_SPARE, a number of bytes, 0 for none. */
 int oversubscribe_read(const struct reading *reading, uint64_t *ret, struct error *err);
 
+/* Whether memory may be moved to the host and back; refused of a program that has its environment
+ * alone, and beside memory that lies in the host (`host_bytes`). */
+int swap_read(const struct reading *reading, uint64_t host_bytes, bool *ret, struct error *err);
+
 /* Whether anything asks for what is not supported. */
 int features_check(const struct reading *reading, struct error *err);
 /* Whether anything asks that nothing be limited. */

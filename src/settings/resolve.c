@@ -58,6 +58,8 @@ int settings_canonical(const struct settings *settings, char ret[SETTINGS_CANONI
                 settings_spell(&settings->compute, &text);
         }
         add_host(&text, settings->host_bytes);
+        if (settings->swaps)
+                text_add(&text, ";swap=yes");
         if (settings->is_context_free)
                 text_add(&text, ";context=free");
         if (settings->device_name[0])
@@ -307,7 +309,8 @@ int settings_resolve(const struct settings *settings, const struct settings_gpus
                                           .default_bytes = PAGE_UNLIMITED,
                                           .has_default_cap = cap,
                                           .default_cap_ppm = ppm_of(cap),
-                                          .host_bytes = settings->host_bytes };
+                                          .host_bytes = settings->host_bytes,
+                                          .swaps = settings->swaps };
         struct assignment assignment;
         int rc = assign_all(settings, gpus, &assignment, err);
 

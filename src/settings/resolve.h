@@ -58,6 +58,7 @@ struct settings_limits {
         bool has_default_cap;
         uint32_t default_cap_ppm; /* PAGE_WHOLE_PPM when none */
         uint64_t host_bytes;      /* settings.host_bytes */
+        bool swaps;               /* settings.swaps */
         unsigned count;
         struct settings_limit device[PAGE_DEVICES];
 };

@@ -450,6 +450,8 @@ static int read_all(const struct reading *reading, struct settings *into, struct
         if (rc == 0)
                 rc = oversubscribe_read(reading, &into->host_bytes, err);
         if (rc == 0)
+                rc = swap_read(reading, into->host_bytes, &into->swaps, err);
+        if (rc == 0)
                 rc = read_gpu(reading, into->gpu, err);
         if (rc == 0)
                 rc = read_context(reading, &into->is_context_free, err);
@@ -471,7 +473,7 @@ static int read_settings(const struct reading *reading, struct settings *ret, st
                 return rc;
         settings.is_asked = settings.session[0] || settings.socket[0] || settings.memory.count ||
                             settings.compute.count || settings.device_name[0] ||
-                            settings.host_bytes;
+                            settings.host_bytes || settings.swaps;
         if (settings.is_asked)
                 rc = features_check_off(reading, err);
         if (rc < 0)

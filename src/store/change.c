@@ -205,13 +205,8 @@ int store_claim_row(const struct store_session *session, const uint8_t uuid[16],
         return rc;
 }
 
-/* The new limit of a row, or 0 where it stays: free, or still its claimer's to complete. */
-/* Fixed at creation. */
-static bool is_host(const uint8_t uuid[16])
-{
-        return memcmp(uuid, PAGE_HOST_NAME, 16) == 0;
-}
-
+/* The new limit of a row, or 0 where it stays: free, still its claimer's to complete, or of no
+ * card, which is fixed at creation. */
 static int plan_row(const struct limits_device *row, const struct settings_limits *limits,
                     uint64_t *ret, struct error *err)
 {
@@ -222,7 +217,7 @@ static int plan_row(const struct limits_device *row, const struct settings_limit
 
         *ret = 0;
         memcpy(uuid, row->uuid, sizeof(uuid));
-        if (!load_acquire(shared_word(&row->limit_bytes)) || is_host(uuid))
+        if (!load_acquire(shared_word(&row->limit_bytes)) || page_is_no_card(uuid))
                 return 0;
         for (unsigned i = 0; i < limits->count; i++) {
                 if (memcmp(limits->device[i].uuid, uuid, sizeof(uuid)) == 0)
@@ -341,6 +336,9 @@ void store_shut(const struct store_session *session)
         write_default(page, &nothing);
         fence_seq_cst();
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
+                /* What a session that swaps has goes on being moved until its programs end. */
+                if ((page->flags & PAGE_SWAPS) && page_is_no_card(page->device[i].uuid))
+                        continue;
                 if (outdate_claims(&page->device[i]) <= 0)
                         store_release(shared_word(&page->device[i].limit_bytes),
                                       SETTINGS_NOTHING_BYTES);

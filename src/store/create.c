@@ -37,12 +37,34 @@ static int copy_text(char *ret, size_t bytes, const char *text, const char *what
 _Static_assert(SETTINGS_CANONICAL_BYTES == sizeof(((struct limits_page *)0)->created_as),
                "the words of any settings fit the page");
 
-/* The row of the host's memory, behind those of the GPUs. */
-static int add_host_row(const struct settings_limits *limits, struct limits_page *page,
-                        struct error *err)
+/* Both rows of a session that swaps: all of its memory may leave the one GPU, and nothing of it
+ * has. The daemon says how much may be there. */
+static int add_swap_rows(const struct settings_limits *limits, struct limits_page *page,
+                         struct error *err)
+{
+        struct limits_device *gpu = &page->device[0], *host = &page->device[1];
+        struct limits_device *swap = &page->device[2];
+
+        if (limits->count != 1)
+                return fail(err, -EINVAL, "a session that swaps has one GPU, not %u",
+                            limits->count);
+        page->flags |= PAGE_SWAPS;
+        memcpy(host->uuid, PAGE_HOST_NAME, sizeof(host->uuid));
+        host->limit_bytes = host->card_bytes = gpu->limit_bytes;
+        memcpy(swap->uuid, PAGE_SWAP_NAME, sizeof(swap->uuid));
+        swap->limit_bytes = swap->card_bytes = PAGE_UNLIMITED;
+        gpu->lease.room.most_bytes = gpu->limit_bytes;
+        return 0;
+}
+
+/* The rows that stand for no card, behind those of the GPUs. */
+static int add_other_rows(const struct settings_limits *limits, struct limits_page *page,
+                          struct error *err)
 {
         struct limits_device *row = &page->device[limits->count % PAGE_DEVICES];
 
+        if (limits->swaps)
+                return add_swap_rows(limits, page, err);
         if (!limits->host_bytes)
                 return 0;
         if (limits->count >= PAGE_DEVICES)
@@ -94,7 +116,7 @@ static int fill_limits(const struct store_request *request, struct limits_page *
                 page->device[i].card_bytes = limits->device[i].card_bytes;
                 page->device[i].cap_ppm = limits->device[i].cap_ppm;
         }
-        return rc == 0 ? add_host_row(limits, page, err) : rc;
+        return rc == 0 ? add_other_rows(limits, page, err) : rc;
 }
 
 /* The beginning of struct slots_page. */

@@ -61,7 +61,16 @@ static bool is_same_host(const struct limits_page *page, uint64_t asked_bytes)
 {
         uint64_t bytes = host_limit(page);
 
+        if (page->flags & PAGE_SWAPS)
+                return asked_bytes == 0;
         return asked_bytes == SETTINGS_HOST_SPARE ? bytes != 0 : bytes == asked_bytes;
+}
+
+/* Who asks to swap and says no size takes what there is. */
+static bool is_same_limit(struct limits_page *page, const struct settings_limit *device)
+{
+        return current_limit(page, device) == device->limit_bytes ||
+               ((page->flags & PAGE_SWAPS) && device->limit_bytes == PAGE_UNLIMITED);
 }
 
 static bool is_same_now(struct limits_page *page, const struct store_request *request)
@@ -74,7 +83,7 @@ static bool is_same_now(struct limits_page *page, const struct store_request *re
             !is_same_default(page, limits) || !is_same_host(page, limits->host_bytes))
                 return false;
         for (unsigned i = 0; i < limits->count; i++) {
-                if (current_limit(page, &limits->device[i]) != limits->device[i].limit_bytes ||
+                if (!is_same_limit(page, &limits->device[i]) ||
                     current_cap(page, &limits->device[i]) != rows_cap(limits->device[i].cap_ppm))
                         return false;
         }
@@ -123,7 +132,7 @@ static void describe_caps(struct limits_page *page, struct text *text)
                 uint8_t uuid[16];
 
                 if (!load_acquire(shared_word(&row->limit_bytes)) || cap_ppm == usual ||
-                    (int)i == page_host_row(page))
+                    page_is_no_card(row->uuid))
                         continue;
                 memcpy(uuid, row->uuid, sizeof(uuid));
                 text_add(text, is_said ? "," : ";compute=");
@@ -148,7 +157,7 @@ static void describe_now(struct limits_page *page, char *ret, size_t bytes)
                 uint8_t uuid[16];
 
                 memcpy(uuid, row->uuid, sizeof(uuid));
-                if (!limit_bytes || (int)i == page_host_row(page) ||
+                if (!limit_bytes || page_is_no_card(uuid) ||
                     (settings_resolve_default(&usual, load_relaxed(shared_word(&row->card_bytes)),
                                               &default_bytes, NULL) == 0 &&
                      default_bytes == limit_bytes))
@@ -157,7 +166,9 @@ static void describe_now(struct limits_page *page, char *ret, size_t bytes)
                 add_limit(&text, uuid_format(uuid, false, shown), limit_bytes, 0);
         }
         describe_caps(page, &text);
-        if (host_limit(page))
+        if (page->flags & PAGE_SWAPS)
+                text_add(&text, ";swap=yes");
+        else if (host_limit(page))
                 add_limit(&text, ";oversubscribe", host_limit(page), 0);
 }
 

@@ -213,6 +213,27 @@ static void test_memory_of_the_host(void **state)
                      "ALIQUOT_MEMORY=1GiB");
 }
 
+/* A program that has its environment alone asks no daemon. */
+static void test_memory_that_is_moved(void **state)
+{
+        char *told[] = { "ALIQUOT_SWAP=TRUE", NULL };
+        char *both[] = { "ALIQUOT_SWAP=1", "CUDA_OVERSUBSCRIBE=true", NULL };
+        char text[SETTINGS_CANONICAL_BYTES];
+        struct settings settings;
+        struct error err = { 0 };
+
+        assert_int_equal(settings_read_flags(&settings, told, NULL, &err), 0);
+        assert_true(settings.is_asked && settings.swaps);
+        assert_int_equal(settings_canonical(&settings, text, NULL), 0);
+        assert_string_equal(text, "memory=card;swap=yes");
+        assert_true(settings_is_limit_variable("ALIQUOT_SWAP"));
+        assert_int_equal(settings_read_flags(&settings, both, NULL, &err), -EINVAL);
+        assert_non_null(strstr(err.text, "ALIQUOT_SWAP=1: contradicts ALIQUOT_OVERSUBSCRIBE"));
+        expect_refused("ALIQUOT_SWAP=on", "only a daemon", "ALIQUOT_SWAP=on");
+        expect_refused("ALIQUOT_SWAP=8GiB", "true or false", "ALIQUOT_SWAP=8GiB");
+        expect_asked("memory=1073741824", "ALIQUOT_SWAP=false", "ALIQUOT_MEMORY=1GiB");
+}
+
 /* A limit that is misspelled must not run unlimited. */
 /* A program takes what it is given; a command would make another session, unless a flag says which.
  */
@@ -368,6 +389,7 @@ int main(void)
                 cmocka_unit_test(test_bad_compute_is_refused),
                 cmocka_unit_test(test_what_is_not_built_is_refused_not_ignored),
                 cmocka_unit_test(test_memory_of_the_host),
+                cmocka_unit_test(test_memory_that_is_moved),
                 cmocka_unit_test(test_a_session_by_its_socket),
                 cmocka_unit_test(test_slips_of_the_pen),
                 cmocka_unit_test(test_names_for_a_child_to_lose),
