@@ -172,6 +172,8 @@ static json_t *body_of(const struct client_session *seen, const struct client_wi
         put(body, "name", wish->name);
         if (wish->memory || wish->share_count)
                 json_object_set_new(body, "memory", memory_of(wish));
+        if (wish->gpu)
+                json_object_set_new(body, "gpus", json_pack("[s]", wish->gpu));
         if (wish->any_gpus)
                 json_object_set_new(body, "gpus", json_pack("{s:i}", "count", (int)wish->any_gpus));
         if (wish->has_ttl)
@@ -189,6 +191,8 @@ static json_t *body_of(const struct client_session *seen, const struct client_wi
                                     wish->host_bytes == SETTINGS_HOST_SPARE
                                             ? json_true()
                                             : json_integer((json_int_t)wish->host_bytes));
+        if (wish->swaps)
+                json_object_set_new(body, "swap", json_true());
         put(body, "device_name", wish->device_name);
         if (wish->label_count)
                 json_object_set_new(body, "labels", labels_of(seen, wish));
@@ -263,6 +267,17 @@ static unsigned read_shares(const json_t *devices, const char *used,
         return count;
 }
 
+static void read_swap(const json_t *swap, struct client_swap *ret)
+{
+        ret->resident_bytes = client_whole(swap, "resident_bytes");
+        ret->out_bytes = client_whole(swap, "out_bytes");
+        ret->pinned_bytes = client_whole(swap, "pinned_bytes");
+        ret->holds = client_whole(swap, "holds");
+        ret->held_ns = ns_of(swap, "held_seconds");
+        ret->moved_bytes = client_whole(swap, "moved_bytes");
+        text_quote(client_text(swap, "state"), ret->state, sizeof(ret->state));
+}
+
 static void read_session(json_t *json, struct client_session *ret)
 {
         const char *key;
@@ -277,6 +292,8 @@ static void read_session(json_t *json, struct client_session *ret)
         ret->is_context_free = strcmp(client_text(json, "context"), "free") == 0;
         ret->host_bytes = client_whole(json_object_get(json, "host"), "limit_bytes");
         ret->host_used_bytes = client_whole(json_object_get(json, "host"), "used_bytes");
+        ret->swaps = json_is_object(json_object_get(json, "swap"));
+        read_swap(json_object_get(json, "swap"), &ret->swap);
         text_quote(client_text(json, "name"), ret->name, sizeof(ret->name));
         text_quote(client_text(json, "state"), ret->state, sizeof(ret->state));
         text_quote(client_text(json, "on_end"), ret->on_end, sizeof(ret->on_end));

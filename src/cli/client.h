@@ -73,14 +73,23 @@ struct client_wish {
         const char *gang; /* "": to be in none */
         uint32_t weight;
         unsigned any_gpus;
+        const char *gpu; /* without memory: the one */
         bool has_ttl;
         uint64_t ttl_ns; /* 0 with has_ttl: none */
         const char *on_end;
         bool is_context_free;
         uint64_t host_bytes; /* SETTINGS_HOST_SPARE: as much as the daemon gives by itself */
+        bool swaps;          /* without memory: as much as one may have of its GPU */
         const char *device_name;
         unsigned label_count;
         const char *const *label; /* "key=value"; "key=" takes it away */
+};
+
+/* Where the memory of a session that swaps is, and its turns. */
+struct client_swap {
+        uint64_t resident_bytes, out_bytes, pinned_bytes;
+        char state[CLIENT_WORD_BYTES]; /* "": not told, as what follows */
+        uint64_t holds, held_ns, moved_bytes;
 };
 
 /* A session as the daemon sees it. */
@@ -99,6 +108,8 @@ struct client_session {
         bool is_context_free;
         uint64_t host_bytes; /* of the host's memory in place of GPUs'; 0: none */
         uint64_t host_used_bytes;
+        bool swaps; /* then of the host is told what has left the GPU */
+        struct client_swap swap;
         bool is_clamped; /* it gets no new memory */
         unsigned label_count;
         char label[CLIENT_LABELS][PAGE_NAME_BYTES * 2]; /* "key=value", as they were given */

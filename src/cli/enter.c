@@ -19,7 +19,7 @@
 bool enter_has_wishes(const struct settings *settings)
 {
         return settings->memory.count || settings->compute.count || settings->device_name[0] ||
-               settings->host_bytes || settings->is_context_free;
+               settings->host_bytes || settings->swaps || settings->is_context_free;
 }
 
 struct attempt {
@@ -49,7 +49,8 @@ static int prepare(const struct request_flags *flags, const struct cli_request *
                 .name = entrance->name,
                 .created_as = attempt->canonical,
                 .device_name = settings->device_name,
-                .flags = settings->is_context_free ? PAGE_CONTEXT_FREE : 0,
+                .flags = (settings->is_context_free ? PAGE_CONTEXT_FREE : 0u) |
+                         (settings->swaps ? PAGE_SWAPS : 0u),
                 .limits = &request->limits,
         };
         return rc;
@@ -64,7 +65,7 @@ static int find_daemon(const struct attempt *attempt, const struct entrance *ent
 
         if (!wish && !enter_has_wishes(&attempt->request->settings))
                 return 0;
-        if (wish && !attempt->request->settings.memory.count)
+        if (wish && !attempt->request->settings.memory.count && !attempt->request->settings.swaps)
                 return fail(err, -EINVAL, "%s: say how much memory too, as in --memory 4GiB", wish);
         rc = client_find(&entrance->store, err);
         if (rc != 0 || !wish)

@@ -276,6 +276,7 @@ static struct client_wish wish_of(const struct request_flags *flags,
                 .on_end = flags->on_end,
                 .is_context_free = settings->is_context_free,
                 .host_bytes = settings->host_bytes,
+                .swaps = settings->swaps,
                 .device_name = settings->device_name[0] ? settings->device_name : NULL,
                 .label_count = flags->label_count,
                 .label = flags->label,
@@ -287,11 +288,36 @@ static int wish_for_any(const struct request_flags *flags, const struct cli_requ
 {
         const struct settings_rules *memory = &request->settings.memory;
 
+        wish->any_gpus = flags->any_gpus;
+        if (wish->swaps && !memory->count)
+                return 0;
         if (memory->count != 1 || memory->rule[0].selector[0])
                 return fail(err, -EINVAL,
                             "--gpu any: expected --memory SIZE, the same for each GPU");
-        wish->any_gpus = flags->any_gpus;
         wish->memory = size_canonical(&memory->rule[0].size, size);
+        return 0;
+}
+
+/* The one GPU of a session that swaps; without --memory all that one may have of it. */
+static int wish_for_swap(const struct request_flags *flags, const struct cli_request *request,
+                         char uuid[UUID_TEXT_BYTES], struct client_wish *wish, struct error *err)
+{
+        const struct settings_gpu *gpu = &request->gpus.gpu[0];
+        bool has_memory = request->settings.memory.count > 0;
+        unsigned count = has_memory                 ? wish->share_count
+                         : request->selection.count ? request->selection.count
+                         : request->gpus.count > 0  ? (unsigned)request->gpus.count
+                                                    : 0;
+
+        if (flags->any_gpus ? flags->any_gpus > 1 : count != 1)
+                return fail(err, -EINVAL,
+                            "--swap: a session that swaps has one GPU; choose one with --gpu");
+        if (has_memory || flags->any_gpus)
+                return 0;
+        wish->share_count = 0;
+        if (request->selection.count)
+                gpu = &request->gpus.gpu[request->selection.at[0]];
+        wish->gpu = uuid_format(gpu->uuid, gpu->is_instance, uuid);
         return 0;
 }
 
@@ -300,7 +326,7 @@ int remote_create(const struct store *store, const struct request_flags *flags,
 {
         struct client_share share[PAGE_DEVICES];
         struct client_wish wish = wish_of(flags, request);
-        char size[SIZE_TEXT_BYTES];
+        char size[SIZE_TEXT_BYTES], uuid[UUID_TEXT_BYTES];
         struct shares_of_time room;
         int rc = 0;
 
@@ -308,14 +334,16 @@ int remote_create(const struct store *store, const struct request_flags *flags,
         wish_for_rank(request, &room, &wish);
         if (flags->any_gpus)
                 rc = wish_for_any(flags, request, size, &wish, err);
-        else if (!request->settings.memory.count)
+        else if (!request->settings.memory.count && !wish.swaps)
                 rc = fail(err, -EINVAL,
                           "a daemon serves %s and grants memory; say how much, as in --memory 4GiB",
                           store->path);
         else if (!request->has_cards)
                 rc = fail(err, -ENODEV, "which GPUs there are could not be told");
         wish.share = share;
-        wish.share_count = wish.memory || rc < 0 ? 0 : shares_of(request, NULL, share);
+        wish.share_count = wish.any_gpus || rc < 0 ? 0 : shares_of(request, NULL, share);
+        if (rc == 0 && wish.swaps)
+                rc = wish_for_swap(flags, request, uuid, &wish, err);
         if (rc == 0)
                 rc = wish_for_cap(request, &(struct session_gpus){ NULL, share, wish.share_count },
                                   &room, &wish, err);

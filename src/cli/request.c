@@ -22,6 +22,7 @@ enum key {
         KEY_PRIORITY,
         KEY_GANG,
         KEY_OVERSUBSCRIBE,
+        KEY_SWAP,
         KEY_TTL,
         KEY_CONTEXT,
         KEY_DEVICE_NAME,
@@ -43,6 +44,7 @@ static const struct {
         { KEY_PRIORITY, "ALIQUOT_PRIORITY", "--priority" },
         { KEY_GANG, "ALIQUOT_GANG", "--gang" },
         { KEY_OVERSUBSCRIBE, "ALIQUOT_OVERSUBSCRIBE", "--oversubscribe" },
+        { KEY_SWAP, "ALIQUOT_SWAP", "--swap" },
         { KEY_TTL, "ALIQUOT_TTL", "--ttl" },
         { KEY_CONTEXT, "ALIQUOT_CONTEXT", "--context" },
         { KEY_DEVICE_NAME, "ALIQUOT_DEVICE_NAME", "--device-name" },
@@ -161,6 +163,8 @@ static const struct argp_option limits_options[] = {
         { "gang", KEY_GANG, "NAME", 0, "Sessions of one NAME run at the same time", 0 },
         { "oversubscribe", KEY_OVERSUBSCRIBE, "SIZE", OPTION_ARG_OPTIONAL,
           "Where the card is full, in the host's memory", 0 },
+        { "swap", KEY_SWAP, "yes|no", OPTION_ARG_OPTIONAL,
+          "Take turns on a full card (needs a daemon)", 0 },
         { 0 },
 };
 
@@ -214,6 +218,8 @@ const char *request_daemon_wish(const struct request_flags *flags,
 
         if (request->settings.ttl_ns)
                 return "--ttl";
+        if (request->settings.swaps)
+                return "--swap";
         return rank ? rank : wish_but_time(flags);
 }
 

@@ -18,7 +18,7 @@
 #include "machine/installation.h"
 #include "settings/settings.h"
 
-#define REQUEST_FLAGS 12u
+#define REQUEST_FLAGS 13u
 #define REQUEST_LABELS 16u /* as many as a daemon takes */
 
 struct request_flags {

@@ -75,9 +75,7 @@ const struct argp argp_run = {
         .parser = parse,
         .args_doc = "[--] COMMAND [ARG...]",
         .doc = "Run a program whose GPU memory is limited."
-               "\vSIZE: 4GiB, 4G, 512MB or 25% of the card. SEL: an index, or a UUID's beginning. "
-               "Exit status: the program's; 125: nothing was started; 126, 127: as a "
-               "shell.\n",
+               "\vSIZE: 4GiB or 25%. Exit status: the program's; 125: not run; 126, 127: as sh.\n",
         .children = children,
 };
 

@@ -122,6 +122,8 @@ static int refuse_fixed(const struct settings *settings, struct error *err)
         if (settings->host_bytes)
                 return fail(err, -EINVAL,
                             "--oversubscribe: fixed when the session is made; make another");
+        if (settings->swaps)
+                return fail(err, -EINVAL, "--swap: fixed when the session is made; make another");
         if (settings->is_context_free)
                 return fail(err, -EINVAL,
                             "--context free: fixed when the session is made; make another");

@@ -147,6 +147,32 @@ static void put_host(struct json_out *out, const struct seen *seen)
         json_out_close(out, '}');
 }
 
+/* null: it does not swap. What the daemon alone knows of its turns is null without one. */
+static void put_swap(struct json_out *out, const struct seen *seen)
+{
+        struct client_swap swap;
+
+        if (!views_swap(seen->session, seen->usage, seen->terms, &swap)) {
+                json_out_null(out, "swap");
+                return;
+        }
+        json_out_open(out, "swap", '{');
+        json_out_text(out, "state", swap.state[0] ? swap.state : NULL);
+        json_out_u64(out, "resident_bytes", swap.resident_bytes);
+        json_out_u64(out, "out_bytes", swap.out_bytes);
+        json_out_u64(out, "pinned_bytes", swap.pinned_bytes);
+        if (swap.state[0]) {
+                json_out_u64(out, "holds", swap.holds);
+                json_out_seconds(out, "held_seconds", swap.held_ns);
+                json_out_u64(out, "moved_bytes", swap.moved_bytes);
+        } else {
+                json_out_null(out, "holds");
+                json_out_null(out, "held_seconds");
+                json_out_null(out, "moved_bytes");
+        }
+        json_out_close(out, '}');
+}
+
 int show_json(const struct seen *seen)
 {
         const struct client_session *terms = seen->terms;
@@ -161,6 +187,7 @@ int show_json(const struct seen *seen)
         put_terms(&out, terms);
         json_out_text(&out, "context", is_free ? "free" : "charge");
         put_host(&out, seen);
+        put_swap(&out, seen);
         json_out_u64(&out, "processes", terms ? terms->processes : seen->usage->count);
         put_devices(&out, seen);
         json_out_close(&out, '}');

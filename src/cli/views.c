@@ -2,6 +2,7 @@
 #include "cli/views.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "cli/remote.h"
 #include "cli/show_json.h"
 #include "common/atomic.h"
+#include "common/sums.h"
 #include "common/text.h"
 #include "common/uuid.h"
 #include "settings/resolve.h"
@@ -222,6 +224,36 @@ static void print_remainders(const struct store_session *session, const struct u
         }
 }
 
+/* One GPU, whose row is the only one that stands for a card. */
+bool views_swap(const struct store_session *session, const struct usage *usage,
+                const struct client_session *terms, struct client_swap *ret)
+{
+        if (terms) {
+                *ret = terms->swap;
+                return terms->swaps;
+        }
+        if (!(session->limits->flags & PAGE_SWAPS))
+                return false;
+        *ret = (struct client_swap){
+                .resident_bytes = difference_of(usage->total_bytes, usage->host_bytes),
+                .out_bytes = usage->host_bytes,
+                .pinned_bytes = difference_of(usage->total_bytes, usage->swap_bytes),
+        };
+        return true;
+}
+
+static void print_swap(const struct client_swap *swap)
+{
+        char resident[SIZE_TEXT_BYTES], out[SIZE_TEXT_BYTES];
+
+        printf("swap       %s on the card, %s in the host",
+               size_format(swap->resident_bytes, resident), size_format(swap->out_bytes, out));
+        if (swap->state[0])
+                printf("; %s, held %" PRIu64 " time%s", swap->state, swap->holds,
+                       swap->holds == 1 ? "" : "s");
+        putchar('\n');
+}
+
 static void print_host(uint64_t limit_bytes, uint64_t used_bytes)
 {
         char used[SIZE_TEXT_BYTES], limit[SIZE_TEXT_BYTES];
@@ -237,6 +269,7 @@ static void print_people(const struct store_session *session, const struct usage
         const struct limits_page *page = session->limits;
         struct table table = { .titles = VIEWS_TITLES };
         char made[SETTINGS_CANONICAL_BYTES];
+        struct client_swap swap;
 
         printf("session    %s\n", page->name);
         printf("created    with %s\n", settings_shown(page->created_as, made, sizeof(made)));
@@ -246,7 +279,10 @@ static void print_people(const struct store_session *session, const struct usage
                 printf("card name  %s\n", page->device_name);
         if (page->flags & PAGE_CONTEXT_FREE)
                 printf("contexts   not charged\n");
-        print_host(views_host_bytes(session), usage->host_bytes);
+        if (views_swap(session, usage, terms, &swap))
+                print_swap(&swap);
+        else
+                print_host(views_host_bytes(session), usage->host_bytes);
         print_caps(session);
         print_remainders(session, usage);
         if (terms)
@@ -309,7 +345,10 @@ static int show_foreign(const struct client_session *terms, bool is_json, struct
         printf("processes  %u\n", terms->processes);
         if (terms->is_context_free)
                 printf("contexts   not charged\n");
-        print_host(terms->host_bytes, terms->host_used_bytes);
+        if (terms->swaps)
+                print_swap(&terms->swap);
+        else
+                print_host(terms->host_bytes, terms->host_used_bytes);
         print_terms(terms);
         putchar('\n');
         print_shares(terms, &table);

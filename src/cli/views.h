@@ -16,6 +16,11 @@ uint64_t views_limit_bytes(const struct store_session *session, unsigned row);
 /* Of the host's memory, in place of the cards'; 0: the session has none of it. */
 uint64_t views_host_bytes(const struct store_session *session);
 
+/* Where the memory of a session that swaps is, by the daemon (`terms`; NULL: none) or by its pages.
+ * False: it does not swap. */
+bool views_swap(const struct store_session *session, const struct usage *usage,
+                const struct client_session *terms, struct client_swap *ret);
+
 /* The same of the GPUs that have no row. */
 uint64_t views_default_bytes(const struct store_session *session);
 

@@ -40,7 +40,7 @@ DEVICE_USE = {"uuid": str, "bytes": int}
 PROCESS = {"session": str, "pid": (int, NONE), "uid": int, "command": str, "cgroup": (str, NONE), "devices": [DEVICE_USE]}
 SESSION = {
     "name": str, "created_as": str, "folder": str, "owner": int, "made_by": str, "device_name": (str, NONE),
-    "context": str, "host": NONE, "default_memory_bytes": (int, NONE), "epoch": int,
+    "context": str, "host": NONE, "swap": NONE, "default_memory_bytes": (int, NONE), "epoch": int,
     "state": NONE, "expires_at": NONE, "ttl_seconds": NONE, "on_end": NONE, "labels": NONE,  # a daemon's
     "priority": NONE, "gang": NONE, "weight": NONE, "clamped": NONE,
     "devices": [{"uuid": str, "memory_bytes": (int, NONE), "used_bytes": int, "card_bytes": int,

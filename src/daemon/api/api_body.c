@@ -234,6 +234,32 @@ static bool read_oversubscribe(struct api_reading *reading, json_t *value)
                               "size such as \"8GiB\"");
 }
 
+static bool read_swap(struct api_reading *reading, json_t *value)
+{
+        if (!json_is_boolean(value))
+                return reading_refuse(reading, "swap", "true or false");
+        reading->one->swaps = json_is_true(value);
+        return true;
+}
+
+/* Whatever the order in which its fields were read. */
+static bool check_swap(struct api_reading *reading)
+{
+        const struct sessions_one *one = reading->one;
+
+        if (!one->swaps || reading->is_change)
+                return true;
+        if (one->host_bytes)
+                return reading_refuse(reading, "swap",
+                                      "false, beside oversubscribe: memory that is in the host "
+                                      "already cannot leave the GPU");
+        if (one->share_count != 1)
+                return reading_refuse(reading, "swap",
+                                      "false, for a session of several GPUs: one that swaps has "
+                                      "one");
+        return json_object_get(reading->body, "memory") || reading_whole(reading);
+}
+
 static bool read_ns(struct api_reading *reading, json_t *value, uint64_t *ret)
 {
         struct error err = { 0 };
@@ -342,6 +368,7 @@ static const struct field {
         { "context", read_context, false },    { "ttl", read_ttl, true },
         { "on_end", read_ending, true },       { "labels", read_labels, true },
         { "owner", read_owner, false },        { "oversubscribe", read_oversubscribe, false },
+        { "swap", read_swap, false },
 };
 
 static const struct field *find_field(const char *name)
@@ -364,7 +391,8 @@ static bool check_names(struct api_reading *reading)
                 if (!find_field(name))
                         return refuse_unknown(reading, name);
         }
-        if (!reading->is_change && !json_object_get(reading->body, "memory"))
+        if (!reading->is_change && !json_object_get(reading->body, "memory") &&
+            !json_is_true(json_object_get(reading->body, "swap")))
                 return reading_refuse(reading, "memory", "a size, or one for each GPU");
         return true;
 }
@@ -394,7 +422,7 @@ static bool read_fields(struct api_reading *reading)
                 if (!read_field(reading, name, value))
                         return false;
         }
-        return true;
+        return check_swap(reading);
 }
 
 /* -- Bodies ----------------------------------------------------------------------------------- */

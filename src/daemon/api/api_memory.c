@@ -155,6 +155,24 @@ bool reading_memory(struct api_reading *reading, json_t *memory)
         return true;
 }
 
+bool reading_whole(struct api_reading *reading)
+{
+        uint64_t reserve_bytes =
+                node_sessions(reading->call->api->options.node)->policy.reserve_bytes;
+
+        for (unsigned i = 0; i < reading->one->share_count; i++) {
+                struct sessions_share *share = &reading->one->share[i];
+                uint64_t bytes = card_bytes(reading, share->uuid);
+
+                if (bytes <= reserve_bytes)
+                        return reading_refuse(reading, "memory",
+                                              "a size, or the name of a GPU: they differ");
+                share->memory_bytes = bytes - reserve_bytes;
+        }
+        reading->event->change_bits |= SESSIONS_HAS_MEMORY;
+        return true;
+}
+
 static bool read_count(struct api_reading *reading, json_t *value)
 {
         json_int_t count = json_integer_value(value);

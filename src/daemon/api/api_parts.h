@@ -104,6 +104,7 @@ struct api_use {
         unsigned count; /* of processes */
         uint64_t used_bytes[SESSIONS_GPUS]; /* by share */
         uint64_t host_bytes;                /* of the host's memory */
+        uint64_t swap_bytes;                /* of what can leave the GPU of one that swaps */
 };
 
 struct api_uses *api_uses_new(void);

@@ -25,5 +25,7 @@ bool reading_refuse_why(struct api_reading *reading, const char *field, const st
 /* The GPUs of a creation, named or counted; before `memory`, which goes to them. */
 bool reading_gpus(struct api_reading *reading);
 bool reading_memory(struct api_reading *reading, json_t *memory);
+/* Of each GPU as much as one session may have of it. */
+bool reading_whole(struct api_reading *reading);
 
 #endif

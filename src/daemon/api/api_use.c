@@ -56,5 +56,6 @@ const struct api_use *api_use_of(const struct http_api *api, const struct sessio
         for (unsigned i = 0; i < session->share_count; i++)
                 use->used_bytes[i] = folder_used_bytes(seen, session->share[i].uuid);
         use->host_bytes = folder_used_bytes(seen, (const uint8_t *)PAGE_HOST_NAME);
+        use->swap_bytes = folder_used_bytes(seen, (const uint8_t *)PAGE_SWAP_NAME);
         return use;
 }

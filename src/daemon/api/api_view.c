@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/sums.h"
 #include "common/text.h"
 #include "common/uuid.h"
 #include "daemon/api/api_parts.h"
@@ -182,13 +183,38 @@ static void put_labels(struct json_out *out, const struct sessions_one *session)
 static void put_host(struct json_out *out, const struct sessions_one *session,
                      const struct api_use *use)
 {
-        if (!session->host_bytes) {
+        /* Of one that swaps, all memory may have left its GPU. */
+        const uint64_t limit_bytes =
+                session->swaps ? session->share[0].memory_bytes : session->host_bytes;
+
+        if (!limit_bytes) {
                 json_out_null(out, "host");
                 return;
         }
         json_out_open(out, "host", '{');
-        json_out_whole(out, "limit_bytes", session->host_bytes);
+        json_out_whole(out, "limit_bytes", limit_bytes);
         json_out_whole(out, "used_bytes", use->host_bytes);
+        json_out_close(out, '}');
+}
+
+/* Where the memory of a session that swaps is, by its ledgers. */
+static void put_swap(struct json_out *out, const struct sessions_one *session,
+                     const struct api_use *use)
+{
+        const uint64_t used_bytes = use->used_bytes[0];
+
+        if (!session->swaps) {
+                json_out_null(out, "swap");
+                return;
+        }
+        json_out_open(out, "swap", '{');
+        json_out_null(out, "state");
+        json_out_whole(out, "resident_bytes", difference_of(used_bytes, use->host_bytes));
+        json_out_whole(out, "out_bytes", use->host_bytes);
+        json_out_whole(out, "pinned_bytes", difference_of(used_bytes, use->swap_bytes));
+        json_out_null(out, "holds");
+        json_out_null(out, "held_seconds");
+        json_out_null(out, "moved_bytes");
         json_out_close(out, '}');
 }
 
@@ -221,6 +247,7 @@ void api_put_session(struct json_out *out, const struct http_api *api,
                 json_out_null(out, "gang");
         json_out_text(out, "context", session->is_context_free ? "free" : "charge");
         put_host(out, session, use);
+        put_swap(out, session, use);
         put_labels(out, session);
         json_out_whole(out, "processes", use->count);
         if (!use->is_now)
@@ -247,7 +274,7 @@ static json_t *view_process(const struct http_api *api, const struct sessions_on
         for (unsigned row = 0; row < PAGE_DEVICES; row++) {
                 json_t *view;
 
-                if (!process->bytes[row] || memcmp(use->uuid[row], PAGE_HOST_NAME, 16) == 0)
+                if (!process->bytes[row] || page_is_no_card(use->uuid[row]))
                         continue;
                 view = json_pack("{s:s, s:I}", "uuid", api_uuid(api, use->uuid[row], uuid), "bytes",
                                  whole(process->bytes[row]));

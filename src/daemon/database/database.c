@@ -31,17 +31,19 @@ static const char *const sql[DATABASE_STATEMENTS] = {
         [DATABASE_PUT_SESSION] =
                 "INSERT INTO session (id, name, owner_uid, weight, priority, state, ending,"
                 " is_context_free, created_ns, expires_ns, ttl_ns, ended_ns, version, host_bytes,"
-                " labels, gang)"
-                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
+                " swaps, labels, gang)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
+                " ?17)"
                 " ON CONFLICT (id) DO UPDATE SET name = ?2, owner_uid = ?3, weight = ?4,"
                 " priority = ?5, state = ?6, ending = ?7, is_context_free = ?8, created_ns = ?9,"
                 " expires_ns = ?10, ttl_ns = ?11, ended_ns = ?12, version = ?13,"
-                " host_bytes = ?14, labels = ?15, gang = ?16",
+                " host_bytes = ?14, swaps = ?15, labels = ?16, gang = ?17",
         [DATABASE_DROP_SESSION] = "DELETE FROM session WHERE id = ?1",
         [DATABASE_DROP_NAMESAKE] = "DELETE FROM session WHERE id <> ?1 AND name = ?2",
         [DATABASE_GET_SESSIONS] =
                 "SELECT id, name, owner_uid, weight, priority, state, ending, is_context_free,"
-                " created_ns, expires_ns, ttl_ns, ended_ns, version, host_bytes, labels, gang"
+                " created_ns, expires_ns, ttl_ns, ended_ns, version, host_bytes, swaps, labels, "
+                "gang"
                 " FROM session ORDER BY created_ns, name",
         [DATABASE_PUT_SHARE] =
                 "INSERT INTO share (session, place, gpu, memory_bytes, compute_milli_percent,"

@@ -61,6 +61,9 @@ const char *const schema_steps[] = {
         /* 6: memory of the host in place of the GPUs'; 0: none. */
         "ALTER TABLE session ADD COLUMN host_bytes INTEGER NOT NULL DEFAULT 0;",
 
+        /* 7: its memory is moved to the host and back. */
+        "ALTER TABLE session ADD COLUMN swaps INTEGER NOT NULL DEFAULT 0;",
+
         /* 7: what a share counts for while more than its limit may be held; 0: its limit. */
         "ALTER TABLE share ADD COLUMN ceiling_bytes INTEGER NOT NULL DEFAULT 0;",
 };

@@ -20,6 +20,7 @@ enum {
         SESSION_ENDED,
         SESSION_VERSION,
         SESSION_HOST,
+        SESSION_SWAPS,
         SESSION_LABELS,
         SESSION_GANG,
         SESSION_COLUMNS,
@@ -44,6 +45,7 @@ static int put_session(struct database *database, const struct sessions_one *ses
                 [SESSION_ENDED] = session->ended_ns,
                 [SESSION_VERSION] = session->version,
                 [SESSION_HOST] = session->host_bytes,
+                [SESSION_SWAPS] = session->swaps,
         };
         sqlite3_stmt *put = database_statement(database, DATABASE_PUT_SESSION);
 
@@ -141,12 +143,19 @@ int database_forget(struct database *database, const uint8_t id[16], struct data
 static bool get_numbers(sqlite3_stmt *row, struct sessions_one *ret)
 {
         static const uint64_t most[SESSION_COLUMNS] = {
-                [SESSION_OWNER] = UINT32_MAX,   [SESSION_WEIGHT] = UINT32_MAX,
-                [SESSION_PRIORITY] = UINT8_MAX, [SESSION_STATE] = UINT8_MAX,
-                [SESSION_ENDING] = UINT8_MAX,   [SESSION_CONTEXT] = 1,
-                [SESSION_CREATED] = INT64_MAX,  [SESSION_EXPIRES] = INT64_MAX,
-                [SESSION_TTL] = INT64_MAX,      [SESSION_ENDED] = INT64_MAX,
-                [SESSION_VERSION] = INT64_MAX,  [SESSION_HOST] = INT64_MAX,
+                [SESSION_OWNER] = UINT32_MAX,
+                [SESSION_WEIGHT] = UINT32_MAX,
+                [SESSION_PRIORITY] = UINT8_MAX,
+                [SESSION_STATE] = UINT8_MAX,
+                [SESSION_ENDING] = UINT8_MAX,
+                [SESSION_CONTEXT] = 1,
+                [SESSION_CREATED] = INT64_MAX,
+                [SESSION_EXPIRES] = INT64_MAX,
+                [SESSION_TTL] = INT64_MAX,
+                [SESSION_ENDED] = INT64_MAX,
+                [SESSION_VERSION] = INT64_MAX,
+                [SESSION_HOST] = INT64_MAX,
+                [SESSION_SWAPS] = 1,
         };
         uint64_t number[SESSION_COLUMNS];
 
@@ -166,6 +175,7 @@ static bool get_numbers(sqlite3_stmt *row, struct sessions_one *ret)
         ret->ended_ns = number[SESSION_ENDED];
         ret->version = number[SESSION_VERSION];
         ret->host_bytes = number[SESSION_HOST];
+        ret->swaps = number[SESSION_SWAPS];
         return true;
 }
 

@@ -130,6 +130,8 @@ static int words_of(const struct sessions_one *session, char ret[SETTINGS_CANONI
         add_caps(session, &text);
         if (session->host_bytes)
                 text_add(&text, ";oversubscribe=%llu", (unsigned long long)session->host_bytes);
+        if (session->swaps)
+                text_add(&text, ";swap=yes");
         if (session->is_context_free)
                 text_add(&text, ";context=free");
         return text.is_cut ? fail(err, -E2BIG, "too many limits") : 0;
@@ -156,6 +158,7 @@ int folder_make(const struct store *store, const struct sessions_one *session,
         memcpy(tenancy.id, session->id, sizeof(tenancy.id));
         limits_of(session, cards, &limits);
         limits.host_bytes = session->host_bytes;
+        limits.swaps = session->swaps;
         rc = store_create(store, &request, &made, err);
         if (rc < 0)
                 return rc;
@@ -226,6 +229,20 @@ static int bury_older(const struct store *store, const struct store_session *joi
         return rc < 0 ? rc : 1;
 }
 
+/* All memory of a session that swaps may be in the host. What is there under a higher limit stays.
+ */
+static void raise_host(struct limits_page *page, uint64_t bytes)
+{
+        int row = page_host_row(page);
+        _Atomic uint64_t *limit;
+
+        if (row < 0)
+                return;
+        limit = shared_word(&page->device[row].limit_bytes);
+        if (bytes > load_relaxed(limit))
+                store_release(limit, bytes);
+}
+
 int folder_limit(const struct store *store, const struct sessions_one *session, bool is_clamped,
                  struct error *err)
 {
@@ -243,6 +260,8 @@ int folder_limit(const struct store *store, const struct sessions_one *session, 
         limits_of(session, NULL, &limits);
         for (unsigned i = 0; is_clamped && i < limits.count; i++)
                 limits.device[i].limit_bytes = SETTINGS_NOTHING_BYTES;
+        if (session->swaps)
+                raise_host(joined.limits, session->share[0].memory_bytes);
         rc = store_set(&joined, &limits, err);
         if (rc == 0)
                 promise_write(joined.limits, session);
@@ -348,8 +367,10 @@ static void name_rows(const struct sessions_one *session, struct folder_use *ret
         for (unsigned i = 0; i < session->share_count; i++)
                 memcpy(ret->uuid[i], session->share[i].uuid, sizeof(ret->uuid[i]));
         /* As store_create() has it. */
-        if (session->host_bytes && session->share_count < PAGE_DEVICES)
+        if ((session->host_bytes || session->swaps) && session->share_count < PAGE_DEVICES)
                 memcpy(ret->uuid[session->share_count], PAGE_HOST_NAME, sizeof(ret->uuid[0]));
+        if (session->swaps && session->share_count + 1u < PAGE_DEVICES)
+                memcpy(ret->uuid[session->share_count + 1], PAGE_SWAP_NAME, sizeof(ret->uuid[0]));
 }
 
 /* Each probe walks all locks on the file, which its tenant places, and its tenant says how many

@@ -104,6 +104,7 @@ static bool follow_page(struct sessions_one *row, const struct promise *page)
                 take_shares(row, said);
                 row->is_context_free = said->is_context_free;
                 row->host_bytes = said->host_bytes;
+                row->swaps = said->swaps;
                 row->version = version_after(said->version);
         }
         if (is_over)

@@ -34,13 +34,14 @@ static void read_shares(const struct limits_page *page, struct sessions_one *ret
 {
         int host = page_host_row(page);
 
+        ret->swaps = (page->flags & PAGE_SWAPS) != 0;
         /* Its limit may be less: the session ends. */
-        ret->host_bytes = host < 0 ? 0 : page->device[host].card_bytes;
+        ret->host_bytes = host < 0 || ret->swaps ? 0 : page->device[host].card_bytes;
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
                 const struct limits_device *row = &page->device[i];
                 struct sessions_share *share = &ret->share[ret->share_count];
 
-                if ((!row->uuid[0] && !row->uuid[1]) || (int)i == host)
+                if ((!row->uuid[0] && !row->uuid[1]) || page_is_no_card(row->uuid))
                         continue;
                 memcpy(share->uuid, row->uuid, sizeof(share->uuid));
                 share->memory_bytes = ret->version ? row->promised_bytes : row->limit_bytes;
@@ -118,7 +119,7 @@ static uint32_t cap_of(const struct sessions_share *share)
 bool promise_is_same(const struct sessions_one *a, const struct sessions_one *b)
 {
         if (a->share_count != b->share_count || a->is_context_free != b->is_context_free ||
-            a->host_bytes != b->host_bytes)
+            a->host_bytes != b->host_bytes || a->swaps != b->swaps)
                 return false;
         for (unsigned i = 0; i < a->share_count; i++) {
                 const struct sessions_share *one = &a->share[i], *other = &b->share[i];
