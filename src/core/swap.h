@@ -23,7 +23,9 @@
  * - A turn is over after its time, or when its session has been idle for a while, but only if
  *   another session waits for the room. The time is SWAP_TURN_COSTS times the measured cost of
  *   changing turns, so that sessions that are always busy spend at most 5 % of all time on it. A
- *   session whose turn is over and that stays while others change begins another one.
+ *   session whose turn is over and that stays while others change begins another one. To change
+ *   once for all, turns that would end within the time of a change end with the first that does,
+ *   and none ends while others change.
  * - A session that runs may grow into whatever no session with a turn has; but a new one, or one
  *   that came in before others that have waited longer, only in their order. For more it waits, and
  *   runs on, until its turn is over; then it asks for a turn with all that it wishes.
@@ -33,8 +35,8 @@
  *   all sessions fit.
  * - A session that does not drain within SWAP_DRAIN_MOST_NS, or drains and then takes longer than
  *   SWAP_MOVE_MOST_NS to move SWAP_MOVE_LEAST_BYTES, or the rest, is *stuck*: its gate opens again,
- * and all of its memory counts as pinned until the next try. Each try comes after twice the time.
- * Its memory may be out in part: then the gate stays shut, since the program must not run.
+ *   and all of its memory counts as pinned until the next try. Each try comes after twice the time.
+ *   Its memory may be out in part: then the gate stays shut, since the program must not run.
  *
  * Invariants after each step, if the pages told the truth:
  *

@@ -20,8 +20,7 @@ struct pins {
         uint64_t pinned_bytes;  /* P */
         uint64_t left_bytes;    /* of what may be pinned besides */
         uint64_t may_pin_bytes; /* by the old orders and the new ones, all together */
-        uint64_t headroom_bytes;
-        unsigned tight; /* sessions that may have grown beyond their new limit */
+        unsigned tight;         /* sessions that may have grown beyond their new limit */
         uint16_t one_tight;
 };
 

@@ -21,7 +21,6 @@ struct rooms {
         uint64_t kept_bytes;   /* of the others */
         uint64_t free_bytes;
         unsigned turns; /* sessions that have one */
-        bool is_split;  /* headrooms need no change */
 };
 
 static void rooms_begin(const struct swap_look *look, struct rooms *rooms)

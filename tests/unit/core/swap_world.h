@@ -22,7 +22,6 @@ struct world_session {
         bool is_here;
         /* The program; the test sets these. */
         bool is_busy;      /* it would always run */
-        bool is_lying;     /* its pages say anything */
         uint64_t drain_ns; /* how long it takes; SWAP_NEVER: it does not */
         bool moves_nothing;
         uint64_t ask_bytes, ask_pinned_bytes; /* it waits for that */

@@ -29,6 +29,13 @@ static struct world_session *add(unsigned entry, enum swap_class class, uint64_t
         return session;
 }
 
+static void run_until(unsigned entry, bool is_open)
+{
+        for (unsigned n = 0; n < 100000 && world_is_open(entry) != is_open; n++)
+                world_run(MS);
+        assert_int_equal(world_is_open(entry), is_open);
+}
+
 static void what_fits_runs_and_nothing_moves(void **state)
 {
         struct world_session *a, *b;
@@ -54,6 +61,7 @@ static void two_that_do_not_fit_take_equal_turns_and_lose_little(void **state)
         world_run(30 * SECOND);
         a->ran_ns = b->ran_ns = world.stopped_ns = 0;
         world_run(400 * SECOND);
+        assert_int_equal(a->swappable_bytes + b->swappable_bytes, 120 * GIB);
         assert_true(a->ran_ns > 180 * SECOND && b->ran_ns > 180 * SECOND);
         assert_true(world.stopped_ns < 24 * SECOND);
 }
@@ -107,6 +115,29 @@ static void small_ones_that_come_and_go_keep_no_big_one_out(void **state)
         }
         assert_true(world.session[D].longest_ns < 20 * SECOND);
         assert_true(world.session[D].ran_ns > 40 * SECOND);
+}
+
+/* There are always more small ones than fit, whose turns begin and end at different times. */
+static void a_big_one_has_its_turn_among_many_small_ones(void **state)
+{
+        struct world_session *big;
+
+        world_begin(16 * GIB);
+        for (unsigned i = 0; i < 11; i++)
+                world_add(i, SWAP_CLASS_NORMAL, (3 + i % 3) * GIB, 0)->is_busy = true;
+        world_run(30 * SECOND);
+        big = world_add(11, SWAP_CLASS_NORMAL, 14 * GIB, 0);
+        big->is_busy = true;
+        for (unsigned n = 0; n < 1000; n++) {
+                unsigned entry = n * 5 % 11;
+
+                /* Who runs takes a rest, and another one begins. */
+                world.session[entry].is_busy = !world_is_open(entry);
+                world_run(300 * MS);
+        }
+        assert_int_equal(big->swappable_bytes, 14 * GIB);
+        assert_true(big->longest_ns < 60 * SECOND);
+        assert_true(big->ran_ns > 30 * SECOND);
 }
 
 static void rt_ends_the_turn_of_a_lower_class_and_gives_it_back_when_idle(void **state)
@@ -177,7 +208,8 @@ static void who_is_out_in_part_and_does_not_move_is_not_run(void **state)
         world_begin(16 * GIB);
         a = add(A, SWAP_CLASS_NORMAL, 10);
         add(B, SWAP_CLASS_NORMAL, 10);
-        while (a->out_bytes == 0)
+        run_until(A, false);
+        for (unsigned n = 0; n < 100 && a->out_bytes == 0; n++)
                 world_run(MS);
         a->moves_nothing = true;
         world_run(60 * SECOND);
@@ -217,8 +249,8 @@ static void who_has_no_room_for_pinned_bytes_of_others_is_marked_and_waits(void 
         world_begin(16 * GIB);
         a = add(A, SWAP_CLASS_NORMAL, 12);
         b = add(B, SWAP_CLASS_NORMAL, 12);
-        while (world_is_open(A) || world_is_open(B) == false)
-                world_run(MS);
+        run_until(A, false);
+        run_until(B, true);
         world.is_unasked = true;
         b->pinned_bytes += 4 * GIB;
         b->swappable_bytes -= 4 * GIB;
@@ -254,10 +286,8 @@ static void who_has_a_turn_grows_block_by_block(void **state)
         add(B, SWAP_CLASS_NORMAL, 12);
         add(C, SWAP_CLASS_NORMAL, 12);
         world_run(100 * SECOND);
-        while (world_is_open(A))
-                world_run(MS);
-        while (!world_is_open(A))
-                world_run(MS);
+        run_until(A, false);
+        run_until(A, true);
         for (unsigned n = 0; n < 8; n++) {
                 a->ask_bytes = 256 * MIB;
                 world_run(50 * MS);
@@ -274,9 +304,8 @@ static void what_was_freed_stays_at_hand_for_the_next_block(void **state)
         world_begin(16 * GIB);
         a = add(A, SWAP_CLASS_NORMAL, 12);
         b = add(B, SWAP_CLASS_NORMAL, 12);
-        a->is_busy = true;
-        while (!world_is_open(A) || world_is_open(B) || a->ask_bytes)
-                world_run(MS);
+        run_until(A, false);
+        run_until(A, true);
         world_run(100 * MS);
         moved_bytes = b->moved_bytes;
         for (unsigned n = 0; n < 10 && world_is_open(A); n++) {
@@ -312,13 +341,14 @@ static void bytes_are_given_when_they_were_seen_to_be_free(void **state)
 
         world_begin(16 * GIB);
         swap_add(&world.swap, A, 0, SWAP_CLASS_NORMAL, 0);
+        /* A new session: nobody knows what pages from before a restart allow. */
         see(A, 10, 0, false);
         step();
+        assert_int_equal(a->order.resident_bytes, 10 * GIB);
         see(A, 10, 0, false);
         step();
         assert_int_equal(a->order.resident_bytes, 16 * GIB);
-        /* A new session: nobody knows what its page allowed. The other one is told to leave half of
-         * what is free, and may have taken it before. */
+        /* Another one: the first is told to leave half of what is free, and may have taken it. */
         swap_add(&world.swap, B, 0, SWAP_CLASS_NORMAL, 0);
         see(B, 0, 0, false);
         step();
@@ -334,6 +364,48 @@ static void bytes_are_given_when_they_were_seen_to_be_free(void **state)
         see(B, 0, 0, false);
         step();
         assert_int_equal(b->order.resident_bytes, 3 * GIB);
+}
+
+static void see_pinned(unsigned entry, uint64_t used_gib, uint64_t pinned_gib, uint64_t wished_gib)
+{
+        const struct swap_seen seen = { .used_bytes = used_gib * GIB,
+                                        .swappable_bytes = (used_gib - pinned_gib) * GIB,
+                                        .wished_pinned_bytes = wished_gib * GIB };
+
+        swap_see(&world.swap, entry, &seen);
+}
+
+static void more_is_pinned_when_others_were_seen_to_keep_to_lower_limits(void **state)
+{
+        const struct swap_session *a = &world.swap.session[A], *b = &world.swap.session[B];
+
+        world_begin(16 * GIB);
+        swap_add(&world.swap, A, 0, SWAP_CLASS_NORMAL, 0);
+        swap_add(&world.swap, B, 0, SWAP_CLASS_NORMAL, 0);
+        for (unsigned n = 0; n < 4; n++) {
+                see_pinned(A, 10, 0, 0);
+                see_pinned(B, 2, 1, 0);
+                step();
+        }
+        assert_true(a->order.most_bytes > 14 * GIB);
+        see_pinned(A, 10, 0, 0);
+        see_pinned(B, 2, 1, 4);
+        step();
+        assert_true(a->order.most_bytes <= 12 * GIB);
+        assert_true(b->order.pinned_bytes < 4 * GIB);
+        assert_true(b->is_asked);
+        /* It had taken more before it was told. */
+        see_pinned(A, 14, 0, 0);
+        see_pinned(B, 2, 1, 4);
+        step();
+        assert_true(b->order.pinned_bytes < 4 * GIB);
+        assert_false(b->is_asked);
+        for (unsigned n = 0; n < 2; n++) {
+                see_pinned(A, 12, 0, 0);
+                see_pinned(B, 2, 1, 4);
+                step();
+        }
+        assert_int_equal(b->order.pinned_bytes, 4 * GIB);
 }
 
 static void a_session_that_was_held_before_a_restart_is_brought_in(void **state)
@@ -400,6 +472,7 @@ int main(void)
                 cmocka_unit_test(only_what_is_missing_moves),
                 cmocka_unit_test(those_that_fit_beside_each_other_have_their_turn_together),
                 cmocka_unit_test(small_ones_that_come_and_go_keep_no_big_one_out),
+                cmocka_unit_test(a_big_one_has_its_turn_among_many_small_ones),
                 cmocka_unit_test(rt_ends_the_turn_of_a_lower_class_and_gives_it_back_when_idle),
                 cmocka_unit_test(who_is_idle_keeps_its_memory_until_another_needs_it),
                 cmocka_unit_test(who_does_not_drain_is_left_alone_and_keeps_nobody_waiting_long),
@@ -410,6 +483,7 @@ int main(void)
                 cmocka_unit_test(who_has_a_turn_grows_block_by_block),
                 cmocka_unit_test(what_was_freed_stays_at_hand_for_the_next_block),
                 cmocka_unit_test(bytes_are_given_when_they_were_seen_to_be_free),
+                cmocka_unit_test(more_is_pinned_when_others_were_seen_to_keep_to_lower_limits),
                 cmocka_unit_test(a_session_that_was_held_before_a_restart_is_brought_in),
                 cmocka_unit_test(a_drain_from_before_the_gate_was_shut_is_none),
                 cmocka_unit_test(when_time_goes_back_it_stands_still),
