@@ -158,7 +158,7 @@ static int follow(struct stream *stream, struct error *err)
                 return client_refusal(call, err);
         }
         if (stream->is_silent)
-                return client_away(call->store, "it says nothing any more", err);
+                return client_away(call->store, "it sends nothing", err);
         return client_away(call->store, rc == CURLE_OK ? "it has ended" : curl_easy_strerror(rc),
                            err);
 }

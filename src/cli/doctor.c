@@ -157,8 +157,8 @@ static void check_version(struct visit *visit, const struct doctor_api *api)
         if (version > known)
                 report_add(&visit->report, VERDICT_NOTE, api->name,
                            "the driver is of CUDA %d.%d, our table of %d.%d: memory and GPU time "
-                           "that programs get by what came since count for nothing; a newer "
-                           "Aliquot may know it",
+                           "that programs get by newer functions are not counted; a newer "
+                           "Aliquot may know them",
                            version / 1000, version % 1000 / 10, known / 1000, known % 1000 / 10);
 }
 

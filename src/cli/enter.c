@@ -135,8 +135,7 @@ static int create(const struct attempt *attempt, struct entrance *entrance, stru
 
         if (!entrance->is_fresh && !enter_has_wishes(settings))
                 return fail(err, -ENOENT,
-                            "session %s does not exist in %s; say what it may use, as in --memory "
-                            "4GiB, to make it",
+                            "session %s does not exist in %s; to make it, add --memory SIZE",
                             entrance->name, entrance->store.path);
         if (!entrance->is_fresh && store_is_fresh_name(entrance->name))
                 return fail(err, -EINVAL,

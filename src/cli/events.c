@@ -50,7 +50,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
                 return 0;
         case ARGP_KEY_END:
                 if (following->hearing.has_since && following->hearing.has_last)
-                        argp_error(state, "--since and --last are two beginnings");
+                        argp_error(state, "--since and --last: choose one");
                 return 0;
         case 'n':
                 following->most = (uint64_t)read_number(state, "--count", value);

@@ -339,7 +339,7 @@ int remote_create(const struct store *store, const struct request_flags *flags,
                           "a daemon serves %s and grants memory; say how much, as in --memory 4GiB",
                           store->path);
         else if (!request->has_cards)
-                rc = fail(err, -ENODEV, "which GPUs there are could not be told");
+                rc = fail(err, -ENODEV, "the GPUs of this machine cannot be listed");
         wish.share = share;
         wish.share_count = wish.any_gpus || rc < 0 ? 0 : shares_of(request, NULL, share);
         if (rc == 0 && wish.swaps)

@@ -343,7 +343,7 @@ static int select_gpus(struct cli_request *request, struct error *err)
         if (!wanted[0])
                 return 0;
         if (!request->has_cards)
-                return fail(err, -ENODEV, "--gpu %s: which GPUs there are could not be told",
+                return fail(err, -ENODEV, "--gpu %s: the GPUs of this machine cannot be listed",
                             text_shown(wanted));
         rc = settings_select(wanted, &request->gpus, &request->selection, err);
         if (rc == 0)

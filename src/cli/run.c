@@ -180,9 +180,9 @@ static void note_ended(const struct run_call *run)
                 return;
         fprintf(stderr, "aliquot run: note: session %s ended before its program", entrance->name);
         if (is_due && ttl)
-                fprintf(stderr, ": its %s were over", text_shown(ttl));
+                fprintf(stderr, ": its TTL of %s was over", text_shown(ttl));
         else if (is_due)
-                fputs(": its time was over", stderr);
+                fputs(": its TTL was over", stderr);
         if (on_end)
                 fprintf(stderr, " (%s)", text_shown(on_end));
         fputc('\n', stderr);

@@ -386,9 +386,9 @@ def test_a_daemon_that_hangs_is_told_to_who_follows(cli, daemon):
     stop(daemon.process.pid)
     try:
         late = cli("events")
-        assert late.rc == AWAY and "waiting for it" in late.stderr and "says nothing" in late.stderr, late
+        assert late.rc == AWAY and "waiting for it" in late.stderr and "sends nothing" in late.stderr, late
         _, error = follower.communicate(timeout=HANG_SECONDS)
-        assert follower.returncode == AWAY and "says nothing" in error, error
+        assert follower.returncode == AWAY and "sends nothing" in error, error
     finally:
         os.kill(daemon.process.pid, signal.SIGCONT)
 
@@ -421,7 +421,7 @@ def test_a_run_whose_time_is_over_says_so(cli, daemon, holder):
     process = cli.start("run", "--memory", "64MiB", "--ttl", "4s", "--on-end", "kill", "--", holder, 0, MIB)
     assert process.stdout.readline().startswith("ready ")
     assert process.wait(HANG_SECONDS) == -signal.SIGKILL
-    assert re.fullmatch(r"aliquot run: note: session run-\w+ ended before its program: its 4s were over \(kill\)\n", process.stderr.read())
+    assert re.fullmatch(r"aliquot run: note: session run-\w+ ended before its program: its TTL of 4s was over \(kill\)\n", process.stderr.read())
     wait_for(lambda: not daemon.names())
     removed = cli.start("run", "--memory", "64MiB", "--ttl", "1h", "--", holder, 0, MIB)
     assert removed.stdout.readline().startswith("ready ")

@@ -376,7 +376,7 @@ static int attend(struct stage *stage, const struct record *record, struct error
                 idle = progress(stage, record->mix.count) == before ? idle + 1 : 0;
                 before = progress(stage, record->mix.count);
                 if (rc == 0 && idle > LOOKS_WITHOUT_PROGRESS)
-                        rc = fail(err, -ETIMEDOUT, "the programs do not get on");
+                        rc = fail(err, -ETIMEDOUT, "the programs make no progress");
         }
         return rc;
 }

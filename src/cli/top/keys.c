@@ -9,12 +9,12 @@
 #include <string.h>
 
 const struct keys_term keys_terms[KEYS_TERMS] = {
-        { 'l', "memory", "as 4GiB, 25% or 0=4GiB,1=8GiB" },
-        { 'c', "compute", "at most so much GPU time, as 30%; 100% is no cap" },
-        { 'g', "guarantee", "at least so much GPU time, as 30%; 0% is none" },
-        { 'W', "weight", "1 to 10000; 100 is usual" },
+        { 'l', "memory", "such as 4GiB, 25% or 0=4GiB,1=8GiB" },
+        { 'c', "compute", "cap on GPU time, such as 30%; 100%: no cap" },
+        { 'g', "guarantee", "guaranteed GPU time, such as 30%; 0%: none" },
+        { 'W', "weight", "1 to 10000; the default is 100" },
         { 'P', "priority", "rt, normal or batch" },
-        { 'G', "gang", "turns together with others of that name, or none" },
+        { 'G', "gang", "sessions of one gang run at the same time; or none" },
 };
 
 __attribute__((format(printf, 2, 3))) static int complain(struct keys *keys, const char *format,

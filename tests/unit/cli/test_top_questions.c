@@ -46,7 +46,7 @@ static void a_question_about_a_limit(void **state)
                 " + serve             1      2 GiB      2 GiB [#######]  100%      # 0\n"
                 ">+ train             2      2 GiB      4 GiB [###....]   37%      - 0,1\n"
                 " + idle              0        0 B          - [.......]    0%      _ -\n"
-                "memory of train, as 4GiB, 25% or 0=4GiB,1=8GiB: 8_\n");
+                "memory of train, such as 4GiB, 25% or 0=4GiB,1=8GiB: 8_\n");
         scene_end(&scene);
 }
 
