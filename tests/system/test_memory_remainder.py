@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the driver takes beyond what it was asked for is measured by NVML, and charged (docs/memory.md).
+"""What the driver takes beyond what it was asked for is measured by NVML, and charged (docs/memory-remainder.md).
 
 The simulator grants by a driver's own rules: a block of 1 MiB and a byte takes 2 MiB.
 """

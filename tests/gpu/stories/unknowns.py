@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/memory.md and docs/ledger.md leave open until a real driver is asked."""
+"""What docs/memory-gaps.md and docs/ledger.md leave open until a real driver is asked."""
 from story import story
 
 
