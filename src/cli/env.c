@@ -46,7 +46,8 @@ static const struct argp_child children[] = {
 const struct argp argp_env = {
         .parser = parse,
         .doc = "Print the environment that aliquot run would give, as lines for a shell."
-               "\vAs in: eval \"$(aliquot env --session me --memory 4GiB)\". Without --session all "
+               "\vExample: eval \"$(aliquot env --session me --memory 4GiB)\". Without --session "
+               "all "
                "programs with this environment share one session.\n",
         .children = children,
 };

@@ -63,9 +63,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
 static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 }, { 0 } };
 
 static const struct argp_option argp_options[] = {
-        { "since", 's', "ID", 0, "Also those that were, after this number; 0: all there are", 0 },
-        { "last", 'l', "N", 0, "Also those among the last N events of all", 0 },
-        { "count", 'n', "N", 0, "End after so many", 0 },
+        { "since", 's', "ID", 0, "Begin behind event number ID; 0: with all", 0 },
+        { "last", 'l', "N", 0, "Begin with the last N events of all sessions", 0 },
+        { "count", 'n', "N", 0, "Exit after N events", 0 },
         { 0 },
 };
 
@@ -74,7 +74,7 @@ const struct argp argp_events = {
         .parser = parse,
         .args_doc = "[SESSION]",
         .doc = "Follow what the daemon does: who made, changed or ended what, and when."
-               "\vWith --json each line is one event. It goes on until it is interrupted.\n",
+               "\vWith --json each line is one event. The command runs until it is interrupted.\n",
         .children = children,
 };
 

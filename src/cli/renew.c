@@ -35,7 +35,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
 static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 }, { 0 } };
 
 static const struct argp_option argp_options[] = {
-        { "ttl", 't', "TIME", 0, "Another time than before, as in 30m, from now on its own", 0 },
+        { "ttl", 't', "TIME", 0, "New TTL, such as 30m (default: the last one)", 0 },
         { 0 },
 };
 
@@ -43,7 +43,7 @@ const struct argp argp_renew = {
         .options = argp_options,
         .parser = parse,
         .args_doc = "SESSION",
-        .doc = "Let the time of a session begin anew.",
+        .doc = "Start the TTL of a session again.",
         .children = children,
 };
 

@@ -152,17 +152,17 @@ static const struct argp_option sim_options[] = {
 
 static const struct argp_option limits_options[] = {
         { "memory", KEY_MEMORY, "SIZE", 0, "4GiB of each GPU, or 0=4GiB,GPU-3f=25%", 0 },
-        { "context", KEY_CONTEXT, "charge|free", 0, "Whether a context counts (default: charge)",
-          0 },
-        { "device-name", KEY_DEVICE_NAME, "TEXT", 0, "What the card calls itself", 0 },
+        { "context", KEY_CONTEXT, "charge|free", 0, "Charge contexts or not (default: charge)", 0 },
+        { "device-name", KEY_DEVICE_NAME, "TEXT", 0, "Name of the card that programs see", 0 },
         { "compute", KEY_COMPUTE, "PCT", 0, "At most 30% of a GPU's time, or 0=30,GPU-3f=50", 0 },
         { "guarantee", KEY_GUARANTEE, "PCT", 0, "At least PCT of a GPU's time (needs a daemon)",
           0 },
         { "weight", KEY_WEIGHT, "N", 0, "Relative share of what is left (default: 100)", 0 },
-        { "priority", KEY_PRIORITY, "WORD", 0, "Who goes first: rt, normal or batch", 0 },
+        { "priority", KEY_PRIORITY, "WORD", 0, "Class: rt goes before normal, normal before batch",
+          0 },
         { "gang", KEY_GANG, "NAME", 0, "Sessions of one NAME run at the same time", 0 },
         { "oversubscribe", KEY_OVERSUBSCRIBE, "SIZE", OPTION_ARG_OPTIONAL,
-          "Where the card is full, in the host's memory", 0 },
+          "Use the host's memory where the card is full", 0 },
         { "swap", KEY_SWAP, "yes|no", OPTION_ARG_OPTIONAL,
           "Take turns on a full card (needs a daemon)", 0 },
         { 0 },
@@ -170,18 +170,18 @@ static const struct argp_option limits_options[] = {
 
 static const struct argp_option life_options[] = {
         { "ttl", KEY_TTL, "TIME", 0, "End the session after 30m, 2h, ...; or none", 0 },
-        { "on-end", KEY_ON_END, "WORD", 0, "When the TTL is over: deny-new, term or kill", 0 },
-        { "label", KEY_LABEL, "KEY=VALUE", 0, "Say what the session is for", 0 },
+        { "on-end", KEY_ON_END, "WORD", 0, "At the end of the TTL: deny-new, term or kill", 0 },
+        { "label", KEY_LABEL, "KEY=VALUE", 0, "Attach a label to the session", 0 },
         { 0 },
 };
 
 static const struct argp_option session_options[] = {
-        { "session", KEY_SESSION, "NAME", 0, "Join or make this one (default: a fresh one)", 0 },
+        { "session", KEY_SESSION, "NAME", 0, "Join or make this session (default: a new one)", 0 },
         { 0 },
 };
 
 static const struct argp_option gpu_options[] = {
-        { "gpu", KEY_GPU, "SEL,...", 0, "Indices, beginnings of UUIDs, or any[=N]", 0 },
+        { "gpu", KEY_GPU, "SEL,...", 0, "GPUs by index or UUID prefix, or any[=N]", 0 },
         { 0 },
 };
 

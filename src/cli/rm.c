@@ -47,12 +47,13 @@ static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 }, { 0 } 
 
 static const struct argp_option argp_options[] = {
         { "force", 'f', NULL, 0,
-          "Also one in use: nobody joins it any more. Its programs run on, or get what --on-end of "
-          "a daemon's session says; there a second --force kills them",
+          "Remove sessions in use, too: no program can join them any more. Their programs run on, "
+          "or "
+          "get what --on-end of a daemon's session says; a second --force then kills them",
           0 },
         { "unused", 'u', NULL, 0,
-          "Those of limits in the environment (env-...) and of single runs (run-...) that no "
-          "program uses",
+          "Remove sessions that no program uses and that nobody named: of limits in the "
+          "environment (env-...) and of single runs (run-...)",
           0 },
         { 0 },
 };

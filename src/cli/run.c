@@ -66,7 +66,7 @@ static const struct argp_child children[] = {
 };
 
 static const struct argp_option argp_options[] = {
-        { "quiet", 'q', NULL, 0, "No notes, as when nothing is limited", 0 },
+        { "quiet", 'q', NULL, 0, "Do not print notes on standard error", 0 },
         { 0 },
 };
 
@@ -75,7 +75,9 @@ const struct argp argp_run = {
         .parser = parse,
         .args_doc = "[--] COMMAND [ARG...]",
         .doc = "Run a program whose GPU memory is limited."
-               "\vSIZE: 4GiB or 25%. Exit status: the program's; 125: not run; 126, 127: as sh.\n",
+               "\vSIZE: 4GiB, 4G, 512MB or 25% of the card. SEL: an index or a UUID prefix. "
+               "Exit status: the program's; 125: nothing was started; 126, 127: as in a "
+               "shell.\n",
         .children = children,
 };
 

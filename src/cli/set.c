@@ -57,8 +57,8 @@ const struct argp argp_set = {
         .parser = parse,
         .args_doc = "SESSION --memory SIZE",
         .doc = "Change the limits of a session, also while its programs run."
-               "\vBelow what is in use nothing is taken back: new memory is refused until use has "
-               "sunk below the limit. Contexts and the card's name are as the session was made.\n",
+               "\vA limit below current use takes nothing back: new memory is refused until use is "
+               "below the limit. Contexts and the card's name stay as the session was made.\n",
         .children = children,
 };
 

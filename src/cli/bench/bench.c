@@ -56,15 +56,15 @@ struct bench {
 };
 
 static const struct argp_option options[] = {
-        { "seconds", FLAG_SECONDS, "S", 0, "How long, at most 3600 (default: 10)", 0 },
-        { "period", FLAG_PERIOD, "TIME", 0, "Of one sample: 5ms to 1s (default: 100ms)", 0 },
+        { "seconds", FLAG_SECONDS, "S", 0, "Length of the run, at most 3600 (default: 10)", 0 },
+        { "period", FLAG_PERIOD, "TIME", 0, "Length of one sample, 5ms to 1s (default: 100ms)", 0 },
         { "png", FLAG_PNG, "FILE", 0, "Draw a picture, too (needs cairo)", 0 },
-        { "title", FLAG_TITLE, "TEXT", 0, "Of the picture", 0 },
-        { "json", FLAG_JSON, "FILE", OPTION_ARG_OPTIONAL,
-          "Print JSON instead; into a FILE: besides", 0 },
+        { "title", FLAG_TITLE, "TEXT", 0, "Title of the picture", 0 },
+        { "json", FLAG_JSON, "FILE", OPTION_ARG_OPTIONAL, "Print JSON, or write it to FILE as well",
+          0 },
         { "from", FLAG_FROM, "FILE", 0, "Draw what --json wrote, and measure nothing", 0 },
-        { "daemon", FLAG_DAEMON, NULL, 0, "Use the daemon that serves here, not its own", 0 },
-        { "ascii", FLAG_ASCII, NULL, 0, "No other characters, whatever the locale", 0 },
+        { "daemon", FLAG_DAEMON, NULL, 0, "Use the machine's daemon, not one of its own", 0 },
+        { "ascii", FLAG_ASCII, NULL, 0, "Draw with ASCII only, in any locale", 0 },
         { "no-colour", FLAG_NO_COLOUR, NULL, 0, "Plain text also on a terminal", 0 },
         { 0 },
 };
@@ -179,7 +179,7 @@ const struct argp argp_bench = {
         .options = options,
         .parser = parse,
         .args_doc = "share MIX...",
-        .doc = "Measure and draw what sessions get of a GPU, and what they were promised."
+        .doc = "Measure the GPU time of sessions, and draw it beside what they were promised."
                "\vMIX: a session each, items with commas between. 30: its cap in percent; "
                "guarantee=20, weight=2, rt, normal, batch: its other terms; kernel, sync, graph, "
                "streams, ex, cooperative, poll, step: how its program launches; 200us: how long "

@@ -53,13 +53,14 @@ struct top {
 static const struct argp_option options[] = {
         { "once", FLAG_ONCE, NULL, 0,
           "Print one frame as text; with --interval also the GPU time used during it", 0 },
-        { "interval", FLAG_INTERVAL, "TIME", 0, "Between two looks: 1s, 500ms, ... (default: 1s)",
+        { "interval", FLAG_INTERVAL, "TIME", 0, "Time between frames: 500ms, ... (default: 1s)",
           0 },
         { "sort", FLAG_SORT, "KEY", 0,
           "name, processes, used, limit, full, share or waiting (default: used)", 0 },
-        { "filter", FLAG_FILTER, "TEXT", 0, "Of sessions, commands, users and pids", 0 },
-        { "all", 'a', NULL, 0, "Show all sessions opened, with GPUs and processes", 0 },
-        { "ascii", FLAG_ASCII, NULL, 0, "No other characters, whatever the locale", 0 },
+        { "filter", FLAG_FILTER, "TEXT", 0, "Show sessions with TEXT in name, label or process",
+          0 },
+        { "all", 'a', NULL, 0, "Show GPUs and processes of all sessions", 0 },
+        { "ascii", FLAG_ASCII, NULL, 0, "Draw with ASCII only, in any locale", 0 },
         { 0 },
 };
 
@@ -128,7 +129,7 @@ static const struct argp_child children[] = { { &request_sim_argp, 0, NULL, 0 },
 const struct argp argp_top = {
         .options = options,
         .parser = parse,
-        .doc = "Show GPUs, sessions and processes, again and again; ? shows the keys.",
+        .doc = "Show GPUs, sessions and processes on a live screen. Key ? lists the keys.",
         .children = children,
 };
 
