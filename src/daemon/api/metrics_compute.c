@@ -30,10 +30,12 @@ static const struct {
         [WAIT_NORMAL] = { "aliquot_gpu_turn_wait_seconds", NULL, ",priority=\"normal\"" },
         [WAIT_RT] = { "aliquot_gpu_turn_wait_seconds", NULL, ",priority=\"rt\"" },
         [YIELD] = { "aliquot_gpu_yield_seconds",
-                    "From the end of a turn that was taken from a session until nothing of it ran.",
+                    "Time from the end of a turn that was taken from a session until its work "
+                    "ended.",
                     "" },
         [HANDOVER] = { "aliquot_gpu_handover_seconds",
-                       "From then until the first launch of the next one; 0 if that came before.",
+                       "Time from then until the first launch of the next session; 0 if that came "
+                       "before.",
                        "" },
 };
 

@@ -30,7 +30,7 @@ const struct config_key config_keys[] = {
         KEY("daemon", "state_dir", FOLDER, state_dir, "", 0, 0, RESTART,
             "The database; empty: /var/lib/aliquot, or ~/.local/state/aliquot of a user's daemon"),
         KEY("daemon", "log", WORD, log_level, "info", 0, 0, LIVE,
-            "How much is said on standard error", "off", "error", "warn", "info", "debug"),
+            "Level of the messages on standard error", "off", "error", "warn", "info", "debug"),
 
         KEY("http", "address", ADDRESS, http_address, "", 0, 0, RESTART,
             "TCP address besides the socket; empty: none. Anyone who connects reads all sessions, "
@@ -38,8 +38,7 @@ const struct config_key config_keys[] = {
         KEY("http", "allow_remote", SWITCH, is_remote_allowed, "no", 0, 0, RESTART,
             "Let the address be one that other machines reach (there is no encryption)"),
         KEY("http", "token_file", FILE, token_file, "", 0, 0, LIVE,
-            "Whoever sends this secret over TCP is an administrator; empty: nobody, TCP only "
-            "reads"),
+            "Secret of administrators over TCP; empty: none, TCP only reads"),
         KEY("http", "token_required", SWITCH, is_token_required, "no", 0, 0, LIVE,
             "yes: without the token nothing can be read over TCP either; no: anyone who connects "
             "reads "
@@ -57,18 +56,19 @@ const struct config_key config_keys[] = {
         KEY("http", "max_header", SIZE, header_bytes_most, "16KiB", KI, MI, LIVE,
             "The largest head of a request"),
         KEY("http", "request_timeout", TIME, request_timeout_ns, "10s", 100 * MS, HOUR, LIVE,
-            "From a request's first byte to its last, and for its answer"),
+            "Time from a request's first byte to its last, and time for its answer"),
         KEY("http", "idle_timeout", TIME, idle_timeout_ns, "1m", SECOND, DAY, LIVE,
-            "Between two requests of one connection"),
+            "Time between two requests of one connection"),
 
         KEY("socket", "mode", MODE, socket_mode, "0600", 0600, 0777, RESTART,
-            "Who may connect to the socket; over it each user but root sees and changes only their "
-            "own"),
+            "Users who may connect to the socket; each of them but root sees and changes only "
+            "their own sessions"),
         KEY("socket", "group", TEXT, socket_group, "", 0, 0, RESTART,
             "The socket's group, by name or number; empty: the daemon's own"),
 
         KEY("join", "token_file", FILE, join_token_file, "", 0, 0, LIVE,
-            "A secret of those who join sessions by their sockets, not that of http; empty: none"),
+            "Secret of programs that join sessions by their sockets, not that of http; empty: "
+            "none"),
         KEY("join", "token_required", SWITCH, is_join_token_required, "no", 0, 0, LIVE,
             "yes: a join by socket needs the token; no: none is needed, and a wrong one is "
             "refused"),
@@ -81,13 +81,13 @@ const struct config_key config_keys[] = {
         KEY("join", "burst", NUMBER, join_rate_burst, "4096", 1, 1000000, LIVE,
             "Joins of one session that may come at once before the rate counts"),
         KEY("join", "timeout", TIME, join_timeout_ns, "2s", 100 * MS, HOUR, LIVE,
-            "From a connection to what it has to say"),
+            "Time from a connection to its message"),
 
         KEY("admission", "overcommit", WORD, policy.overcommit, "strict", 0, 0, LIVE,
             "How much memory of a card may be promised: all there is, a ratio of it, or any amount",
             "strict", "ratio", "none"),
         KEY("admission", "ratio", PERCENT, policy.ratio_percent, "100%", 100, 10000, LIVE,
-            "With overcommit = ratio: promised memory against the card's"),
+            "With overcommit = ratio: the most memory to promise, of the card's"),
         KEY("admission", "reserve", SIZE, policy.reserve_bytes, "0", 0, TI, LIVE,
             "Memory of each card that is promised to nobody, beside what the card keeps for "
             "itself"),
@@ -97,12 +97,12 @@ const struct config_key config_keys[] = {
         KEY("admission", "ttl", TIME, policy.ttl_ns, "none", 0, 10 * YEAR, LIVE,
             "TTL of a session that asks for none; none: admission.ttl_most"),
         KEY("admission", "ttl_most", TIME, policy.ttl_most_ns, "none", 0, 10 * YEAR, LIVE,
-            "The longest that may be asked for"),
+            "The longest TTL that a session may ask for"),
         KEY("admission", "on_end", WORD, policy.ending, "deny-new", 0, 0, LIVE,
-            "What comes over programs whose session has ended: no more memory, SIGTERM, SIGKILL",
+            "What happens to programs whose session has ended: no more memory, SIGTERM, SIGKILL",
             "deny-new", "term", "kill"),
         KEY("admission", "grace", TIME, policy.grace_ns, "10s", 0, DAY, LIVE,
-            "With on_end = term: from SIGTERM to SIGKILL"),
+            "With on_end = term: time from SIGTERM to SIGKILL"),
         KEY("admission", "sessions_per_owner", NUMBER, policy.owner_most, "64", 0, SESSIONS_MOST,
             LIVE,
             "The most sessions of one user; root and the daemon's own user may have any number. 0: "
@@ -113,27 +113,26 @@ const struct config_key config_keys[] = {
             "only"),
 
         KEY("watch", "strangers", WORD, watch.strangers, "report", 0, 0, LIVE,
-            "What comes over programs of no session that use a GPU; signals in managed_cgroups "
+            "What happens to programs of no session that use a GPU; signals in managed_cgroups "
             "only",
             "ignore", "report", "term", "kill"),
         KEY("watch", "managed_cgroups", CGROUPS, managed_cgroups, "", 0, 0, LIVE,
-            "Where strangers may be sent signals: in these cgroups and in what lies in them"),
+            "Cgroups in which strangers may be sent signals, with the cgroups below them"),
         KEY("watch", "forged", WORD, watch.forged, "clamp", 0, 0, LIVE,
             "Action on a process that holds more memory than its ledger says; clamp: no new memory",
             "ignore", "report", "term", "kill", "clamp"),
         KEY("watch", "tolerance", SIZE, watch.tolerance_bytes, "1GiB", 0, TI, LIVE,
-            "What a process may hold of a GPU beyond its ledger: contexts, code, the driver's own"),
+            "Memory that a process may hold of a GPU beyond its ledger: contexts, code, the "
+            "driver's own"),
 
         KEY("watch", "claims", WORD, claims.is_off, "report", 0, 0, LIVE,
-            "Whether a session that uses a GPU for longer than it says, or than its cap allows, is "
-            "reported",
+            "Report sessions that use a GPU for longer than they say, or than their cap allows",
             "report", "off"),
         KEY("watch", "claims_tolerance", PERCENT, claims.tolerance_percent, "10%", 1, 100, LIVE,
-            "Of a GPU's time: what the driver may show beyond what a session says"),
+            "Part of a GPU's time that the driver may show beyond what a session says"),
 
         KEY("compute", "leases", SWITCH, has_leases, "yes", 0, 0, RESTART,
-            "Sessions that want one GPU at once take turns; no: each keeps its own cap, and no "
-            "more"),
+            "yes: sessions that want one GPU at once take turns; no: each only keeps its own cap"),
 
         KEY("metrics", "sessions", SWITCH, has_session_metrics, "no", 0, 0, LIVE,
             "Metrics of each session, under its name (one series each)"),
