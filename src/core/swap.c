@@ -85,6 +85,12 @@ void swap_remove(struct swap *swap, unsigned entry)
         swap->next_ns = swap->now_ns;
 }
 
+/* Each step sorts anew. */
+void swap_rank(struct swap *swap, unsigned entry, enum swap_class class)
+{
+        swap->session[entry].class = (uint8_t) class;
+}
+
 void swap_see(struct swap *swap, unsigned entry, const struct swap_seen *seen)
 {
         struct swap_session *session = &swap->session[entry];

@@ -181,6 +181,7 @@ struct swap {
 void swap_add(struct swap *swap, unsigned entry, unsigned card, enum swap_class class,
               uint32_t gate);
 void swap_remove(struct swap *swap, unsigned entry);
+void swap_rank(struct swap *swap, unsigned entry, enum swap_class class);
 
 void swap_see(struct swap *swap, unsigned entry, const struct swap_seen *seen);
 void swap_step(struct swap *swap, uint64_t now_ns);
