@@ -29,6 +29,7 @@
 #include "daemon/runtime_lock.h"
 #include "daemon/runtime_place.h"
 #include "daemon/schedule/scheduler.h"
+#include "daemon/swap/swapper.h"
 #include "daemon/start_check.h"
 #include "daemon/tenant/tenant.h"
 #include "machine/installation.h"
@@ -55,6 +56,7 @@ static struct {
         struct node *node;
         struct tenants *tenants;
         struct scheduler *scheduler;
+        struct swapper *swapper;
         struct http_api *api;
         struct http *http;
         struct runtime_place runtime;
@@ -333,15 +335,20 @@ static int start_tenants(struct error *err)
         return tenants_start(&self.tenants, &options, err);
 }
 
+static unsigned seats_most(void)
+{
+        return descriptors_most(SESSIONS_MOST, DESCRIPTORS_SEATS);
+}
+
 static void on_folder(const struct sessions_one *session, bool is_there, void *context)
 {
         static struct owner_log log = OWNER_LOG_TROUBLE;
-        unsigned seats_most = descriptors_most(SESSIONS_MOST, DESCRIPTORS_SEATS);
         struct error err = { 0 };
 
+        node_swap(self.node, session, is_there, seats_most());
         if (!is_there)
                 scheduler_drop(self.scheduler, session->id);
-        else if (scheduler_put(self.scheduler, session, seats_most, &err) < 0)
+        else if (scheduler_put(self.scheduler, session, seats_most(), &err) < 0)
                 owner_log(&log, session->owner_uid, LOG_WARN,
                           "session %s goes by its own cap alone: %s", session->name, err.text);
 }
@@ -351,6 +358,10 @@ static int start_scheduler(struct error *err)
         const struct sessions *all = node_sessions(self.node);
         int rc = scheduler_start(&self.scheduler, &self.store, self.config.has_leases, err);
 
+        if (rc == 0)
+                rc = swapper_start(&self.swapper, &self.store, err);
+        if (rc == 0 && node_use_swapper(self.node, self.swapper) < 0)
+                rc = fail(err, -ENOMEM, "out of memory");
         if (rc < 0)
                 return rc;
         node_watch_folders(self.node, on_folder, self.scheduler);
@@ -358,6 +369,9 @@ static int start_scheduler(struct error *err)
         for (unsigned i = 0; i < all->entries; i++) {
                 if (all->session[i].state == SESSIONS_OPEN)
                         on_folder(&all->session[i], true, NULL);
+                else if (all->session[i].state != SESSIONS_FREE)
+                        /* Its programs may still run, and need their memory. */
+                        node_swap(self.node, &all->session[i], true, seats_most());
         }
         return 0;
 }
@@ -369,6 +383,8 @@ static void stop_scheduler(void)
         node_use_scheduler(self.node, NULL);
         node_leave_folders(self.node, self.scheduler);
         scheduler_stop(self.scheduler);
+        node_use_swapper(self.node, NULL);
+        swapper_stop(self.swapper);
 }
 
 static int listen_tcp(struct error *err)
@@ -391,6 +407,7 @@ static int start_http(struct error *err)
 {
         const struct api_options api = {
                 .scheduler = self.scheduler,
+                .swapper = self.swapper,
                 .base = self.base,
                 .node = self.node,
                 .tenants = self.tenants,

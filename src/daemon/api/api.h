@@ -22,6 +22,7 @@ struct http_api;
 
 struct api_options {
         struct scheduler *scheduler;
+        struct swapper *swapper;
         struct event_base *base;
         struct node *node;
         const struct tenants *tenants;

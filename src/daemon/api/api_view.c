@@ -13,6 +13,7 @@
 #include "daemon/base/json_memory.h"
 #include "daemon/processes/names.h"
 #include "daemon/schedule/scheduler.h"
+#include "daemon/swap/swapper.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 /* Of one session, in one answer: its owner writes how many there are. */
@@ -150,7 +151,8 @@ static void put_share(struct json_out *out, const struct http_api *api,
                             ? share->compute_milli_percent
                             : 0);
         put_percent(out, "guarantee_percent", share->guarantee_milli_percent);
-        put_driver(out, node_driver_bytes(api->options.node, session, share->uuid), used_bytes);
+        put_driver(out, node_driver_bytes(api->options.node, session, share->uuid),
+                   session->swaps ? difference_of(used_bytes, use->host_bytes) : used_bytes);
         put_report(out, api, session, at);
         put_gpu_time(out, api, session, at);
         json_out_close(out, '}');
@@ -197,9 +199,31 @@ static void put_host(struct json_out *out, const struct sessions_one *session,
         json_out_close(out, '}');
 }
 
+static void put_turns(struct json_out *out, const struct http_api *api,
+                      const struct sessions_one *session)
+{
+        struct swapper_view seen;
+
+        if (!swapper_read(api->options.swapper, session->id, &seen)) {
+                json_out_null(out, "state");
+                json_out_null(out, "holds");
+                json_out_null(out, "held_seconds");
+                json_out_null(out, "moved_bytes");
+                return;
+        }
+        json_out_text(out, "state",
+                      seen.is_stuck               ? "stuck"
+                      : seen.state == SWAP_RUNS   ? "runs"
+                      : seen.state == SWAP_DRAINS ? "drains"
+                                                  : "held");
+        json_out_whole(out, "holds", seen.holds);
+        put_seconds(out, "held_seconds", seen.held_ns);
+        json_out_whole(out, "moved_bytes", seen.moved_bytes);
+}
+
 /* Where the memory of a session that swaps is, by its ledgers. */
-static void put_swap(struct json_out *out, const struct sessions_one *session,
-                     const struct api_use *use)
+static void put_swap(struct json_out *out, const struct http_api *api,
+                     const struct sessions_one *session, const struct api_use *use)
 {
         const uint64_t used_bytes = use->used_bytes[0];
 
@@ -208,13 +232,10 @@ static void put_swap(struct json_out *out, const struct sessions_one *session,
                 return;
         }
         json_out_open(out, "swap", '{');
-        json_out_null(out, "state");
         json_out_whole(out, "resident_bytes", difference_of(used_bytes, use->host_bytes));
         json_out_whole(out, "out_bytes", use->host_bytes);
         json_out_whole(out, "pinned_bytes", difference_of(used_bytes, use->swap_bytes));
-        json_out_null(out, "holds");
-        json_out_null(out, "held_seconds");
-        json_out_null(out, "moved_bytes");
+        put_turns(out, api, session);
         json_out_close(out, '}');
 }
 
@@ -247,7 +268,7 @@ void api_put_session(struct json_out *out, const struct http_api *api,
                 json_out_null(out, "gang");
         json_out_text(out, "context", session->is_context_free ? "free" : "charge");
         put_host(out, session, use);
-        put_swap(out, session, use);
+        put_swap(out, api, session, use);
         put_labels(out, session);
         json_out_whole(out, "processes", use->count);
         if (!use->is_now)

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/sums.h"
 #include "daemon/api/metrics_parts.h"
 #include "daemon/schedule/scheduler.h"
+#include "daemon/swap/swapper.h"
 
 enum metric {
         LIMIT,
@@ -29,6 +31,13 @@ enum metric {
         DEBT,
         LEASES,
         REPORTED,
+        MOVING_RESIDENT,
+        MOVING_OUT,
+        MOVING_PINNED,
+        MOVING_HOLDS,
+        MOVING_HELD,
+        MOVING_MOVED,
+        MOVING_STUCK,
         PROCESSES, /* of a session; the others, of a session and a GPU */
         METRICS,
 };
@@ -72,6 +81,18 @@ static const struct {
         [REPORTED] = { "aliquot_session_gpu_time_reported", "gauge",
                        "1 while a session is seen to use a GPU for longer than it says, or than "
                        "its cap allows." },
+        [MOVING_RESIDENT] = { "aliquot_swap_resident_bytes", "gauge",
+                              "What a session that swaps has on its GPU." },
+        [MOVING_OUT] = { "aliquot_swap_out_bytes", "gauge",
+                         "What of its memory has been moved to the host." },
+        [MOVING_PINNED] = { "aliquot_swap_pinned_bytes", "gauge",
+                            "What of its memory cannot leave its GPU." },
+        [MOVING_HOLDS] = { "aliquot_swap_holds_total", "counter", "How often it was held." },
+        [MOVING_HELD] = { "aliquot_swap_held_seconds_total", "counter", "For how long." },
+        [MOVING_MOVED] = { "aliquot_swap_moved_bytes_total", "counter",
+                           "What was moved to the host or back." },
+        [MOVING_STUCK] = { "aliquot_swap_stuck_total", "counter",
+                           "How often it did not drain, or did not move, in time." },
         [PROCESSES] = { "aliquot_session_processes", "gauge", "Processes that live in a session." },
 };
 
@@ -103,6 +124,29 @@ struct session_metrics {
         const struct page_ledger *ledger;
 };
 
+static void note_swap(double values[PROCESSES], const struct http_api *api,
+                      const struct sessions_one *session, const struct api_use *use)
+{
+        struct swapper_view seen;
+
+        for (unsigned i = MOVING_RESIDENT; i <= MOVING_STUCK; i++)
+                values[i] = NAN;
+        if (!session->swaps)
+                return;
+        if (use->at_ns) {
+                values[MOVING_RESIDENT] =
+                        (double)difference_of(use->used_bytes[0], use->host_bytes);
+                values[MOVING_OUT] = (double)use->host_bytes;
+                values[MOVING_PINNED] = (double)difference_of(use->used_bytes[0], use->swap_bytes);
+        }
+        if (!swapper_read(api->options.swapper, session->id, &seen))
+                return;
+        values[MOVING_HOLDS] = (double)seen.holds;
+        values[MOVING_HELD] = (double)seen.held_ns / 1e9;
+        values[MOVING_MOVED] = (double)seen.moved_bytes;
+        values[MOVING_STUCK] = (double)seen.stuck;
+}
+
 /* A session's own name needs no escapes: settings_check_name(). */
 static void put_share(FILE *const out[METRICS], const struct http_api *api,
                       const struct sessions_one *session, const struct session_metrics *seen,
@@ -130,6 +174,7 @@ static void put_share(FILE *const out[METRICS], const struct http_api *api,
         char text[UUID_TEXT_BYTES];
 
         note_time(values, api, session, share);
+        note_swap(values, api, session, seen->use);
         values[REPORTED] = node_compute_report(api->options.node, session, share, &report);
         api_uuid(api, uuid, text);
         for (unsigned i = 0; i < PROCESSES; i++) {

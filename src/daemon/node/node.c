@@ -408,6 +408,7 @@ int node_step(struct node *node, const struct sessions_event *event, const char 
                 give_up(node, session->name, work.is_unsaved, who);
         else
                 count(node, event, ret);
+        swap_note_promises(node);
         if (rc == 0 && work.must_look && session)
                 node_look_after(node, session);
         node_arm(node);

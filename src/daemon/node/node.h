@@ -83,6 +83,13 @@ void node_leave_folders(struct node *node, void *context);
 struct scheduler;
 void node_use_scheduler(struct node *node, struct scheduler *scheduler);
 
+/* Who deals turns of memory to sessions that swap; NULL: nobody. Borrowed until the next call. */
+struct swapper;
+int node_use_swapper(struct node *node, struct swapper *swapper);
+/* A session's folder was made or changed, or is about to go; `most`: as swapper_put(). One that
+ * does not swap is passed over. */
+void node_swap(struct node *node, const struct sessions_one *session, bool is_there, unsigned most);
+
 /* Some process of this session may be gone: one that ends is looked at soon, not at its turn; once,
  * however many processes go together. */
 void node_look(struct node *node, const char *name);

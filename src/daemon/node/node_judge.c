@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "common/minmax.h"
+#include "common/sums.h"
 #include "common/text.h"
 #include "daemon/node/judge_parts.h"
 
@@ -242,7 +243,10 @@ static void see_sum(const struct look *look, const struct sessions_one *session,
         memcpy(sight.session, session->id, sizeof(sight.session));
         if (look->is_whole) {
                 seen->driver_bytes[row] = sum->held_bytes;
-                judge->explained[device] += sight.ledger_bytes;
+                judge->explained[device] +=
+                        session->swaps
+                                ? difference_of(sight.ledger_bytes, use->ledger[1].used_bytes)
+                                : sight.ledger_bytes; /* the host's row is behind the GPU's */
         }
         watch_see(&judge->watch, &look->policy, &sight);
 }

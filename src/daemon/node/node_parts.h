@@ -49,6 +49,8 @@ struct node {
         const struct watch_policy *watch;
         const struct claims_policy *claims;
         struct scheduler *scheduler; /* NULL: none */
+        struct swapper *swapper;     /* likewise */
+        struct event *stuck;         /* of a session that swaps */
         const char *managed_cgroups;
         struct nvml_thread *nvml;
         struct event *asking;   /* when the driver is asked next */
@@ -137,6 +139,9 @@ void told_farewell(struct node *node, const struct sessions_one *session);
 bool judge_is_close(const struct judge *judge);
 /* Whose identity is to be read again, and the sessions that there are. */
 void judge_ask(struct node *node, struct nvml_ask *ask);
+
+/* node_swap.c: after a step, what is promised may be another sum. */
+void swap_note_promises(struct node *node);
 
 /* node_open.c: a folder of ours that no session has any more goes when nobody lives in it. */
 void node_sweep(struct node *node);

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/swap/pages.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "common/clock.h"
+#include "common/minmax.h"
+#include "common/sums.h"
+#include "common/text.h"
+#include "store/liveness.h"
+
+/* As store_create() makes them. */
+enum { ROW_GPU, ROW_HOST, ROW_SWAP };
+
+/* A wish, and a thread before the GPU's gate, are written again each 10 ms; one before the
+ * session's gate each 50 ms. What is older has gone. */
+#define WISH_NS UINT64_C(100000000)
+#define WANT_NS UINT64_C(100000000)
+#define STOOD_NS UINT64_C(120000000)
+#define WALK_EVERY_NS UINT64_C(100000000)
+
+#define HEAD_BYTES (offsetof(struct slots_page, meter) + sizeof(struct page_meter))
+
+/* What stands before the slots. */
+struct head {
+        bool is_page;
+        uint32_t high;
+        struct page_ledger ledger[PAGES_ROWS];
+        struct page_meter meter; /* of the GPU */
+};
+
+int pages_open(struct pages **ret, const struct store *store, const struct sessions_one *session,
+               struct error *err)
+{
+        struct pages *pages = calloc(1, sizeof(*pages));
+        const struct limits_page *limits;
+        int rc = pages ? seat_open(store, session, &pages->seat, err)
+                       : fail(err, -ENOMEM, "out of memory");
+
+        if (rc < 0) {
+                free(pages);
+                return rc;
+        }
+        limits = pages->seat->limits;
+        if (!(limits->flags & PAGE_SWAPS) || page_host_row(limits) != ROW_HOST ||
+            page_swap_row(limits) != ROW_SWAP) {
+                pages_close(pages);
+                return fail(err, -EPROTO, "its page is none of a session that swaps");
+        }
+        *ret = pages;
+        return 0;
+}
+
+void pages_close(struct pages *pages)
+{
+        seat_close(pages->seat);
+        free(pages);
+}
+
+bool pages_are_current(const struct pages *pages, const struct store *store,
+                       const struct sessions_one *session)
+{
+        char path[STORE_PATH_BYTES];
+        struct stat there, open;
+
+        return text_put(path, sizeof(path), NULL, "%s/sessions/%s/slots", store->path,
+                        session->name) == 0 &&
+               lstat(path, &there) == 0 && fstat(pages->seat->slots, &open) == 0 &&
+               there.st_ino == open.st_ino && there.st_dev == open.st_dev;
+}
+
+uint32_t pages_gate(const struct pages *pages)
+{
+        return load_relaxed(shared_half(&pages->seat->limits->gate));
+}
+
+/* -- Reading `slots` -------------------------------------------------------------------------- */
+
+/* Zeroes where the file ends. */
+static void read_at(const struct pages *pages, void *to, size_t offset, size_t bytes)
+{
+        ssize_t got = pread(pages->seat->slots, to, bytes, (off_t)offset);
+        size_t filled = got > 0 ? (size_t)got : 0;
+
+        memset((char *)to + filled, 0, bytes - filled);
+}
+
+static void read_head(const struct pages *pages, struct head *ret)
+{
+        _Alignas(64) uint8_t bytes[HEAD_BYTES];
+        uint64_t magic;
+
+        read_at(pages, bytes, 0, sizeof(bytes));
+        memcpy(&magic, bytes + offsetof(struct slots_page, magic), sizeof(magic));
+        memcpy(&ret->high, bytes + offsetof(struct slots_page, slots_high), sizeof(ret->high));
+        memcpy(ret->ledger, bytes + offsetof(struct slots_page, ledger), sizeof(ret->ledger));
+        memcpy(&ret->meter, bytes + offsetof(struct slots_page, meter), sizeof(ret->meter));
+        ret->high = min_u32(ret->high, PAGE_SLOTS);
+        ret->is_page = magic == PAGE_SLOTS_MAGIC;
+}
+
+/* The kernel's word; what cannot be told counts as alive. */
+static bool is_live(const struct pages *pages, uint32_t slot)
+{
+        return liveness_probe(pages->seat->slots, PAGE_LOCK_LIVE(slot)) != 0;
+}
+
+/* The part of a walk that this look reads. */
+static uint32_t walk_begin(struct pages_walk *walk, const struct head *head)
+{
+        if (walk->next >= walk->high)
+                *walk = (struct pages_walk){ .high = head->high };
+        return min_u32(walk->high - walk->next, PAGES_SLOTS);
+}
+
+/* Whether it has come to its end. */
+static bool walk_end(struct pages_walk *walk, uint32_t count)
+{
+        walk->next += count;
+        return walk->next >= walk->high;
+}
+
+/* -- Whether all have drained ----------------------------------------------------------------- */
+
+/* A slot that was taken since the walk passed it is of a process that has found the gate shut. */
+static bool have_answered(struct pages *pages, const struct head *head, uint32_t gate)
+{
+        struct page_slot slot[PAGES_SLOTS];
+        uint32_t count;
+
+        if (pages->gate != gate) {
+                pages->gate = gate;
+                pages->answers = (struct pages_walk){ 0 };
+        }
+        count = walk_begin(&pages->answers, head);
+        read_at(pages, slot,
+                offsetof(struct slots_page, slot) + pages->answers.next * sizeof(slot[0]),
+                count * sizeof(slot[0]));
+        for (uint32_t i = 0; i < count; i++) {
+                if (slot[i].drained_gate == gate || !is_live(pages, pages->answers.next + i))
+                        continue;
+                pages->answers.next += i;
+                return false;
+        }
+        return walk_end(&pages->answers, count);
+}
+
+/* -- What the dead hold ----------------------------------------------------------------------- */
+
+/* Of a row whose last operation was cut off, it cannot be told here whether that took effect: the
+ * less (or the most) that it can be. */
+static uint64_t row_bytes(const struct page_row *row, bool is_most)
+{
+        uint64_t held = row->charge[row->committed & 1];
+        uint64_t other = row->seq == row->committed ? held : held + row->delta;
+
+        if (held > INT64_MAX || other > INT64_MAX)
+                return 0;
+        return is_most ? max_u64(held, other) : min_u64(held, other);
+}
+
+static bool is_empty(const struct page_row *row)
+{
+        return !row_bytes(&row[ROW_GPU], true) && !row_bytes(&row[ROW_HOST], true) &&
+               !row_bytes(&row[ROW_SWAP], true);
+}
+
+/* What is in the host, and what can leave the GPU, is taken off the sums that count as not on the
+ * card, or as not pinned: the most of it. */
+static void bury(struct pages *pages, const struct page_row *row)
+{
+        for (unsigned i = 0; i < PAGES_ROWS; i++)
+                pages->buried_bytes[i] =
+                        sum_of(pages->buried_bytes[i], row_bytes(&row[i], i != ROW_GPU));
+}
+
+/* One thread, so one room for all: 64 KiB. */
+static void walk_dead(struct pages *pages, const struct head *head, uint64_t now_ns)
+{
+        static struct page_row row[PAGES_SLOTS][PAGE_DEVICES];
+        uint32_t count = walk_begin(&pages->buried, head);
+
+        if (pages->buried.next == 0) {
+                memset(pages->buried_bytes, 0, sizeof(pages->buried_bytes));
+                for (unsigned i = 0; i < PAGES_ROWS; i++)
+                        pages->reclaimed[i] = head->ledger[i].reclaimed_bytes;
+        }
+        read_at(pages, row, offsetof(struct slots_page, row) + pages->buried.next * sizeof(row[0]),
+                count * sizeof(row[0]));
+        for (uint32_t i = 0; i < count; i++) {
+                if (!is_empty(row[i]) && !is_live(pages, pages->buried.next + i))
+                        bury(pages, row[i]);
+        }
+        if (!walk_end(&pages->buried, count))
+                return;
+        memcpy(pages->dead_bytes, pages->buried_bytes, sizeof(pages->dead_bytes));
+        memcpy(pages->dead_reclaimed, pages->reclaimed, sizeof(pages->dead_reclaimed));
+        pages->walked_ns = now_ns;
+}
+
+/* Nobody has taken anything back since, nor begun to. */
+static bool are_dead_still(const struct pages *pages, const struct head *head)
+{
+        for (unsigned i = 0; i < PAGES_ROWS; i++) {
+                if (head->ledger[i].reclaimed_bytes != pages->dead_reclaimed[i])
+                        return false;
+        }
+        return pages->walked_ns != 0;
+}
+
+/*
+ * The sums of those who live. The first head was read before the dead were looked at, the second
+ * one after that: what a process charged, or took back from the dead, in between is in one of them.
+ */
+static void count_live(const struct pages *pages, const struct head *before, struct swap_seen *ret)
+{
+        struct head after;
+        bool is_still;
+
+        read_head(pages, &after);
+        is_still = are_dead_still(pages, &after);
+        for (unsigned i = 0; i < PAGES_ROWS; i++) {
+                uint64_t *to = i == ROW_GPU    ? &ret->used_bytes
+                               : i == ROW_HOST ? &ret->out_bytes
+                                               : &ret->swappable_bytes;
+                uint64_t first = before->ledger[i].used_bytes, last = after.ledger[i].used_bytes;
+
+                *to = difference_of(i == ROW_GPU ? max_u64(first, last) : min_u64(first, last),
+                                    is_still ? pages->dead_bytes[i] : 0);
+        }
+}
+
+/* -- A look ----------------------------------------------------------------------------------- */
+
+/* 0 is never; the future is a claim, and no better than now. */
+static bool is_young(uint64_t at_ns, uint64_t now_ns, uint64_t age_ns)
+{
+        return at_ns != 0 && now_ns - min_u64(at_ns, now_ns) < age_ns;
+}
+
+static void hear(struct pages *pages, const struct page_meter *meter, uint64_t now_ns,
+                 struct swap_seen *ret)
+{
+        bool is_in_flight = meter->drained_turn & 1;
+
+        ret->is_busy = (is_in_flight && is_young(meter->active_at_ns, now_ns, WANT_NS)) ||
+                       is_young(meter->wanted_at_ns, now_ns, WANT_NS) ||
+                       is_young(meter->stood_at_ns, now_ns, STOOD_NS);
+        if (!is_young(meter->wished_at_ns, now_ns, WISH_NS))
+                return;
+        pages->wished_ns = meter->wished_at_ns;
+        ret->wished_resident_bytes = meter->wished_resident_bytes;
+        ret->wished_pinned_bytes = meter->wished_pinned_bytes;
+}
+
+bool pages_look(struct pages *pages, const struct pages_about *about, struct swap_seen *ret)
+{
+        const uint64_t now_ns = about->now_ns;
+        bool must_walk;
+        struct head head;
+
+        *ret = (struct swap_seen){ 0 };
+        pages->wished_ns = CLOCK_NEVER;
+        read_head(pages, &head);
+        if (!head.is_page) {
+                ret->is_drained = true;
+                return false;
+        }
+        must_walk = about->may_walk && head.ledger[ROW_GPU].used_bytes &&
+                    (!pages->walked_ns || now_ns - pages->walked_ns >= WALK_EVERY_NS ||
+                     !are_dead_still(pages, &head));
+        if (must_walk)
+                walk_dead(pages, &head, now_ns);
+        count_live(pages, &head, ret);
+        hear(pages, &head.meter, now_ns, ret);
+        ret->is_drained = about->gate && have_answered(pages, &head, about->gate);
+        return must_walk;
+}
+
+/* -- Writing `limits` ------------------------------------------------------------------------- */
+
+static bool is_same_room(const struct swap_order *a, const struct swap_order *b)
+{
+        return a->resident_bytes == b->resident_bytes && a->most_bytes == b->most_bytes &&
+               a->pinned_bytes == b->pinned_bytes;
+}
+
+/* Who waits for a gate waits on its word; who waits for room, on the epoch. */
+void pages_write(struct pages *pages, const struct swap_order *order, uint64_t answered_ns)
+{
+        struct limits_page *limits = pages->seat->limits;
+        struct page_room *room = &limits->device[ROW_GPU].lease.room;
+        bool is_told = pages->wished_ns < answered_ns &&
+                       pages->wished_ns >= load_relaxed(shared_word(&room->answered_at_ns));
+        bool is_same = pages->has_written && is_same_room(order, &pages->written);
+
+        if (is_same && order->gate == pages->written.gate && !is_told)
+                return;
+        if (!is_same) {
+                store_release(shared_word(&room->resident_bytes), order->resident_bytes);
+                store_release(shared_word(&room->most_bytes), order->most_bytes);
+                store_release(shared_word(&room->pinned_bytes), order->pinned_bytes);
+        }
+        if (is_told)
+                store_release(shared_word(&room->answered_at_ns), answered_ns);
+        store_release(shared_half(&limits->gate), order->gate);
+        add_acq_rel(shared_half(&limits->epoch), 1);
+        /* What is read of the ledger from now on was charged under these words (page_room). */
+        fence_seq_cst();
+        clock_wake(shared_half(&limits->epoch), PAGE_WAKE_MOST);
+        clock_wake(shared_half(&limits->gate), PAGE_WAKE_MOST);
+        pages->written = *order;
+        pages->has_written = true;
+}

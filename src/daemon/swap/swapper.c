@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/swap/swapper.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/atomic.h"
+#include "common/clock.h"
+#include "common/minmax.h"
+#include "common/random.h"
+#include "daemon/swap/pages.h"
+
+/* The thread has this part of a processor at most, however many sessions there are and whatever
+ * their pages cost to read. */
+#define WORK_PART 4u
+/* Sessions whose dead are looked for in one pass, in turns. */
+#define WALKS_MOST 8u
+
+_Static_assert(SESSIONS_MOST <= SWAP_SESSIONS && SESSIONS_GPUS <= SWAP_CARDS,
+               "the core has a place for each session and each GPU");
+
+/* What the loop has said of an entry and the thread has not yet taken up. */
+enum wish { WISH_NOTHING, WISH_ADD, WISH_DROP };
+
+/* Under the lock. */
+struct swapper_entry {
+        bool is_taken;
+        uint8_t id[16];
+        uint8_t wish; /* enum wish */
+        uint8_t card;
+        uint8_t class;
+        bool is_seen;
+        struct swapper_view view;
+        uint64_t told_stuck;
+        struct pages *pages; /* opened by the loop; then the thread's, which closes them */
+};
+
+/* What the thread alone has of an entry. */
+struct holder {
+        struct pages *pages; /* NULL: it is not added */
+        bool was_stuck;
+};
+
+struct swapper_card {
+        uint8_t gpu[16];
+        unsigned entries; /* that name it; 0: it is free, or was given bytes alone */
+        uint64_t capacity_bytes;
+};
+
+struct swapper {
+        const struct store *store;
+        pthread_t thread;
+        bool has_thread;
+        _Atomic uint32_t bell;
+        int told; /* eventfd */
+        pthread_mutex_t lock;
+        bool is_ending;
+        unsigned entries; /* one above the last that was ever taken */
+        unsigned count;
+        struct swapper_card card[SWAP_CARDS];
+        struct swapper_entry entry[SWAP_SESSIONS];
+        /* The thread's alone. */
+        struct swap swap;
+        struct holder holder[SWAP_SESSIONS];
+        unsigned walk_from;
+        unsigned walks;
+};
+
+static void ring(struct swapper *self)
+{
+        add_acq_rel(&self->bell, 1);
+        clock_wake(&self->bell, 1);
+}
+
+/* -- The thread ------------------------------------------------------------------------------- */
+
+static void add(struct swapper *self, unsigned at)
+{
+        struct swapper_entry *entry = &self->entry[at];
+
+        swap_add(&self->swap, at, entry->card, entry->class, pages_gate(entry->pages));
+        self->holder[at] = (struct holder){ .pages = entry->pages };
+}
+
+/* Frees the entry. The pages are closed without the lock, since that may wait. */
+static struct pages *take_off(struct swapper *self, unsigned at)
+{
+        struct swapper_entry *entry = &self->entry[at];
+        struct pages *pages = entry->pages;
+
+        if (self->holder[at].pages)
+                swap_remove(&self->swap, at);
+        self->holder[at] = (struct holder){ 0 };
+        self->card[entry->card].entries--;
+        *entry = (struct swapper_entry){ 0 };
+        return pages;
+}
+
+/* What the loop has said since the last pass. */
+static void take_wishes(struct swapper *self)
+{
+        pthread_mutex_lock(&self->lock);
+        for (unsigned i = 0; i < SWAP_CARDS; i++)
+                self->swap.card[i].capacity_bytes = self->card[i].capacity_bytes;
+        for (unsigned i = 0; i < self->entries; i++) {
+                struct swapper_entry *entry = &self->entry[i];
+                struct pages *closed = NULL;
+
+                if (entry->wish == WISH_DROP)
+                        closed = take_off(self, i);
+                else if (entry->wish == WISH_ADD)
+                        add(self, i);
+                else if (self->holder[i].pages)
+                        swap_rank(&self->swap, i, entry->class);
+                entry->wish = WISH_NOTHING;
+                if (!closed)
+                        continue;
+                pthread_mutex_unlock(&self->lock);
+                pages_close(closed);
+                pthread_mutex_lock(&self->lock);
+        }
+        pthread_mutex_unlock(&self->lock);
+}
+
+/* Those whose turn it is to be walked come after the last that was. */
+static bool may_walk(const struct swapper *self, unsigned at)
+{
+        return self->walks < WALKS_MOST && at >= self->walk_from;
+}
+
+static void look_at(struct swapper *self, unsigned at, uint64_t now_ns)
+{
+        const struct swap_session *session = &self->swap.session[at];
+        const struct pages_about about = {
+                .gate = session->state == SWAP_DRAINS ? session->order.gate : 0,
+                .may_walk = may_walk(self, at),
+                .now_ns = now_ns,
+        };
+        struct swap_seen seen;
+
+        if (pages_look(self->holder[at].pages, &about, &seen)) {
+                self->walks++;
+                self->walk_from = at + 1;
+        }
+        swap_see(&self->swap, at, &seen);
+}
+
+static void look_at_all(struct swapper *self, uint64_t now_ns)
+{
+        self->walks = 0;
+        for (unsigned i = 0; i < self->swap.entries; i++) {
+                if (self->holder[i].pages)
+                        look_at(self, i, now_ns);
+        }
+        if (self->walks < WALKS_MOST)
+                self->walk_from = 0;
+}
+
+static void write_all(struct swapper *self, uint64_t began_ns)
+{
+        for (unsigned i = 0; i < self->swap.entries; i++) {
+                const struct swap_session *session = &self->swap.session[i];
+
+                if (self->holder[i].pages)
+                        pages_write(self->holder[i].pages, &session->order,
+                                    session->is_asked ? 0 : began_ns);
+        }
+}
+
+/* For views; whether one has got stuck. */
+static bool show(struct swapper_entry *entry, const struct swap_session *session,
+                 struct holder *holder)
+{
+        bool is_stuck = session->stuck_ns != 0, is_news = is_stuck && !holder->was_stuck;
+
+        holder->was_stuck = is_stuck;
+        entry->view = (struct swapper_view){ .state = session->state,
+                                             .is_stuck = is_stuck,
+                                             .holds = session->holds,
+                                             .held_ns = session->held_ns,
+                                             .moved_bytes = session->moved_bytes,
+                                             .stuck = entry->view.stuck + is_news };
+        entry->is_seen = true;
+        return is_news;
+}
+
+static void show_all(struct swapper *self)
+{
+        const uint64_t one = 1;
+        bool is_news = false;
+
+        pthread_mutex_lock(&self->lock);
+        for (unsigned i = 0; i < self->swap.entries; i++) {
+                struct holder *holder = &self->holder[i];
+
+                if (holder->pages)
+                        is_news |= show(&self->entry[i], &self->swap.session[i], holder);
+        }
+        pthread_mutex_unlock(&self->lock);
+        if (is_news && write(self->told, &one, sizeof(one)) < 0)
+                return; /* full: it is readable already */
+}
+
+/* When the next pass is due. */
+static uint64_t pass(struct swapper *self)
+{
+        uint64_t began_ns = clock_now_ns(), now_ns, due_ns;
+
+        take_wishes(self);
+        look_at_all(self, began_ns);
+        now_ns = clock_now_ns();
+        swap_step(&self->swap, now_ns);
+        write_all(self, began_ns);
+        show_all(self);
+        due_ns = swap_next_ns(&self->swap);
+        now_ns = clock_now_ns();
+        if (clock_is_machine())
+                due_ns = max_u64(due_ns, now_ns + (now_ns - began_ns) * (WORK_PART - 1));
+        return due_ns;
+}
+
+static bool is_ending(struct swapper *self)
+{
+        bool is_ending;
+
+        pthread_mutex_lock(&self->lock);
+        is_ending = self->is_ending;
+        pthread_mutex_unlock(&self->lock);
+        return is_ending;
+}
+
+static void *run(void *argument)
+{
+        struct swapper *self = argument;
+
+        clock_join(TIME_BACKGROUND);
+        while (!is_ending(self)) {
+                uint32_t bell = load_acquire(&self->bell);
+                uint64_t due_ns = pass(self);
+
+                clock_wait(&self->bell, bell, due_ns);
+        }
+        clock_leave();
+        return NULL;
+}
+
+/* -- The loop --------------------------------------------------------------------------------- */
+
+static int start_thread(struct swapper *self, struct error *err)
+{
+        sigset_t all, before;
+        int rc;
+
+        if (self->has_thread)
+                return 0;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        rc = pthread_create(&self->thread, NULL, run, self);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (rc != 0) {
+                errno = rc;
+                return fail(err, -rc, "the thread that deals turns of memory: %m");
+        }
+        pthread_setname_np(self->thread, "aliquot-swap");
+        self->has_thread = true;
+        return 0;
+}
+
+int swapper_start(struct swapper **ret, const struct store *store, struct error *err)
+{
+        struct swapper *self = calloc(1, sizeof(*self));
+        int rc = self ? random_fill(&self->swap.gates, sizeof(self->swap.gates), err)
+                      : fail(err, -ENOMEM, "out of memory");
+
+        if (rc < 0) {
+                free(self);
+                return rc;
+        }
+        self->swap.gates >>= 1; /* a session's page may know of an earlier one */
+        self->store = store;
+        self->told = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (self->told < 0) {
+                rc = fail(err, -errno, "eventfd: %m");
+                free(self);
+                return rc;
+        }
+        pthread_mutex_init(&self->lock, NULL);
+        *ret = self;
+        return 0;
+}
+
+void swapper_stop(struct swapper *self)
+{
+        if (!self)
+                return;
+        pthread_mutex_lock(&self->lock);
+        self->is_ending = true;
+        pthread_mutex_unlock(&self->lock);
+        ring(self);
+        if (self->has_thread)
+                pthread_join(self->thread, NULL);
+        for (unsigned i = 0; i < self->entries; i++) {
+                if (self->entry[i].pages)
+                        pages_close(self->entry[i].pages);
+        }
+        pthread_mutex_destroy(&self->lock);
+        close(self->told);
+        free(self);
+}
+
+int swapper_fd(const struct swapper *self)
+{
+        return self->told;
+}
+
+/* The card of a GPU; one that nobody names any more is another's. There are as many as a node has
+ * GPUs, but those that are gone can have sessions still: SWAP_CARDS: none is free. */
+static unsigned card_of(struct swapper *self, const uint8_t gpu[16])
+{
+        unsigned spare = SWAP_CARDS;
+
+        for (unsigned i = 0; i < SWAP_CARDS; i++) {
+                if (memcmp(self->card[i].gpu, gpu, sizeof(self->card[i].gpu)) == 0)
+                        return i;
+                if (!self->card[i].entries && spare == SWAP_CARDS)
+                        spare = i;
+        }
+        if (spare < SWAP_CARDS) {
+                self->card[spare] = (struct swapper_card){ .entries = 0 };
+                memcpy(self->card[spare].gpu, gpu, sizeof(self->card[spare].gpu));
+        }
+        return spare;
+}
+
+void swapper_give(struct swapper *self, const uint8_t gpu[16], uint64_t capacity_bytes)
+{
+        bool is_news = false;
+        unsigned at;
+
+        pthread_mutex_lock(&self->lock);
+        at = card_of(self, gpu);
+        if (at < SWAP_CARDS) {
+                is_news = self->card[at].entries && self->card[at].capacity_bytes != capacity_bytes;
+                self->card[at].capacity_bytes = capacity_bytes;
+        }
+        pthread_mutex_unlock(&self->lock);
+        if (is_news)
+                ring(self);
+}
+
+static struct swapper_entry *find(struct swapper *self, const uint8_t id[16])
+{
+        for (unsigned i = 0; i < self->entries; i++) {
+                struct swapper_entry *entry = &self->entry[i];
+
+                if (entry->is_taken && entry->wish != WISH_DROP &&
+                    memcmp(entry->id, id, sizeof(entry->id)) == 0)
+                        return entry;
+        }
+        return NULL;
+}
+
+/* Changes one that is there; false: it is not yet, or has other files now. */
+static bool change(struct swapper *self, const struct sessions_one *session)
+{
+        struct swapper_entry *entry;
+
+        pthread_mutex_lock(&self->lock);
+        entry = find(self, session->id);
+        if (entry && !pages_are_current(entry->pages, self->store, session)) {
+                entry->wish = WISH_DROP;
+                self->count--;
+                entry = NULL;
+        }
+        if (entry)
+                entry->class = session->priority;
+        pthread_mutex_unlock(&self->lock);
+        return entry != NULL;
+}
+
+static int seat(struct swapper *self, const struct sessions_one *session, struct pages *pages,
+                struct error *err)
+{
+        unsigned at = 0, card;
+        struct swapper_entry *entry;
+
+        pthread_mutex_lock(&self->lock);
+        card = card_of(self, session->share[0].uuid);
+        while (at < SWAP_SESSIONS && self->entry[at].is_taken)
+                at++;
+        if (card == SWAP_CARDS || at == SWAP_SESSIONS) {
+                pthread_mutex_unlock(&self->lock);
+                return fail(err, -ENOSPC, "no place is free for it until others have ended");
+        }
+        entry = &self->entry[at];
+        *entry = (struct swapper_entry){ .is_taken = true,
+                                         .wish = WISH_ADD,
+                                         .card = (uint8_t)card,
+                                         .class = session->priority,
+                                         .pages = pages };
+        memcpy(entry->id, session->id, sizeof(entry->id));
+        self->entries = max_u32(self->entries, at + 1);
+        self->card[card].entries++;
+        self->count++;
+        pthread_mutex_unlock(&self->lock);
+        return 0;
+}
+
+int swapper_put(struct swapper *self, const struct sessions_one *session, unsigned most,
+                struct error *err)
+{
+        struct pages *pages;
+        int rc = start_thread(self, err);
+
+        if (rc == 0 && !change(self, session)) {
+                if (self->count >= most)
+                        return fail(err, -EMFILE, "%u sessions that swap are open (RLIMIT_NOFILE)",
+                                    self->count);
+                rc = pages_open(&pages, self->store, session, err);
+                if (rc < 0)
+                        return rc;
+                rc = seat(self, session, pages, err);
+                if (rc < 0)
+                        pages_close(pages);
+        }
+        if (rc == 0)
+                ring(self);
+        return rc;
+}
+
+void swapper_drop(struct swapper *self, const uint8_t id[16])
+{
+        struct swapper_entry *entry;
+
+        pthread_mutex_lock(&self->lock);
+        entry = find(self, id);
+        if (entry) {
+                entry->wish = WISH_DROP;
+                self->count--;
+        }
+        pthread_mutex_unlock(&self->lock);
+        if (entry)
+                ring(self);
+}
+
+bool swapper_read(struct swapper *self, const uint8_t id[16], struct swapper_view *ret)
+{
+        const struct swapper_entry *entry;
+        bool is_seen;
+
+        if (!self)
+                return false;
+        pthread_mutex_lock(&self->lock);
+        entry = find(self, id);
+        is_seen = entry && entry->is_seen;
+        if (is_seen)
+                *ret = entry->view;
+        pthread_mutex_unlock(&self->lock);
+        return is_seen;
+}
+
+bool swapper_next_stuck(struct swapper *self, uint8_t ret_id[16])
+{
+        uint64_t count;
+        bool is_found = false;
+
+        if (read(self->told, &count, sizeof(count)) < 0 && errno != EAGAIN)
+                return false;
+        pthread_mutex_lock(&self->lock);
+        for (unsigned i = 0; i < self->entries && !is_found; i++) {
+                struct swapper_entry *entry = &self->entry[i];
+
+                if (!entry->is_taken || entry->view.stuck == entry->told_stuck)
+                        continue;
+                entry->told_stuck++;
+                memcpy(ret_id, entry->id, sizeof(entry->id));
+                is_found = true;
+        }
+        pthread_mutex_unlock(&self->lock);
+        return is_found;
+}
