@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions that swap (docs/swap.md), as a daemon makes, admits, shows and keeps them."""
+import fcntl
+import mmap
+import os
 import shutil
 import struct
+import time
 
 import pytest
 
+from daemon import wait_for
 from script import GIB, MIB
 
 CARD = GIB  # of each of the two
@@ -28,6 +33,79 @@ class Page:
                 self.room.append(struct.unpack_from("<3Q", page, at + ROOM_AT))
 
 
+SLOTS_HIGH_AT, LEDGER_AT, METER_AT, SLOT_AT, ROW_AT = 64, 128, 1152, 3200, 3200 + 4096 * 64
+WANTED_AT, WISHED_AT, DRAINED_GATE_AT = 32, 88, 56
+F_OFD_SETLK, LIVE, NEVER_LIVE = 37, fcntl.F_WRLCK, fcntl.F_UNLCK
+GPU, HOST, SWAP = range(3)
+
+
+class Player:
+    """A program's library, as far as the daemon sees it: what it writes into `slots`."""
+
+    def __init__(self, sim, name, slot=0):
+        self.sim, self.name, self.slot = sim, name, slot
+        self.fd = os.open(sim.runtime / "sessions" / name / "slots", os.O_RDWR)
+        self.page = mmap.mmap(self.fd, 0)
+        self.lock(LIVE)
+        high, = struct.unpack_from("<I", self.page, SLOTS_HIGH_AT)
+        struct.pack_into("<I", self.page, SLOTS_HIGH_AT, max(high, slot + 1))
+
+    def lock(self, kind):
+        fcntl.fcntl(self.fd, F_OFD_SETLK, struct.pack("<hh4xqqi4x", kind, os.SEEK_SET, 2 * self.slot, 1, 0))
+
+    def die(self):
+        """Its charges stay."""
+        self.lock(NEVER_LIVE)
+
+    def hold(self, gpu=None, host=None, swap=None):
+        """So much in all, of that in the host, of that fit to leave the card."""
+        for row, held in ((GPU, gpu), (HOST, host), (SWAP, swap)):
+            if held is None:
+                continue
+            own = ROW_AT + (self.slot * 16 + row) * 64
+            before, = struct.unpack_from("<Q", self.page, own + 16)
+            used, = struct.unpack_from("<Q", self.page, LEDGER_AT + row * 64)
+            struct.pack_into("<2Q", self.page, own + 16, held, held)  # both charges: whatever was committed last
+            struct.pack_into("<Q", self.page, LEDGER_AT + row * 64, used + held - before)
+
+    def wish(self, resident, pinned=0):
+        struct.pack_into("<3Q", self.page, METER_AT + WISHED_AT, resident, pinned, time.monotonic_ns())
+
+    def answer(self):
+        """It has drained, for the hold that its page tells of."""
+        struct.pack_into("<I", self.page, SLOT_AT + self.slot * 64 + DRAINED_GATE_AT, self.limits().gate)
+
+    def holds(self, row):
+        return struct.unpack_from("<Q", self.page, ROW_AT + (self.slot * 16 + row) * 64 + 16)[0]
+
+    def play(self):
+        """Answers a hold, and moves out what it is told to, and in what it may."""
+        page = self.limits()
+        if not page.gate:
+            return
+        self.answer()
+        used, out, room = self.holds(GPU), self.holds(HOST), page.room[GPU][0]
+        wanted = min(max(used - room, 0), self.holds(SWAP))
+        if wanted != out and self.limits().gate == page.gate:
+            self.hold(host=wanted)
+
+    def want(self):
+        """A thread waits."""
+        struct.pack_into("<Q", self.page, METER_AT + WANTED_AT, time.monotonic_ns())
+
+    def limits(self):
+        return Page(self.sim, self.name)
+
+    def resident(self):
+        return self.limits().room[GPU][0]
+
+    def wait(self, what, each=lambda: None):
+        def looks():
+            each()
+            return what(self.limits())
+        wait_for(looks)
+
+
 def device(daemon):
     return daemon.get("/v1/devices").json["devices"][0]
 
@@ -45,7 +123,7 @@ def test_its_page_has_a_gpu_and_two_rows_that_stand_for_no_card(daemon, sim):
     assert page.flags == SWAPS and page.gate == 0
     assert [row[1] for row in page.rows] == [256 * MIB, 256 * MIB, UNLIMITED]
     assert [row[0] for row in page.rows[1:]] == [b"aliquot host mem", b"aliquot swap mem"]
-    assert page.room[0][1] == 256 * MIB, "what it may have at most is known at once"
+    assert page.room[0][1] >= 256 * MIB, "what it may have at most is known at once"
     assert told["swap"] is not None and told["host"] == {"limit_bytes": 256 * MIB, "used_bytes": 0}
     assert len(told["devices"]) == 1
 
@@ -183,3 +261,165 @@ def test_a_daemon_that_starts_again_knows_of_it(daemon, sim, keeps):
     assert daemon.session("s")["swap"] is not None
     assert device(daemon)["promised_bytes"] == 768 * MIB
     assert Page(sim).flags == SWAPS and len(Page(sim).rows) == 3
+
+
+# -- Turns -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def players(daemon, sim):
+    """Two sessions that fit on the card one at a time; the first one has its memory there, and is idle."""
+    for name in "ab":
+        swap(daemon, name, "768MiB")
+    first, second = Player(sim, "a"), Player(sim, "b")
+    first.wait(lambda page: page.room[GPU][0] >= 700 * MIB, lambda: first.wish(700 * MIB))
+    first.hold(gpu=700 * MIB, swap=690 * MIB)
+    return first, second
+
+
+def let_in(second, *others):
+    """It is given its memory, which it fills."""
+    def each():
+        second.wish(600 * MIB)
+        second.play()
+        for other in others:
+            other.play()
+    second.wait(lambda page: page.room[GPU][0] >= 600 * MIB and page.gate == 0, each)
+    second.hold(gpu=600 * MIB, swap=600 * MIB)
+
+
+def test_who_waits_gets_the_room_of_who_is_idle(daemon, players, cli):
+    """The whole way: a gate shuts, its session drains and moves out, the other one comes in; and back."""
+    first, second = players
+    let_in(second, first)
+    assert first.limits().gate
+    told = daemon.session("a")["swap"]
+    out = told["out_bytes"]
+    assert out >= 276 * MIB and told["resident_bytes"] == 700 * MIB - out and told["pinned_bytes"] == 10 * MIB, told
+    assert told["state"] == "held" and told["holds"] == 1 and told["held_seconds"] > 0, told
+    wait_for(lambda: daemon.session("a")["swap"]["moved_bytes"] == out)
+    assert daemon.session("a")["host"] == {"limit_bytes": 768 * MIB, "used_bytes": out}
+    assert f"on the card, {out // MIB} MiB in the host; held, held 1 time" in cli("show", "a").stdout
+    # And back: the second one is idle.
+    first.wait(lambda page: page.gate == 0, lambda: (first.want(), first.play(), second.play()))
+    assert first.holds(HOST) == 0 and second.holds(HOST) >= 276 * MIB and second.limits().gate
+
+
+def test_nobody_comes_in_before_the_bytes_have_left(daemon, players):
+    first, second = players
+    def waits():
+        second.wish(600 * MIB)
+        second.play()
+    first.wait(lambda page: page.gate != 0, waits)
+    assert second.resident() <= 324 * MIB
+    first.answer()
+    first.wait(lambda page: page.room[GPU][0] <= 424 * MIB, waits)
+    for _ in range(20):
+        waits()
+        time.sleep(0.005)
+        assert second.resident() <= 324 * MIB, "the first one was told to move, and has not"
+    let_in(second, first)
+
+
+def test_a_process_that_does_not_answer_is_told_of(daemon, players, cli):
+    first, second = players
+    def waits():
+        second.wish(600 * MIB)
+        second.play()
+    wait_for(lambda: waits() or daemon.session("a")["swap"]["state"] == "stuck")
+    first.wait(lambda page: page.gate == 0)
+    assert "; stuck, held" in cli("show", "a").stdout
+    wait_for(lambda: "swap.stuck" in daemon.said())
+    event = next(event for event in daemon.events() if event["type"] == "swap.stuck")
+    assert event["session"] == "a"
+
+
+def test_what_a_dead_process_held_is_on_no_card(daemon, sim, players):
+    """It gives nothing back itself, and nobody of its session is there to do it."""
+    first, second = players
+    Player(sim, "a", slot=70).die()
+    first.die()
+    let_in(second)
+    assert not first.limits().gate
+
+
+def test_who_is_dead_holds_nobody_up(daemon, sim, players):
+    """Nor who had a slot and never answered; and it takes more than one look to see all slots."""
+    first, second = players
+    for slot in (3, 70, 130):
+        Player(sim, "a", slot=slot).die()
+    let_in(second, first)
+
+
+def test_a_second_process_has_to_answer_too(daemon, sim, players):
+    first, second = players
+    other = Player(sim, "a", slot=130)
+    def waits():
+        second.wish(600 * MIB)
+        second.play()
+        first.play()
+    wait_for(lambda: waits() or daemon.session("a")["swap"]["state"] == "stuck")
+    assert first.holds(HOST) == 0, "nothing moves while one has not drained"
+    let_in(second, first, other)
+
+
+def test_a_daemon_that_starts_again_keeps_a_session_held(daemon, players):
+    """Its memory is out. The next daemon brings it in when it has room."""
+    first, second = players
+    let_in(second, first)
+    gate = first.limits().gate
+    assert daemon.stop() == 0
+    assert first.limits().gate == gate != 0 and second.limits().gate == 0
+    daemon.start()
+    wait_for(lambda: daemon.session("a")["swap"]["state"] == "held")
+    assert first.limits().gate == gate
+    second.die()
+    first.wait(lambda page: page.gate == 0, lambda: (first.want(), first.play()))
+    assert first.holds(HOST) == 0
+
+
+def test_a_session_that_ends_has_its_turns_still(daemon, players):
+    """Its programs keep what they have, and need it."""
+    first, second = players
+    let_in(second, first)
+    assert daemon.delete("/v1/sessions/a?force=true").status == 202
+    assert daemon.session("a")["state"] == "ending"
+    second.die()
+    first.wait(lambda page: page.gate == 0, lambda: (first.want(), first.play()))
+    assert first.holds(HOST) == 0
+
+
+def test_plain_sessions_take_from_what_all_that_swap_have(daemon, sim):
+    swap(daemon, "a", "512MiB")
+    first = Player(sim, "a")
+    first.wait(lambda page: page.room[GPU][1] == CARD)
+    daemon.create("plain", "256MiB", gpus=["0"])
+    first.wait(lambda page: page.room[GPU][1] == CARD - 256 * MIB)
+    assert daemon.delete("/v1/sessions/plain").status == 204
+    first.wait(lambda page: page.room[GPU][1] == CARD)
+
+
+def test_the_metrics_of_turns(daemon, sim):
+    daemon.reload("[metrics]\nsessions = yes\n")
+    swap(daemon, "a")
+    daemon.create("plain", "64MiB")
+    wait_for(lambda: daemon.session("a")["swap"]["state"] == "runs")
+    names = {series.partition("{")[0] for series in daemon.metrics() if series.startswith("aliquot_swap_")}
+    assert len(names) == 7 and not any("plain" in series for series in daemon.metrics() if "_swap_" in series)
+
+
+@pytest.mark.parametrize("damage", ("cut", "zero", "ones"))
+def test_a_page_of_nonsense_harms_its_own_session_alone(daemon, sim, damage):
+    for name in "ab":
+        swap(daemon, name, "768MiB")
+    second = Player(sim, "b")
+    path = sim.runtime / "sessions" / "a" / "slots"
+    if damage == "cut":
+        os.truncate(path, 100)
+    else:
+        with open(path, "r+b") as file:
+            file.write((b"\0" if damage == "zero" else b"\xff") * 300000)
+    if damage != "ones":
+        second.wait(lambda page: page.room[GPU][0] >= 600 * MIB, lambda: second.wish(600 * MIB))
+    assert daemon.session("b")["swap"]["state"] in ("runs", "drains", "held")
+    assert daemon.is_up()
