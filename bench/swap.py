@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that take turns on a card which has no room for all of them, beside the same jobs one after the other.
+
+    swap.py [ROW...]     rows whose names contain one of the words; without words all
+"""
+import json
+import subprocess
+import sys
+
+from aliquotd import daemon
+from report import Report
+from stage import BUILD
+
+JOB = BUILD / "tests/programs/compute/job"
+KERNELS = BUILD / "tests/programs/hooks/bytes_kernels.so"
+MIB, MS, S = 1 << 20, 10**6, 10**9
+CARD = 1024 * MIB
+LINK = 1.6e9  # a card of 16 GiB on PCIe 4, at a sixteenth of its size
+SPEC = f"gpus=1,memory={CARD // MIB}MiB,context=8MiB,host=1600MB/s,model=a100,clock=virtual"
+HANG_SECONDS = 600
+
+report = Report("swap", "jobs (tests/programs/compute/job.c) in sessions that swap, on the simulated GPU in virtual time, a sixteenth "
+                        f"of an A100 of 16 GiB: {CARD // MIB} MiB, link {LINK / 1e9:g} GB/s each way; each job checks every byte at the "
+                        "end. `serial` is the time that the same jobs take one after the other")
+
+
+class Got:
+    def __init__(self, jobs, swaps):
+        self.jobs, self.swaps = jobs, swaps
+        self.took_ns = max(job["took_ns"] for job in jobs)
+        self.moved_bytes = sum(swap["moved_bytes"] for swap in swaps)
+        self.holds = sum(swap["holds"] for swap in swaps)
+
+
+def run(count, words, swaps=True):
+    """`count` such jobs at once."""
+    with daemon(f"{SPEC},begin_with={count}") as node:
+        terms = {"swap": True} if swaps else {"memory": str(CARD // count // MIB) + "MiB"}
+        for at in range(count):
+            node.client().ask("POST", "/v1/sessions", {"name": f"s{at}", **terms})
+        programs = [subprocess.Popen([JOB, KERNELS, *words], env=node.environment(f"s{at}", visible="0"), stdout=subprocess.PIPE,
+                                     text=True) for at in range(count)]
+        jobs = [json.loads(program.communicate(timeout=HANG_SECONDS)[0]) for program in programs]
+        assert all(job["wrong"] == 0 for job in jobs), jobs
+        swapped = [node.client().ask("GET", f"/v1/sessions/s{at}")["swap"] or {} for at in range(count)] if swaps else []
+    return Got(jobs, swapped)
+
+
+def words(mib, seconds, ns=5 * MS, **more):
+    steps = int(seconds * S / ns)
+    return [f"bytes={mib * MIB}", f"steps={steps}", f"ns={ns}", *(f"{name}={value}" for name, value in more.items())]
+
+
+def is_wanted(what):
+    return not sys.argv[1:] or any(word in what for word in sys.argv[1:])
+
+
+def against_serial(what, count, job, reach, beside=""):
+    """Makespan by the serial one."""
+    if not is_wanted(what):
+        return None
+    alone, together = run(1, job), run(count, job)
+    ratio = together.took_ns / (count * alone.took_ns)
+    report.row(what, ratio, "x serial", reach, beside,
+               raw={"alone": alone.jobs, "together": together.jobs, "swaps": together.swaps})
+    report.row("  sessions were held", together.holds, "times")
+    report.row("  moved, each way", together.moved_bytes / 2 / MIB, "MiB")
+    return ratio
+
+
+def fits():
+    what = "two that fit beside each other"
+    if not is_wanted(what):
+        return
+    job = words(400, 20)
+    plain, swapped = run(2, job, swaps=False), run(2, job)
+    report.row(what, swapped.took_ns / plain.took_ns, "x plain", 1.005, "nvshare 1.009, XPUShare 1.026 (published)",
+               raw={"plain": plain.jobs, "swap": swapped.jobs})
+    report.row("  moved", swapped.moved_bytes / MIB, "MiB", 0)
+
+
+fits()
+against_serial("two of 0.75 of the card, busy", 2, words(768, 120), 1.05, "nvshare 1.058 at turns of 30 s, 1.27 at 10 s (published)")
+against_serial("two of 0.94 of the card, busy", 2, words(960, 120), 1.05)
+against_serial("two of 0.94 of the card, idle half of the time", 2, words(960, 60, every=200, pause=S), 0.75,
+               "nvshare 0.785 (published)")
+two = against_serial("three of 0.5 of the card: 1.5 x", 3, words(512, 60), None)
+four = against_serial("four of 0.88 of the card: 3.5 x", 4, words(896, 60), None)
+if two and four:
+    report.row("no cliff: the latter by the former", four / two, "", 1.2, "XPUShare: 150 x slower at 3 x (published)")
+report.finish()
