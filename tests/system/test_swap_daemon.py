@@ -384,6 +384,7 @@ def test_a_session_that_ends_has_its_turns_still(daemon, players):
     let_in(second, first)
     assert daemon.delete("/v1/sessions/a?force=true").status == 202
     assert daemon.session("a")["state"] == "ending"
+    assert [row[1] for row in first.limits().rows] == [1, 768 * MIB, UNLIMITED], "nothing new, but it may be moved"
     second.die()
     first.wait(lambda page: page.gate == 0, lambda: (first.want(), first.play()))
     assert first.holds(HOST) == 0
