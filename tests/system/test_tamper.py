@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program can do to its own limit, and what comes of it (docs/settings.md, "What a program
-can do to its limit").
+"""What a program can do to its own limit, and what comes of it (docs/threat-model-gaps.md).
 
 Without a daemon the user owns the state, so some of these succeed: they are here so that what the
 document says stays true, and so that none of them crashes, hangs or disturbs another program.
