@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The APIs we stand before. What a further one takes is at the end of docs/architecture.md.
+ * The APIs we stand before. What a further one takes: docs/add-a-function.md.
  */
 #include "shim/apis.h"
 

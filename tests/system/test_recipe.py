@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/architecture.md, "Add a hooked function": followed line by line in a copy of the tree, it gives a function that is charged."""
+"""docs/add-a-function.md: followed line by line in a copy of the tree, it gives a function that is charged."""
 import os
 import pathlib
 import re
@@ -22,7 +22,7 @@ MIB = 1 << 20
 
 def steps_of(page):
     """(file, what stands there, with what was added) of each block."""
-    recipe = page.partition("## Add a hooked function")[2].partition("\n## ")[0]
+    recipe = page.partition("\n## Steps")[2].partition("\n## ")[0]
     for block in BLOCK.findall(recipe):
         first, *lines = (line.removeprefix("   ") for line in block.splitlines())
         assert first.startswith("--- ") and all(line[:1] in (" ", "+") for line in lines), block
@@ -51,7 +51,7 @@ def copy(build, tmp_path):
 
 def test_a_function_that_is_added_by_the_recipe_is_charged(build, copy):
     files = set()
-    for file, before, after in steps_of((build.source / "docs/architecture.md").read_text()):
+    for file, before, after in steps_of((build.source / "docs/add-a-function.md").read_text()):
         text = (copy / file).read_text()
         assert text.count(before) == 1, (file, before)
         (copy / file).write_text(text.replace(before, after))
