@@ -75,9 +75,7 @@ const struct argp argp_run = {
         .parser = parse,
         .args_doc = "[--] COMMAND [ARG...]",
         .doc = "Run a program whose GPU memory is limited."
-               "\vSIZE: 4GiB, 4G, 512MB or 25% of the card. SEL: an index or a UUID prefix. "
-               "Exit status: the program's; 125: nothing was started; 126, 127: as in a "
-               "shell.\n",
+               "\vSIZE: 4GiB, 512MB, 25%. Exit status: the program's; 125: nothing was started.\n",
         .children = children,
 };
 
