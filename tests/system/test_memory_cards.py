@@ -4,9 +4,10 @@ import collections
 
 import pytest
 
-from hang import HANG_SECONDS
+from hang import HANG_SECONDS, IS_SLOW
 from script import GIB, MIB, OUT_OF_MEMORY, Script
 
+OPERATIONS = 2_000 if IS_SLOW else 10_000  # of each crowded thread
 CONTEXT = 16 * MIB
 End = collections.namedtuple("End", "charged granted high refused")
 
@@ -79,7 +80,7 @@ def test_two_crowded_sessions_on_one_card(sim):
     """Both at their limits at once; the card itself has room for both."""
     sim.configure(memory=1 * GIB, context="4MiB")
     limits = {"small": 96, "large": 160}
-    fleet = [sim.start([sim.build.program("hooks/cards"), 3, 10000, seed], preload=True,
+    fleet = [sim.start([sim.build.program("hooks/cards"), 3, OPERATIONS, seed], preload=True,
                        ALIQUOT_SESSION=name, ALIQUOT_MEMORY=f"{limit}MiB")
              for seed in range(3) for name, limit in limits.items()]
     refused = 0

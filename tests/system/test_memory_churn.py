@@ -35,7 +35,7 @@ def test_a_million_pool_operations_leave_nothing(sim, threads):
 
 def test_pools_that_are_refused_leave_nothing(sim):
     """A8 at the limit: refusals by the thousand, and still not a byte is lost."""
-    result = sim.run([sim.build.program("hooks/churn"), 4, 100_000, 2], preload=True,
+    result = sim.run([sim.build.program("hooks/churn"), 4, OPERATIONS // 10, 2], preload=True,
                      ALIQUOT_MEMORY="80MiB")
     assert result.rc == 0, result
     end = churned(result.stdout)
