@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults put in on purpose: each is a file that still applies, and tools/mutants tells which a test catches."""
 import collections
+import os
 import shutil
 import subprocess
 
@@ -86,6 +87,19 @@ def test_what_a_test_catches_is_told_from_what_it_does_not(project):
     assert told["core/no-c"].startswith("MISSED: ninja fails")
     assert told["core/endless"].startswith("MISSED: answer hangs")
     assert result.stdout.splitlines()[-1] == "5 mutants, 2 caught, 3 missed"
+
+
+def test_what_one_fault_had_built_is_gone_with_it(project):
+    """Whichever copy of the tree the next one meets, it is built of its own fault alone."""
+    (project / "src/other.c").write_text("int other(void)\n{\n        return 42 - 42;\n}\n")
+    (project / "meson.build").write_text("project('one', 'c')\n"
+                                         "test('answer', executable('answer', 'src/answer.c', 'src/other.c'))\n")
+    put(project, "core/caught")
+    harmless = HEAD.format(red="answer") + DIFF.replace("answer.c", "other.c").replace("main", "other").replace("{line}", "return 6 - 6;")
+    for number in range(2 * os.cpu_count()):
+        put(project, f"store/harmless-{number}", text=harmless)
+    result = mutants("--root", project)
+    assert result.stdout.splitlines()[-1] == f"{2 * os.cpu_count() + 1} mutants, 1 caught, {2 * os.cpu_count()} missed", result
 
 
 def test_a_fault_that_is_caught_the_second_time_is_listed_as_flaky(project, tmp_path):
