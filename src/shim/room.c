@@ -156,14 +156,15 @@ static uint64_t with_others(const uint64_t *word, uint64_t bytes, uint64_t own_b
         return is_fresh && other != own_bytes ? max_u64(bytes, other) : bytes;
 }
 
-static void wish(struct room_wait *wait, const struct room_books *books, uint64_t more_bytes,
-                 enum room_kind kind)
+static void wish(struct room_wait *wait, const struct room_books *books,
+                 const struct room_want *want)
 {
         struct page_meter *meter = &session_slots()->meter[room_rows().card];
-        uint64_t now_ns = clock_now_ns(), bytes = sum_of(books->used_bytes, more_bytes);
+        uint64_t now_ns = clock_now_ns(), bytes = sum_of(books->used_bytes, want->bytes);
         uint64_t at_ns = load_acquire(shared_word(&meter->wished_at_ns));
         bool is_fresh = at_ns && now_ns - at_ns < WISH_FRESH_NS;
-        uint64_t pinned_bytes = kind == ROOM_OF_PINNED ? less(bytes, books->swappable_bytes) : 0;
+        uint64_t pinned_bytes =
+                want->kind == ROOM_OF_PINNED ? less(bytes, books->swappable_bytes) : 0;
 
         if (!wait->wished_ns || bytes > wait->wished_bytes)
                 wait->wished_ns = now_ns;
@@ -201,14 +202,13 @@ static bool is_silent(const struct room_wait *wait, const struct room_books *boo
         return now_ns > heard_ns && now_ns - heard_ns > DAEMON_SILENT_NS;
 }
 
-bool room_wait(struct room_wait *wait, uint64_t more_bytes, enum room_kind kind)
+bool room_wait(struct room_wait *wait, const struct room_want *want)
 {
         struct room_rows rows = room_rows();
         const struct limits_page *limits = session_limits();
         struct room_books books;
         enum room_answer answer;
         uint32_t epoch;
-        bool is_held;
 
         if (rows.card < 0)
                 return false;
@@ -218,21 +218,20 @@ bool room_wait(struct room_wait *wait, uint64_t more_bytes, enum room_kind kind)
         process_reap((unsigned)rows.swap);
         process_reap((unsigned)rows.card);
         epoch = load_acquire(shared_half(&limits->epoch));
-        is_held = load_acquire(shared_half(&limits->gate)) != 0;
         books = room_read();
-        answer = room_answer(&books, more_bytes, kind);
-        if (answer == ROOM_FITS && !is_held)
+        answer = room_answer(&books, want->bytes, want->kind);
+        if (answer == ROOM_FITS && !want->is_held)
                 return doubt(wait, DOUBTS_OF_YES);
         if (answer == ROOM_NEVER ||
             (answer == ROOM_PINNED && wait->wished_ns && books.answered_at_ns > wait->wished_ns))
                 return doubt(wait, DOUBTS_OF_NO);
         if (is_silent(wait, &books))
                 return false;
-        if (is_held)
+        if (want->is_held)
                 room_stand();
         if (!wait->wished_ns)
                 ring();
-        wish(wait, &books, more_bytes, kind);
+        wish(wait, &books, want);
         clock_wait(shared_half(&limits->epoch), epoch, clock_now_ns() + WISH_NS);
         return true;
 }

@@ -76,9 +76,16 @@ struct room_wait {
         unsigned looks; /* that found no reason to wait, or one to refuse */
 };
 
-/* After a refusal of `more_bytes`: waits a little, with a wish on the page. True: to be tried
- * again. */
-bool room_wait(struct room_wait *wait, uint64_t more_bytes, enum room_kind kind);
+/* What is asked for, and whether the caller would stand at a gate if it went on now. */
+struct room_want {
+        int row;
+        uint64_t bytes;
+        enum room_kind kind;
+        bool is_held;
+};
+
+/* After a refusal: waits a little, with a wish on the page. True: to be tried again. */
+bool room_wait(struct room_wait *wait, const struct room_want *want);
 
 /* A thread stands at the session's shut gate. */
 void room_stand(void);

@@ -110,6 +110,11 @@ struct slots_page *double_slots(void)
         return session.slots;
 }
 
+struct limits_page *double_limits(void)
+{
+        return session.limits;
+}
+
 uint64_t double_used(unsigned device)
 {
         return session.slots->ledger[device].used_bytes;

@@ -25,6 +25,7 @@ void double_join(const char *folder);
 void double_limit(unsigned device, uint64_t limit_bytes);
 
 struct slots_page *double_slots(void);
+struct limits_page *double_limits(void);
 
 /* Bytes that all rows claim together, settled as recovery would settle them. */
 uint64_t double_rows(unsigned device);

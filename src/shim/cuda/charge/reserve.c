@@ -49,7 +49,7 @@ static bool grant_or_relieve(const struct reserve_request *request)
         return false;
 }
 
-bool reserve_await(struct room_wait *wait, const struct room_want *want)
+bool reserve_await(struct room_wait *wait, struct room_want *want)
 {
         bool is_again;
 
@@ -57,7 +57,8 @@ bool reserve_await(struct room_wait *wait, const struct room_want *want)
                 return false;
         /* A wish that nobody repeats is forgotten: also while the gate is shut. */
         do {
-                is_again = room_wait(wait, want->bytes, want->kind);
+                want->is_held = gate_is_shut();
+                is_again = room_wait(wait, want);
                 streams_mark_in_hold();
         } while (is_again && gate_is_shut());
         access_resume();

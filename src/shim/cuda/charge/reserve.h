@@ -43,12 +43,7 @@ CUresult reserve_swappable(struct charge_swappable *ret, struct place place, uin
  * After a refusal, in a call that began with access_begin() or the like: waits a little where
  * others may make room on the card, meanwhile beside a hold. True: to be tried again.
  */
-struct room_want {
-        int row;
-        uint64_t bytes;
-        enum room_kind kind;
-};
-bool reserve_await(struct room_wait *wait, const struct room_want *want);
+bool reserve_await(struct room_wait *wait, struct room_want *want);
 
 static inline CUresult reserve(struct charge *ret, uint64_t bytes)
 {

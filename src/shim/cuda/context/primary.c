@@ -122,7 +122,7 @@ static void primary_correct(struct place place, CUcontext context)
 static CUresult retain(CUcontext *ret, struct place place)
 {
         bool is_new = false;
-        struct room_want want = { place.row, context_bytes(place), ROOM_OF_PINNED };
+        struct room_want want = { place.row, context_bytes(place), ROOM_OF_PINNED, false };
         struct room_wait wait = { 0 };
 
         for (unsigned attempt = 0;; attempt++) {

@@ -172,7 +172,7 @@ static bool grant_in_time(struct growth *growth, uint64_t bytes)
 
 static bool await_room(struct growth *growth, uint64_t bytes)
 {
-        struct room_want want = { growth->place.row, bytes, ROOM_OF_PINNED };
+        struct room_want want = { growth->place.row, bytes, ROOM_OF_PINNED, false };
 
         return reserve_await(&growth->wait, &want);
 }
