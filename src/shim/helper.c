@@ -30,7 +30,7 @@ struct helper {
         struct lock working;
         helper_task *task;
         const _Atomic uint32_t *_Atomic watched[WATCHED];
-        bool (*_Atomic is_unfinished)(void);
+        helper_question *_Atomic is_unfinished;
 };
 
 WIPED_AT_FORK(struct helper, helper);
@@ -49,7 +49,7 @@ void helper_watch(const _Atomic uint32_t *word)
         store_release(&helper.watched[at], word);
 }
 
-void helper_finish(bool (*is_unfinished)(void))
+void helper_finish(helper_question *is_unfinished)
 {
         store_release(&helper.is_unfinished, is_unfinished);
 }
@@ -91,7 +91,7 @@ static void rest(const struct helper_watch *watch, uint64_t until_ns)
  * must not leave is finished here, in its place. */
 static void at_program_end(void)
 {
-        bool (*is_unfinished)(void);
+        helper_question *is_unfinished;
 
         if (load_relaxed(&helper.process) != (uint32_t)getpid())
                 return;

@@ -28,7 +28,8 @@ void helper_watch(const _Atomic uint32_t *word);
 
 /* What the helper must not leave half done: at the program's exit its task runs on until this says
  * that nothing is. One a process. */
-void helper_finish(bool (*is_unfinished)(void));
+typedef bool helper_question(void);
+void helper_finish(helper_question *is_unfinished);
 
 /* Whether the calling thread is the helper. */
 bool helper_is_this(void);

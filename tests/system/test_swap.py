@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """A session that swaps: its memory leaves the card while it is held, and is back before it goes on. The daemon is played
 (lib/keeper.py)."""
+import random
 import select
 import time
 
 import pytest
 
+from hang import IS_SLOW
 from keeper import OUT, SWAP, Keeper, wait
+from node import finished
 from script import INVALID_VALUE, MIB, OUT_OF_MEMORY, Script, replay
 
 CONTEXT = 16 * MIB
 LIMIT = 768 * MIB
+SECONDS = 3 if IS_SLOW else 6  # of stories by chance
 SIZES = (200, 64, 3, 70)
 ALL = sum(SIZES) + 1  # MiB, in whole pages of 2
 
@@ -215,6 +219,20 @@ def test_a_program_that_is_killed_gives_everything_back(sim, keeper):
             assert (free, total) == (LIMIT - CONTEXT, LIMIT)
             other.do(f"alloc 0 {700 * MIB}", "free 0")
             assert keeper.books() == [CONTEXT, 0, 0]
+
+
+def test_a_child_has_none_of_its_parents_memory(sim, keeper):
+    """It is told what it is told without a session: here that a driver is of no use to it. And it ends."""
+    with Script(sim, **keeper.env) as gpu:
+        base = ready(gpu, keeper)
+        fill(gpu)
+        bare = replay(sim, ["init", "context 0 0", f"fork {4 * MIB}"], preload=False)[2]
+        assert gpu.say(f"fork {4 * MIB}") == [bare]
+        out(keeper.hold())
+        assert gpu.say(f"fork {4 * MIB}") == [bare]
+        keeper.give().await_out(0).open()
+        assert_whole(gpu)
+        assert keeper.books() == [base + ALL * MIB, 0, ALL * MIB]
 
 
 @pytest.mark.parametrize("fault", ("cuMemHostAlloc:1:2:3", "cuMemcpyDtoHAsync:1:2:3", "cuEventRecord:1:2:2", "cuMemUnmap:1:1:2"))
@@ -491,3 +509,33 @@ def test_what_is_out_is_not_taken_for_the_drivers_own(sim, keeper):
             gpu.do("sync")
             gpu.values("info")
             assert keeper.books() == before
+
+
+# -- By chance -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_programs_that_never_rest_keep_every_byte(sim, keeper, seed):
+    """Two of several threads each, while the session is held and let go, its memory out in part or whole, its room short at
+    times."""
+    chance = random.Random(seed)
+    programs = [sim.start([sim.build.program("hooks/swapped"), 3, 10 * seed + i, 40], preload=True, **keeper.env) for i in range(2)]
+    for program in programs:
+        assert program.stdout.readline() == "ready\n"
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        time.sleep(chance.random() * 0.05)
+        if chance.random() < 0.3:
+            keeper.give(resident=int(keeper.used() * (0.5 + chance.random())), pinned=LIMIT)
+            time.sleep(chance.random() * 0.05)
+        keeper.hold()
+        for _ in range(chance.randrange(4)):
+            keeper.give(resident=int(keeper.used() * chance.random()))
+            time.sleep(chance.random() * 0.05)
+        if chance.random() < 0.2:
+            keeper.open()
+        keeper.give().await_out(0).open()
+    keeper.give()
+    told = [finished(program) for program in programs]
+    assert all(one["looks"] > 10 and one["wrong"] == 0 for one in told), told
+    assert keeper.used(OUT) == 0

@@ -5,6 +5,9 @@
  */
 #include "script.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 static CUfunction function_of(const char *name)
 {
         static CUmodule module;
@@ -170,6 +173,21 @@ static void do_free_within_async(const struct command *c)
         say(cuMemFreeAsync(memory[slot(c, 1)] + number(c, 2), streams[slot(c, 3)]));
 }
 
+/* fork BYTES: a child that has a block of its own; its end. */
+static void do_fork(const struct command *c)
+{
+        CUcontext context;
+        CUdeviceptr block = 0;
+        int status = -1;
+        pid_t child = fork();
+
+        if (child == 0)
+                _exit(cuInit(0) || cuCtxCreate_v2(&context, 0, 0) ||
+                      cuMemAlloc_v2(&block, number(c, 1)) || cuMemFree_v2(block));
+        waitpid(child, &status, 0);
+        say(WIFEXITED(status) ? (CUresult)WEXITSTATUS(status) : CUDA_ERROR_UNKNOWN);
+}
+
 const struct verb bytes_verbs[] = {
         { "kernels", do_kernels },
         { "fill", do_fill },
@@ -181,5 +199,6 @@ const struct verb bytes_verbs[] = {
         { "as-mapping", do_as_mapping },
         { "free-within", do_free_within },
         { "free-within-async", do_free_within_async },
+        { "fork", do_fork },
 };
 const size_t bytes_verb_count = sizeof(bytes_verbs) / sizeof(bytes_verbs[0]);

@@ -122,7 +122,7 @@ static void primary_correct(struct place place, CUcontext context)
 static CUresult retain(CUcontext *ret, struct place place)
 {
         bool is_new = false;
-        struct room_want want = { place.row, context_bytes(place), ROOM_OF_PINNED, false };
+        struct room_want want = { .row = place.row, .kind = ROOM_OF_PINNED };
         struct room_wait wait = { 0 };
 
         for (unsigned attempt = 0;; attempt++) {
@@ -137,6 +137,7 @@ static CUresult retain(CUcontext *ret, struct place place)
                         primary_correct(place, *ret);
                         remainder_changed(place.row);
                 }
+                want.bytes = is_refused ? context_bytes(place) : 0;
                 if (is_refused && reserve_await(&wait, &want)) {
                         attempt = 0;
                         continue;

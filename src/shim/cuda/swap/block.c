@@ -384,13 +384,17 @@ void swap_pin(CUdeviceptr address, uint64_t bytes)
         }
 }
 
-static struct swap_block *find_of(uint32_t owner)
+/* The first one of that context's that ends above the address. */
+static struct swap_block *find_of(uint32_t owner, CUdeviceptr above)
 {
+        const struct address_span *span, *end;
         struct swap_block *found = NULL;
 
         lock_take(&swap_state.swap_lock);
-        for (uint64_t i = 0; i < swap_state.spans.count && !found; i++) {
-                struct swap_block *block = swap_state.spans.span[i].of;
+        span = spans_above(&swap_state.spans, above);
+        end = swap_state.spans.span + swap_state.spans.count;
+        for (; span && span < end && !found; span++) {
+                struct swap_block *block = span->of;
 
                 if (block->owner == owner)
                         found = block;
@@ -403,11 +407,13 @@ static struct swap_block *find_of(uint32_t owner)
  * and is what it took by itself. */
 void swap_owner_gone(uint32_t owner)
 {
+        CUdeviceptr above = 0;
         struct swap_block *block;
 
         if (!owner || are_none())
                 return;
-        while ((block = find_of(owner))) {
+        while ((block = find_of(owner, above))) {
+                above = block->link.key + block->span_bytes;
                 unmap(block);
                 forget(block);
         }
