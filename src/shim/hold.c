@@ -77,3 +77,11 @@ bool hold_is_own(void)
 {
         return load_acquire(shared_half(&own_gate)) != 0;
 }
+
+bool hold_stands_at_end(void)
+{
+        if (!hold_is_own())
+                return false;
+        room_stand();
+        return true;
+}

@@ -24,4 +24,8 @@ void hold_shut_own(void);
 void hold_open_own(void);
 bool hold_is_own(void);
 
+/* For the thread that ends the program and waits for its memory: whether the own gate is shut. Then
+ * it also says in the page that a thread stands there, or nobody would bring the memory back. */
+bool hold_stands_at_end(void);
+
 #endif

@@ -193,13 +193,17 @@ def test_a_process_that_is_new_in_a_held_session_answers(sim, keeper):
 
 
 def test_a_program_ends_when_its_memory_is_back(sim, keeper):
-    """Its libraries clean up at its exit: they do so in order."""
+    """Its libraries clean up at its exit: they do so in order. It asks for a turn as a thread at the gate does, or an
+    idle neighbour would keep the card."""
     gpu = Script(sim, **keeper.env)
     fill(gpu.ready())
     out(keeper.hold())
+    assert not keeper.stood_at()
     gpu.process.stdin.close()
     gpu.process.stdin = None
-    time.sleep(0.2)
+    wait(keeper.stood_at)
+    first = keeper.stood_at()
+    wait(lambda: keeper.stood_at() > first)
     assert gpu.process.poll() is None
     keeper.give().open()
     assert gpu.process.wait(20) == 0

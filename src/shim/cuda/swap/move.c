@@ -355,6 +355,6 @@ static uint64_t move(uint64_t now_ns)
 
 void swap_move_begin(void)
 {
-        helper_finish(hold_is_own);
+        helper_finish(hold_stands_at_end);
         tend_also(move);
 }
