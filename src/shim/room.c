@@ -160,11 +160,13 @@ static void wish(struct room_wait *wait, const struct room_books *books,
                  const struct room_want *want)
 {
         struct page_meter *meter = &session_slots()->meter[room_rows().card];
-        uint64_t now_ns = clock_now_ns(), bytes = sum_of(books->used_bytes, want->bytes);
+        uint64_t now_ns = clock_now_ns(), bytes = sum_of(room_resident(books), want->bytes);
         uint64_t at_ns = load_acquire(shared_word(&meter->wished_at_ns));
         bool is_fresh = at_ns && now_ns - at_ns < WISH_FRESH_NS;
         uint64_t pinned_bytes =
-                want->kind == ROOM_OF_PINNED ? less(bytes, books->swappable_bytes) : 0;
+                want->kind != ROOM_OF_PINNED
+                        ? 0
+                        : sum_of(less(books->used_bytes, books->swappable_bytes), want->bytes);
 
         if (!wait->wished_ns || bytes > wait->wished_bytes)
                 wait->wished_ns = now_ns;

@@ -543,3 +543,24 @@ def test_programs_that_never_rest_keep_every_byte(sim, keeper, seed):
     told = [finished(program) for program in programs]
     assert all(one["looks"] > 10 and one["wrong"] == 0 for one in told), told
     assert keeper.used(OUT) == 0
+
+
+# -- With a daemon ---------------------------------------------------------------------------------
+
+
+def test_sessions_that_do_not_fit_together_take_turns(sim, daemon):
+    """Three of two thirds of a card each: all get on, and every byte is right."""
+    kernels = {"BYTES_KERNELS": sim.build.program("hooks/bytes_kernels.so")}
+    for name in "abc":
+        daemon.create(name, memory="700MiB", swap=True, gpus=["0"])
+    programs = [sim.start([sim.build.program("hooks/swapped"), 2, seed, 80], preload=True, ALIQUOT_SESSION=name, **kernels)
+                for seed, name in enumerate("abc")]
+    for program in programs:
+        assert program.stdout.readline() == "ready\n"
+    time.sleep(2 * SECONDS)
+    for program in programs:
+        program.stdin.close()
+        program.stdin = None
+    told = [finished(program, daemon.said) for program in programs]
+    assert all(one["looks"] > 10 and one["wrong"] == 0 for one in told), told
+    assert sum(daemon.session(name)["swap"]["holds"] for name in "abc") > 0, [daemon.session(name) for name in "abc"]

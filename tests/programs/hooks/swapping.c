@@ -15,12 +15,6 @@
 #include "settings/settings.h"
 #include "store/store.h"
 
-static void add_row(struct limits_page *page, unsigned at, const char *name)
-{
-        memcpy(page->device[at].uuid, name, sizeof(page->device[at].uuid));
-        page->device[at].limit_bytes = PAGE_UNLIMITED;
-}
-
 int main(int argc, char **argv)
 {
         static struct settings_limits limits;
@@ -43,14 +37,12 @@ int main(int argc, char **argv)
         limits.device[0].card_bytes = card_bytes;
         limits.device[0].limit_bytes = strtoull(argv[2], NULL, 10);
         limits.default_bytes = PAGE_UNLIMITED;
+        limits.swaps = true;
         if (store_find(&store, getenv("ALIQUOT_RUNTIME_DIR"), true, &err) < 0 ||
             store_create(&store, &request, &session, &err) < 0) {
                 fprintf(stderr, "%s\n", err.text);
                 return 1;
         }
-        add_row(session.limits, 1, PAGE_HOST_NAME);
-        add_row(session.limits, 2, PAGE_SWAP_NAME);
-        session.limits->flags |= PAGE_SWAPS;
         printf("%s\n", session.path);
         return 0;
 }
