@@ -261,6 +261,17 @@ def test_what_cannot_come_back_is_tried_until_it_does(sim, keeper, fault):
         assert keeper.books() == [base + ALL * MIB, 0, ALL * MIB]
 
 
+def test_a_program_whose_device_is_lost_meanwhile_hears_of_it(sim, keeper):
+    """It does not wait for memory that cannot come back."""
+    with Script(sim.configure(lost="8s"), **keeper.env) as gpu:
+        begun = time.monotonic()
+        fill(gpu.ready(), (40,))
+        out(keeper.hold(), 40 * MIB)
+        time.sleep(max(0, begun + 8.5 - time.monotonic()))
+        keeper.give().await_out(0).open()
+        assert gpu.code(f"wrong 0 {40 * MIB} 0") != 0
+
+
 # -- Admission -------------------------------------------------------------------------------------
 
 
@@ -401,6 +412,19 @@ def test_a_handle_for_other_processes_is_refused(sim, keeper):
     with Script(sim, **keeper.env) as gpu:
         gpu.ready().do(f"alloc 0 {4 * MIB}")
         assert gpu.code("ipc-get 0 0") == INVALID_VALUE
+
+
+def test_a_block_whose_place_others_know_stays_there(sim, keeper):
+    with Script(sim, **keeper.env) as gpu:
+        gpu.ready().do(f"alloc 0 {100 * MIB}", f"alloc 1 {100 * MIB}")
+        assert gpu.code(f"tell-place 0 1 {MIB}") == INVALID_VALUE and keeper.used(SWAP) == 200 * MIB
+        gpu.do(f"tell-place 0 {70 * MIB} {MIB}")
+        assert keeper.books() == [CONTEXT + 200 * MIB, 0, 100 * MIB]
+        keeper.hold().give(resident=0).await_out(100 * MIB)
+        time.sleep(0.05)
+        keeper.give().await_out(0).open()
+        gpu.do("free 0", "free 1")
+        assert keeper.books() == [CONTEXT, 0, 0]
 
 
 @pytest.mark.parametrize("ends", (["free 0"], ["thread free 0"], ["free-async 0 1", "sync"], ["destroy 0"]), ids=lambda ends: ends[0])

@@ -173,6 +173,19 @@ static void do_free_within_async(const struct command *c)
         say(cuMemFreeAsync(memory[slot(c, 1)] + number(c, 2), streams[slot(c, 3)]));
 }
 
+/* tell-place SLOT OFFSET BYTES: to another device */
+static void do_tell_place(const struct command *c)
+{
+        int descriptor = -1;
+        CUresult rc =
+                cuMemGetHandleForAddressRange(&descriptor, memory[slot(c, 1)] + number(c, 2),
+                                              number(c, 3), CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
+
+        if (rc == CUDA_SUCCESS)
+                close(descriptor);
+        say(rc);
+}
+
 /* fork BYTES: a child that has a block of its own; its end. */
 static void do_fork(const struct command *c)
 {
@@ -199,6 +212,7 @@ const struct verb bytes_verbs[] = {
         { "as-mapping", do_as_mapping },
         { "free-within", do_free_within },
         { "free-within-async", do_free_within_async },
+        { "tell-place", do_tell_place },
         { "fork", do_fork },
 };
 const size_t bytes_verb_count = sizeof(bytes_verbs) / sizeof(bytes_verbs[0]);

@@ -171,21 +171,34 @@ static bool is_dead(const struct swap_channel *channel)
         return rc != CUDA_SUCCESS && rc != CUDA_ERROR_NOT_READY;
 }
 
-static CUresult bring(struct move_choice choice)
+static CUresult bring_by(struct swap_channel *channel, struct move_choice choice)
 {
-        struct swap_channel *channel = choice.block->channel;
         struct swap_segment *segment = choice.segment;
-        CUresult rc = segment_map(segment, choice.block->device);
+        CUresult rc = CUDA_SUCCESS;
 
+        if (!segment->handle) /* else the driver did not let go of it when it was given up */
+                rc = segment_map(segment, choice.block->device);
         if (rc == CUDA_SUCCESS)
                 rc = segments_open(segment->link.key, segment->bytes, choice.block->device);
-        if (rc != CUDA_SUCCESS || !enter(channel))
-                return rc == CUDA_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : rc;
+        if (rc != CUDA_SUCCESS)
+                return rc;
+        if (!enter(channel))
+                return CUDA_ERROR_INVALID_CONTEXT;
         rc = copy(channel, segment);
         if (rc != CUDA_SUCCESS)
                 settle_copies(channel);
         leave();
         return rc;
+}
+
+/* What can never be copied counts as being there: its program is to hear of that, and can read
+ * nothing of it. */
+static bool bring(struct move_choice choice)
+{
+        struct swap_channel *channel = choice.block->channel;
+        CUresult rc = bring_by(channel, choice);
+
+        return rc == CUDA_SUCCESS || (rc != CUDA_ERROR_OUT_OF_MEMORY && is_dead(channel));
 }
 
 static bool begin_in(struct move_choice choice)
@@ -199,7 +212,7 @@ static bool begin_in(struct move_choice choice)
         segment->place = SEGMENT_COMES;
         fence_seq_cst();
         books = room_read();
-        if (room_excess(&books) || bring(choice) != CUDA_SUCCESS) {
+        if (room_excess(&books) || !bring(choice)) {
                 undo_in(choice);
                 return false;
         }

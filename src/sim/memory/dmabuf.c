@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handles by which others reach device memory by its place: dma-buf descriptors.
+ *
+ * What is checked is what the manual of cuMemGetHandleForAddressRange says: whole pages of the
+ * host's, of one block or of mappings without a gap. The descriptor leads to no byte: nothing here
+ * is another device.
+ */
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "sim/context/context.h"
+#include "sim/entries.h"
+#include "sim/memory/memory.h"
+
+#define PAGE_BYTES 4096ULL
+
+CUresult sim_cuMemGetHandleForAddressRange(CUcontext context, void *ret, CUdeviceptr address,
+                                           size_t bytes, CUmemRangeHandleType type,
+                                           unsigned long long flags)
+{
+        struct memory_block block;
+        int descriptor;
+
+        if (!ret || !bytes || address % PAGE_BYTES || bytes % PAGE_BYTES || flags ||
+            type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD || !memory_find(address, &block) ||
+            (block.kind != MEMORY_DEVICE && block.kind != MEMORY_VMM) ||
+            memory_check(context, address, bytes, ACCESS_BOTH) != CUDA_SUCCESS)
+                return CUDA_ERROR_INVALID_VALUE;
+        descriptor = memfd_create("aliquot-sim-dma-buf", MFD_CLOEXEC);
+        if (descriptor < 0)
+                return CUDA_ERROR_OPERATING_SYSTEM;
+        *(int *)ret = descriptor;
+        return CUDA_SUCCESS;
+}
