@@ -10,8 +10,6 @@
 #include "sim/memory/arena.h"
 #include "sim/memory/ranges.h"
 #include "sim/memory/vmm.h"
-#include "sim/node/clock.h"
-#include "sim/node/config.h"
 
 /* Reserves `bytes` at a multiple of `alignment`, at the hint if that is free. 0 when it cannot. */
 static CUdeviceptr space_take(uint64_t bytes, uint64_t alignment, CUdeviceptr hint)
@@ -46,7 +44,6 @@ CUresult sim_cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t alignmen
                 return CUDA_ERROR_INVALID_VALUE;
         if (alignment < VMM_GRANULARITY)
                 alignment = VMM_GRANULARITY;
-        sim_spend(config_get()->vmm_ns);
         struct range *range = calloc(1, sizeof(*range));
         CUdeviceptr address = range ? space_take(bytes, alignment, hint) : 0;
         if (!address) {
@@ -62,6 +59,7 @@ CUresult sim_cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t alignmen
         range_insert(&outer_ranges, range);
         pthread_mutex_unlock(&ranges_lock);
         *ret = address;
+        vmm_spend(VMM_RESERVE, bytes);
         return CUDA_SUCCESS;
 }
 

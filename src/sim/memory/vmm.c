@@ -20,8 +20,6 @@
 #include "sim/entries.h"
 #include "sim/memory/families.h"
 #include "sim/memory/ranges.h"
-#include "sim/node/clock.h"
-#include "sim/node/config.h"
 #include "sim/node/share.h"
 
 /* Handles by number: slot in the low half, generation in the high. vmm_lock guards them. */
@@ -160,7 +158,6 @@ CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
                 return result;
         if (load_acquire(&device_node(prop.location.id)->is_lost))
                 return CUDA_ERROR_DEVICE_UNAVAILABLE;
-        sim_spend(config_get()->vmm_ns);
         struct physical *physical = calloc(1, sizeof(*physical));
         if (!physical)
                 return CUDA_ERROR_OUT_OF_MEMORY;
@@ -174,21 +171,28 @@ CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
                 free(physical);
                 return result;
         }
-        return physical_publish(physical, ret);
+        result = physical_publish(physical, ret);
+        if (result == CUDA_SUCCESS)
+                vmm_spend(VMM_CREATE, bytes);
+        return result;
 }
 
 CUresult sim_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
         CUresult result = CUDA_ERROR_INVALID_VALUE;
+        uint64_t bytes = 0;
 
         pthread_mutex_lock(&vmm_lock);
         struct physical *physical = physical_of(handle);
         if (physical && physical->references > 0) {
+                bytes = physical->bytes;
                 physical->references--;
                 physical_settle(physical);
                 result = CUDA_SUCCESS;
         }
         pthread_mutex_unlock(&vmm_lock);
+        if (result == CUDA_SUCCESS)
+                vmm_spend(VMM_RELEASE, bytes);
         return result;
 }
 
@@ -274,7 +278,6 @@ CUresult sim_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
         if (flags != 0 || offset != 0 || bytes == 0 || bytes % VMM_GRANULARITY != 0 ||
             address % VMM_GRANULARITY != 0)
                 return CUDA_ERROR_INVALID_VALUE;
-        sim_spend(config_get()->vmm_ns);
         pthread_mutex_lock(&vmm_lock);
         pthread_mutex_lock(&ranges_lock);
         struct physical *physical = physical_of(handle);
@@ -282,6 +285,8 @@ CUresult sim_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
                 result = map(address, bytes, physical);
         pthread_mutex_unlock(&ranges_lock);
         pthread_mutex_unlock(&vmm_lock);
+        if (result == CUDA_SUCCESS)
+                vmm_spend(VMM_MAP, bytes);
         return result;
 }
 
@@ -305,7 +310,6 @@ CUresult sim_cuMemUnmap(CUdeviceptr address, size_t bytes)
 
         if (bytes == 0 || end < address)
                 return CUDA_ERROR_INVALID_VALUE;
-        sim_spend(config_get()->vmm_ns);
         pthread_mutex_lock(&vmm_lock);
         pthread_mutex_lock(&ranges_lock);
         if (is_covered(address, end) &&
@@ -325,6 +329,8 @@ CUresult sim_cuMemUnmap(CUdeviceptr address, size_t bytes)
         }
         pthread_mutex_unlock(&ranges_lock);
         pthread_mutex_unlock(&vmm_lock);
+        if (result == CUDA_SUCCESS)
+                vmm_spend(VMM_UNMAP, bytes);
         return result;
 }
 
@@ -376,7 +382,6 @@ CUresult sim_cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccess
                 result = access_check(&access[i]);
         if (result != CUDA_SUCCESS)
                 return result;
-        sim_spend(config_get()->vmm_ns);
         pthread_mutex_lock(&ranges_lock);
         if (!is_covered(address, end))
                 result = CUDA_ERROR_INVALID_VALUE;
@@ -387,6 +392,8 @@ CUresult sim_cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccess
                 address = range->end;
         }
         pthread_mutex_unlock(&ranges_lock);
+        if (result == CUDA_SUCCESS)
+                vmm_spend(VMM_ACCESS, bytes);
         return result;
 }
 

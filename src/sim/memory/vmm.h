@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "abi/cuda.h"
+#include "sim/node/config.h"
 #include "sim/node/node.h"
 
 #define VMM_GRANULARITY (2ULL << 20)
@@ -30,6 +31,9 @@ struct physical {
 /* Whole chunks of the arena, counted as `family`; and their end, which waits for other holders. */
 CUresult home_make(unsigned unit, enum family family, uint64_t bytes, CUdeviceptr *ret);
 void home_end(unsigned unit, CUdeviceptr home, enum family family, uint64_t bytes, uint64_t share);
+
+/* The caller's time for a call about so many bytes that succeeded. No lock may be held. */
+void vmm_spend(enum vmm_call call, uint64_t bytes);
 
 /* A taken block whose memory other processes may still hold: freed here or when they let go. */
 void home_linger(CUdeviceptr address, uint64_t share);

@@ -56,6 +56,13 @@ struct grant_rules {
         uint64_t are_graphs_sharing; /* graphs of one stream use the same memory in turns */
 };
 
+/* What VMM calls cost their caller: so much a call, and so much for each 2 MiB but the first. */
+enum vmm_call { VMM_CREATE, VMM_MAP, VMM_ACCESS, VMM_UNMAP, VMM_RELEASE, VMM_RESERVE, VMM_CALLS };
+
+struct vmm_cost {
+        uint64_t call_ns, page_ns;
+};
+
 struct sim_config {
         /* Shape of the node. */
         unsigned device_count;
@@ -71,14 +78,16 @@ struct sim_config {
         uint64_t context_ns;     /* added to making one, once it has its memory */
         uint64_t reserved_bytes; /* what NVML shows of a card on top of memory_bytes */
         uint64_t pool_growth_bytes;
-        uint64_t drain_ns;    /* see life.c */
-        int multiprocessors;  /* of every card; 0: the model's */
-        uint64_t switch_ns;   /* from one context to another; the engine works for nobody */
-        uint64_t slice_ns;    /* compute time slice between contexts */
-        uint64_t alloc_ns;    /* added to every allocation and release */
-        uint64_t vmm_ns;      /* added to cuMemCreate, Map, Unmap, SetAccess */
-        uint64_t launch_ns;   /* host side of a launch */
-        uint64_t launched_ns; /* and after the device has it */
+        uint64_t drain_ns;   /* see life.c */
+        int multiprocessors; /* of every card; 0: the model's */
+        uint64_t switch_ns;  /* from one context to another; the engine works for nobody */
+        uint64_t slice_ns;   /* compute time slice between contexts */
+        uint64_t alloc_ns;   /* added to every allocation and release */
+        uint64_t vmm_ns;     /* every VMM call, where its own key is not set */
+        struct vmm_cost vmm[VMM_CALLS];
+        uint64_t vmm_lock_percent; /* of that time, in which no other process is served */
+        uint64_t launch_ns;        /* host side of a launch */
+        uint64_t launched_ns;      /* and after the device has it */
         /* Host time of calls; what graphs take as launch_ns does is graph_launch_ns. */
         uint64_t graph_launch_ns, event_record_ns, event_query_ns, event_elapsed_ns;
         uint64_t stream_query_ns, stream_context_ns, capture_query_ns;

@@ -25,6 +25,7 @@ static const struct sim_config defaults = {
         .reserved_bytes = CONFIG_UNSET,
         .pool_growth_bytes = 32ULL << 20,
         .drain_ns = 50000000,
+        .vmm_ns = CONFIG_UNSET,
         .slice_ns = 2000000,
         .host_rate = CONFIG_UNSET,
         .pageable_rate = CONFIG_UNSET,
@@ -82,6 +83,19 @@ static const struct cost {
         { FIELD(event_ns), 0, 2 * US },
         { FIELD(event_step_ns), 0, 32 },
         { FIELD(switch_ns), 0, 137 * US },
+        { FIELD(vmm[VMM_CREATE].call_ns), 0, 193 * US },
+        { FIELD(vmm[VMM_CREATE].page_ns), 0, 3 * US },
+        { FIELD(vmm[VMM_MAP].call_ns), 0, 1450 },
+        { FIELD(vmm[VMM_MAP].page_ns), 0, 0 },
+        { FIELD(vmm[VMM_ACCESS].call_ns), 0, 36 * US },
+        { FIELD(vmm[VMM_ACCESS].page_ns), 0, 3 * US },
+        { FIELD(vmm[VMM_UNMAP].call_ns), 0, 25600 },
+        { FIELD(vmm[VMM_UNMAP].page_ns), 0, 3 * US },
+        { FIELD(vmm[VMM_RELEASE].call_ns), 0, 25600 },
+        { FIELD(vmm[VMM_RELEASE].page_ns), 0, 3 * US },
+        { FIELD(vmm[VMM_RESERVE].call_ns), 0, 19 * US },
+        { FIELD(vmm[VMM_RESERVE].page_ns), 0, 0 },
+        { FIELD(vmm_lock_percent), 0, 50 },
         /* Switches, and no costs. */
         { FIELD(is_current_needed), false, true },
         { FIELD(is_ended_fatal), false, true },
@@ -157,8 +171,22 @@ static void rules_complete(struct sim_config *config)
         }
 }
 
+/* vmm= stands for each VMM call that has no key of its own. */
+static void vmm_complete(struct sim_config *config)
+{
+        for (unsigned call = 0; call < VMM_CALLS && config->vmm_ns != CONFIG_UNSET; call++) {
+                struct vmm_cost *cost = &config->vmm[call];
+
+                if (cost->call_ns == CONFIG_UNSET)
+                        cost->call_ns = config->vmm_ns;
+                if (cost->page_ns == CONFIG_UNSET)
+                        cost->page_ns = 0;
+        }
+}
+
 static void costs_complete(struct sim_config *config)
 {
+        vmm_complete(config);
         for (size_t i = 0; i < COSTS; i++) {
                 uint64_t *cost = cost_in(config, i);
 

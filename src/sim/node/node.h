@@ -33,7 +33,7 @@
 #include "sim/node/flight.h"
 
 #define NODE_MAGIC 0x316d69732d716c61ULL /* "alq-sim1" */
-#define NODE_VERSION 9
+#define NODE_VERSION 10
 #define NODE_PROCESSES 4096
 #define NODE_TAGS 1024
 #define NODE_OBJECTS 4096
@@ -176,6 +176,9 @@ struct sim_node {
         uint32_t tag_count;
         uint32_t object_high; /* objects at and above were never used; grows under node.lock */
         _Atomic uint64_t next_id;
+        /* When the driver's lock around VMM calls is free again. Any process, by compare and swap;
+         * nothing to put right after a death, as time passes by itself. */
+        _Atomic uint64_t vmm_free_ns;
         struct node_device device[SIM_DEVICES];
         struct node_tag tag[NODE_TAGS];
         struct node_object object[NODE_OBJECTS];
