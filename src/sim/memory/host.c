@@ -3,7 +3,8 @@
  * Pinned host memory: allocated by the driver, or the program's own, registered.
  *
  * With unified addressing the device pointer is the host pointer. Pinned memory takes nothing of a
- * device. What a context allocated goes with it; what it registered is then unregistered.
+ * device, but pinning takes time of the caller (pin=). What a context allocated goes with it; what
+ * it registered is then unregistered.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -24,6 +25,15 @@
 #define REGISTER_FLAGS                                                \
         (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | \
          CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY)
+
+/* The caller's time: the driver locks page after page. Unpinning is cheap, and costs nothing. */
+static void pin_spend(size_t bytes)
+{
+        uint64_t rate = config_get()->pin_rate;
+
+        if (rate)
+                sim_spend((uint64_t)((double)bytes * 1e9 / (double)rate));
+}
 
 CUresult sim_cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
 {
@@ -60,6 +70,7 @@ CUresult sim_cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
         range_insert(&outer_ranges, range);
         pthread_mutex_unlock(&ranges_lock);
         *ret = address;
+        pin_spend(bytes);
         return CUDA_SUCCESS;
 }
 
@@ -131,6 +142,7 @@ CUresult sim_cuMemHostRegister_v2(void *address, size_t bytes, unsigned flags)
                 free(range);
                 return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
         }
+        pin_spend(bytes);
         return CUDA_SUCCESS;
 }
 

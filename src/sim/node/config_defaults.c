@@ -65,6 +65,7 @@ static void model_complete(struct sim_config *config)
 
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
+#define MIB (UINT64_C(1) << 20)
 #define FIELD(member) offsetof(struct sim_config, member)
 
 static const struct cost {
@@ -96,6 +97,7 @@ static const struct cost {
         { FIELD(vmm[VMM_RESERVE].call_ns), 0, 19 * US },
         { FIELD(vmm[VMM_RESERVE].page_ns), 0, 0 },
         { FIELD(vmm_lock_percent), 0, 50 },
+        { FIELD(pin_rate), 0, 2048 * MIB },
         /* Switches, and no costs. */
         { FIELD(is_current_needed), false, true },
         { FIELD(is_ended_fatal), false, true },
@@ -103,8 +105,6 @@ static const struct cost {
         { FIELD(sample_ns), 50 * MS, 1000 * MS },
         { FIELD(utilization_ns), 0, 1000 * MS },
 };
-
-#define MIB (UINT64_C(1) << 20)
 
 /* `since`: the CUDA version of the driver from which on the rule is `real`; 0: of all of them. */
 static const struct rule {

@@ -190,6 +190,48 @@ static void vmm_calls_of_four_processes_go_half_as_fast(void **state)
                 assert_int_equal(told[i][0], 25 * 100 * US);
 }
 
+static void pinned_memory_comes_and_goes(uint64_t *ret)
+{
+        void *own = mmap(NULL, 1024 * MIB, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *at;
+
+        lap_ns();
+        ok(cuMemHostAlloc(&at, 1024 * MIB, 0));
+        ret[0] = lap_ns();
+        ok(cuMemFreeHost(at));
+        ret[1] = lap_ns();
+        ok(cuMemAllocHost_v2(&at, 64 * MIB));
+        ret[2] = lap_ns();
+        ok(cuMemHostRegister_v2(own, 256 * MIB, 0));
+        ret[3] = lap_ns();
+        ret[4] = cuMemHostRegister_v2(own, 512 * MIB, 0);
+        ok(cuMemHostUnregister(own));
+        ret[5] = lap_ns();
+}
+
+static void assert_pinned(uint64_t alloc, uint64_t alloc_host, uint64_t registered)
+{
+        assert_int_equal(told[0][0], alloc);
+        assert_int_equal(told[0][1], 0);
+        assert_int_equal(told[0][2], alloc_host);
+        assert_int_equal(told[0][3], registered);
+        assert_int_equal(told[0][4], CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+        assert_int_equal(told[0][5], 0);
+}
+
+static void pinning_takes_time_by_size_and_unpinning_none(void **state)
+{
+        play("costs=real", 1, pinned_memory_comes_and_goes);
+        assert_pinned(500000 * US, 31250 * US, 125000 * US);
+        play("pin=4GiB/s", 1, pinned_memory_comes_and_goes);
+        assert_pinned(250000 * US, 15625 * US, 62500 * US);
+        play("costs=real,pin=max", 1, pinned_memory_comes_and_goes);
+        assert_pinned(0, 0, 0);
+        play("model=h200", 1, pinned_memory_comes_and_goes);
+        assert_pinned(0, 0, 0);
+}
+
 static int open_stage(void **state)
 {
         stage_folder();
@@ -207,6 +249,7 @@ int main(void)
                 cmocka_unit_test(vmm_calls_cost_nothing_unless_asked_for),
                 cmocka_unit_test(a_refused_vmm_call_costs_nothing),
                 cmocka_unit_test(vmm_calls_of_four_processes_go_half_as_fast),
+                cmocka_unit_test(pinning_takes_time_by_size_and_unpinning_none),
         };
 
         return cmocka_run_group_tests(tests, open_stage, stage_close);
