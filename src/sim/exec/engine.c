@@ -225,6 +225,8 @@ static void engine_open(struct exec_device *device)
         struct exec_state *state = &device->state[0];
 
         cell_make(&device->cell, sizeof(device->state[0]));
+        cell_make(&device->link_cell, sizeof(device->links[0]));
+        device->links[0].head.bytes = sizeof(device->links[0]);
         state->head.bytes = offsetof(struct exec_state, seat);
         state->holder = state->last = EXEC_NO_SEAT;
         state->switch_ns = config ? config->switch_ns : 0;
@@ -471,29 +473,4 @@ void place_off(struct exec_place *place, struct exec_mark *mark)
         /* Estimates of what is done no longer count. */
         store_relaxed(&place->device->queued_clock[place->seat], clock);
         report(place, clock, now_ns);
-}
-
-uint64_t place_copy(struct exec_place *place, enum exec_link link, uint64_t ready_ns, uint64_t ns)
-{
-        _Atomic uint64_t *free_ns = &place->device->link_free_ns[link];
-        uint64_t seen = load_acquire(free_ns);
-        uint64_t start, end;
-
-        do {
-                start = max_u64(seen, ready_ns);
-                end = start + ns;
-        } while (ns && !cas_acq_rel(free_ns, &seen, end));
-        if (ns) {
-                node_busy_add(place->unit, ENGINE_COPY, start, end);
-                if (link == LINK_TO_DEVICE || link == LINK_TO_HOST)
-                        node_way_add(place->unit,
-                                     link == LINK_TO_DEVICE ? WAY_TO_DEVICE : WAY_TO_HOST, start,
-                                     end);
-        }
-        while (sim_now_ns() < end && !is_over(place)) {
-                uint64_t nap_ns = sim_now_ns() + NAP_NS;
-
-                sim_sleep_until(min_u64(end, nap_ns));
-        }
-        return end;
 }

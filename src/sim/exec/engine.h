@@ -14,7 +14,9 @@
  * for it wakes up. Starts, slices and hand-overs are dated back accordingly, so a backlog of short
  * kernels has no gaps and a share is exact although the host's sleep is not.
  *
- * Links (copy engines): first come, first served, one reservation at a time.
+ * Links (copy engines): first come, first served, one reservation at a time. The two directions
+ * between host and device share what `duplex` percent of one direction's rate allow: while both are
+ * busy the copy that was reserved first has its whole rate, and the other one has the rest.
  */
 #ifndef ALIQUOT_SIM_EXEC_ENGINE_H
 #define ALIQUOT_SIM_EXEC_ENGINE_H
@@ -56,19 +58,25 @@ struct exec_state {
         struct exec_seat seat[EXEC_SEATS];
 };
 
+/* When each link has done all that is reserved: one record, as a copy goes by two links. */
+struct exec_links {
+        struct cell_head head;
+        uint64_t free_ns[LINK_COUNT];
+};
+
 /* Lies in node_device.exec; all zero is "not yet opened". */
 struct exec_device {
         uint32_t is_open; /* guarded by the device's lock (node_device_lock) */
         /* Futex word, bumped whenever the holder changes. Any process. */
         _Atomic uint32_t turn;
         _Atomic uint32_t waiters;
-        /* When the link is free again. Any process, by compare and swap. */
-        _Atomic uint64_t link_free_ns[LINK_COUNT];
         /* By seat: what its clock will be when all that is queued is done, as far as is known. The
          * seat's process. */
         _Atomic uint64_t queued_clock[EXEC_SEATS];
         struct cell cell;
         struct exec_state state[CELL_COPIES];
+        struct cell link_cell;
+        struct exec_links links[CELL_COPIES];
 };
 
 _Static_assert(sizeof(struct exec_device) <= NODE_EXEC_BYTES, "the node keeps this much for us");
@@ -115,7 +123,8 @@ void place_off(struct exec_place *place, struct exec_mark *mark);
 /* So much more is queued. */
 void place_promise(struct exec_place *place, struct exec_queue *queue, uint64_t ns);
 
-/* Occupies a link for `ns`, not before `ready_ns`; returns, when it is over, the end. */
+/* link.c. Occupies a link for `ns`, or longer beside the other direction, not before `ready_ns`;
+ * returns, when it is over, the end. */
 uint64_t place_copy(struct exec_place *place, enum exec_link link, uint64_t ready_ns, uint64_t ns);
 
 #endif

@@ -151,6 +151,8 @@ static const struct key keys[] = {
         { "lost", time_parse, FIELD(lost_ns), WIDTH_64, ANY, "a time such as 2s" },
         { "host", rate_parse, FIELD(host_rate), WIDTH_64, ANY, "a rate such as 25GB/s, or max" },
         { "pageable", rate_parse, FIELD(pageable_rate), WIDTH_64, ANY, "a rate, or max" },
+        { "duplex", number_parse, FIELD(duplex_percent), WIDTH_64, 100, 200,
+          "percent, 100 to 200" },
         { "pin", rate_parse, FIELD(pin_rate), WIDTH_64, ANY, "a rate such as 2GiB/s, or max" },
         { "peer", rate_parse, FIELD(peer_rate), WIDTH_64, ANY, "a rate, or max" },
         { "device", rate_parse, FIELD(device_rate), WIDTH_64, ANY, "a rate, or max" },

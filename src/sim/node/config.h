@@ -106,7 +106,8 @@ struct sim_config {
         uint64_t lost_ns;        /* devices are lost so long after cuInit; 0 = never */
         uint64_t host_rate;      /* pinned host <-> device, each way; 0 = as fast as memcpy */
         uint64_t pageable_rate;
-        uint64_t pin_rate; /* of pinning host memory; 0: at once */
+        uint64_t duplex_percent; /* of host_rate, both directions together */
+        uint64_t pin_rate;       /* of pinning host memory; 0: at once */
         uint64_t peer_rate;
         uint64_t device_rate; /* device <-> the same device */
         bool is_ptx_accepted; /* PTX kernels are timed no-ops */

@@ -97,6 +97,7 @@ static const struct cost {
         { FIELD(vmm[VMM_RESERVE].call_ns), 0, 19 * US },
         { FIELD(vmm[VMM_RESERVE].page_ns), 0, 0 },
         { FIELD(vmm_lock_percent), 0, 50 },
+        { FIELD(duplex_percent), 200, 144 },
         { FIELD(pin_rate), 0, 2048 * MIB },
         /* Switches, and no costs. */
         { FIELD(is_current_needed), false, true },

@@ -21,6 +21,7 @@
 
 /* By child; of the children alone. */
 static uint64_t (*told)[TIMES];
+static unsigned number; /* of this child */
 
 static const CUmemAllocationProp on_device = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -34,7 +35,6 @@ static const CUmemAccessDesc open_to_device = {
 static void child(const char *settings, unsigned children, void (*body)(uint64_t *ret))
 {
         char extra[256];
-        static unsigned number;
 
         for (number = 0; number < children && fork(); number++)
                 ;
@@ -232,6 +232,103 @@ static void pinning_takes_time_by_size_and_unpinning_none(void **state)
         assert_pinned(0, 0, 0);
 }
 
+#define SEGMENT (8 * MIB)
+#define MANY 10
+
+/* A segment takes 10 ms. */
+#define LINK "host=800MiB/s"
+
+enum { OUT, IN };
+
+struct way {
+        CUdeviceptr device;
+        void *host;
+        CUstream stream;
+};
+
+static struct way way_make(void)
+{
+        struct way way;
+
+        ok(cuMemAlloc_v2(&way.device, SEGMENT));
+        ok(cuMemHostAlloc(&way.host, SEGMENT, 0));
+        ok(cuStreamCreate(&way.stream, CU_STREAM_NON_BLOCKING));
+        return way;
+}
+
+static void move(const struct way *way, unsigned direction)
+{
+        if (direction == OUT)
+                ok(cuMemcpyDtoHAsync_v2(way->host, way->device, SEGMENT, way->stream));
+        else
+                ok(cuMemcpyHtoDAsync_v2(way->device, way->host, SEGMENT, way->stream));
+}
+
+static void out_and_in(unsigned times, uint64_t *ret)
+{
+        struct way ways[2] = { way_make(), way_make() };
+        uint64_t began_ns = stage_now_ns();
+
+        for (unsigned i = 0; i < 2 * times; i++)
+                move(&ways[i % 2], i % 2);
+        ok(cuStreamSynchronize(ways[OUT].stream));
+        ret[OUT] = stage_now_ns() - began_ns;
+        ok(cuStreamSynchronize(ways[IN].stream));
+        ret[IN] = stage_now_ns() - began_ns;
+}
+
+static void one_out_and_one_in(uint64_t *ret)
+{
+        out_and_in(1, ret);
+}
+
+static void many_out_and_many_in(uint64_t *ret)
+{
+        out_and_in(MANY, ret);
+}
+
+static void one_out_or_one_in(uint64_t *ret)
+{
+        struct way way = way_make();
+
+        lap_ns();
+        move(&way, number);
+        ok(cuStreamSynchronize(way.stream));
+        ret[0] = lap_ns();
+}
+
+/* The second copy has done 44 % when the first one is over. */
+static void copies_in_both_directions_share_the_link(void **state)
+{
+        play(LINK ",duplex=144", 1, one_out_and_one_in);
+        assert_int_equal(told[0][OUT], 10000 * US);
+        assert_int_equal(told[0][IN], 15600 * US);
+        play(LINK ",duplex=100", 1, one_out_and_one_in);
+        assert_int_equal(told[0][OUT], 10000 * US);
+        assert_int_equal(told[0][IN], 20000 * US);
+        play(LINK, 1, one_out_and_one_in);
+        assert_int_equal(told[0][OUT], 10000 * US);
+        assert_int_equal(told[0][IN], 10000 * US);
+}
+
+static void copies_of_two_processes_share_the_link(void **state)
+{
+        play(LINK ",duplex=144", 2, one_out_or_one_in);
+        assert_int_equal(told[0][0] + told[1][0], (10000 + 15600) * US);
+}
+
+/* One direction ends first; until then both together go at 144 %. */
+static void a_stream_of_copies_in_each_direction_has_the_sum(void **state)
+{
+        uint64_t first_ns, last_ns, done_ns;
+
+        play(LINK ",duplex=144", 1, many_out_and_many_in);
+        first_ns = told[0][OUT] < told[0][IN] ? told[0][OUT] : told[0][IN];
+        last_ns = told[0][IN];
+        done_ns = first_ns / 100 * 144 + (last_ns - first_ns);
+        assert_in_range(done_ns, 2 * MANY * 10000 * US - US, 2 * MANY * 10000 * US + US);
+}
+
 static int open_stage(void **state)
 {
         stage_folder();
@@ -250,6 +347,9 @@ int main(void)
                 cmocka_unit_test(a_refused_vmm_call_costs_nothing),
                 cmocka_unit_test(vmm_calls_of_four_processes_go_half_as_fast),
                 cmocka_unit_test(pinning_takes_time_by_size_and_unpinning_none),
+                cmocka_unit_test(copies_in_both_directions_share_the_link),
+                cmocka_unit_test(copies_of_two_processes_share_the_link),
+                cmocka_unit_test(a_stream_of_copies_in_each_direction_has_the_sum),
         };
 
         return cmocka_run_group_tests(tests, open_stage, stage_close);
