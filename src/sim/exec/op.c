@@ -139,43 +139,63 @@ static void engine_end(struct op_run *run, uint64_t began_ns, uint64_t bytes)
                 run->mark->end_ns = sim_now_ns();
 }
 
-static void copy_over_link(struct op_run *run, const struct op_copy *copy, uint64_t bytes)
+/* The bytes are there at once; ... */
+static CUresult copy_move(struct op_run *run, const struct op_copy *copy, bool is_within,
+                          uint64_t *ret_began_ns)
+{
+        CUresult rc;
+
+        memory_touch_begin();
+        rc = op_copy_check(copy);
+        if (rc == CUDA_SUCCESS && !copy_ensure(copy))
+                rc = CUDA_ERROR_OUT_OF_MEMORY;
+        if (rc == CUDA_SUCCESS) {
+                *ret_began_ns = is_within ? engine_begin(run) : sim_now_ns();
+                move_bytes(copy);
+        }
+        memory_touch_end();
+        return rc;
+}
+
+/* ... this is for how long they are under way. Where the host is slower than the modelled link, the
+ * host's time counts. */
+static void link_end(struct op_run *run, const struct op_copy *copy, uint64_t moved_ns)
 {
         struct exec_place *place = exec_place_of(run->exec);
+        uint64_t bytes = copy->width_bytes * copy->rows * copy->slices;
         struct copy_route route = route_of(copy);
-        uint64_t end_ns = run->ready_ns, began_ns = sim_now_ns(), moved_ns;
+        uint64_t end_ns = run->ready_ns;
 
-        move_bytes(copy);
-        moved_ns = sim_now_ns() - began_ns;
         if (place)
                 end_ns = place_copy(place, route.link, run->ready_ns,
                                     duration_ns(bytes, route.rate));
-        /* Where the host is slower than the modelled link, the host's time counts. */
-        if (end_ns < run->ready_ns + moved_ns)
-                end_ns = run->ready_ns + moved_ns;
-        run->mark->end_ns = end_ns;
+        run->mark->end_ns = max_u64(end_ns, run->ready_ns + moved_ns);
+}
+
+static bool side_is_unmapped(const struct op_side *side, const struct op_copy *copy,
+                             unsigned access)
+{
+        return side->context &&
+               memory_is_unmapped(side->context, side->address, extent(side, copy), access);
 }
 
 void op_copy(struct op_run *run, const struct op_copy *copy)
 {
-        uint64_t bytes = copy->width_bytes * copy->rows * copy->slices;
+        bool is_within = op_copy_is_within(copy);
         uint64_t began_ns;
+        CUresult rc = copy_move(run, copy, is_within, &began_ns);
 
-        if (op_copy_check(copy) != CUDA_SUCCESS) {
+        if (rc != CUDA_SUCCESS) {
+                context_poison(run->exec->context, rc);
+                return;
+        }
+        if (is_within)
+                engine_end(run, began_ns, copy->width_bytes * copy->rows * copy->slices);
+        else
+                link_end(run, copy, sim_now_ns() - began_ns);
+        if (side_is_unmapped(&copy->from, copy, ACCESS_READ) ||
+            side_is_unmapped(&copy->to, copy, ACCESS_WRITE))
                 context_poison(run->exec->context, CUDA_ERROR_ILLEGAL_ADDRESS);
-                return;
-        }
-        if (!copy_ensure(copy)) {
-                context_poison(run->exec->context, CUDA_ERROR_OUT_OF_MEMORY);
-                return;
-        }
-        if (!op_copy_is_within(copy)) {
-                copy_over_link(run, copy, bytes);
-                return;
-        }
-        began_ns = engine_begin(run);
-        move_bytes(copy);
-        engine_end(run, began_ns, bytes);
 }
 
 /* From the first byte to the last. */
@@ -212,22 +232,36 @@ static void set_row(char *row, const struct op_set *set)
         }
 }
 
+static CUresult set_write(struct op_run *run, const struct op_set *set, uint64_t *ret_began_ns)
+{
+        CUresult rc;
+
+        memory_touch_begin();
+        rc = op_set_check(set);
+        if (rc == CUDA_SUCCESS && !backing_ensure(set->address, set_extent(set), ACCESS_WRITE))
+                rc = CUDA_ERROR_OUT_OF_MEMORY;
+        if (rc == CUDA_SUCCESS) {
+                *ret_began_ns = engine_begin(run);
+                for (uint64_t y = 0; y < set->rows; y++)
+                        set_row((char *)set->address + y * set->pitch, set);
+        }
+        memory_touch_end();
+        return rc;
+}
+
 void op_set(struct op_run *run, const struct op_set *set)
 {
         uint64_t began_ns;
+        CUresult rc = set_write(run, set, &began_ns);
 
-        if (op_set_check(set) != CUDA_SUCCESS) {
-                context_poison(run->exec->context, CUDA_ERROR_ILLEGAL_ADDRESS);
+        if (rc != CUDA_SUCCESS) {
+                context_poison(run->exec->context, rc);
                 return;
         }
-        if (!backing_ensure(set->address, set_extent(set), ACCESS_WRITE)) {
-                context_poison(run->exec->context, CUDA_ERROR_OUT_OF_MEMORY);
-                return;
-        }
-        began_ns = engine_begin(run);
-        for (uint64_t y = 0; y < set->rows; y++)
-                set_row((char *)set->address + y * set->pitch, set);
         engine_end(run, began_ns, set->width * set->element_bytes * set->rows);
+        if (set->context &&
+            memory_is_unmapped(set->context, set->address, set_extent(set), ACCESS_WRITE))
+                context_poison(run->exec->context, CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 void op_host(struct op_run *run, const struct op_host *host)
@@ -257,64 +291,85 @@ static bool is_met(const struct CUstreamMemOpWaitValueParams_st *wait, bool is_w
         }
 }
 
-/* The word may be written by anything that maps it, so it is watched. */
-static void await_value(struct op_run *run, const struct CUstreamMemOpWaitValueParams_st *wait,
-                        bool is_wide)
+static CUresult word_check(struct op_run *run, CUdeviceptr address, uint64_t bytes, unsigned access)
 {
-        uint64_t nap_ns = 2000;
-
-        while (!is_met(wait, is_wide)) {
-                if (load_relaxed(&run->exec->place.is_closing) ||
-                    load_relaxed(&run->exec->context->error))
-                        return;
-                sim_sleep_until(sim_now_ns() + nap_ns);
-                if (nap_ns < 200000)
-                        nap_ns *= 2;
-        }
+        if (memory_check(run->exec->context, address, bytes, access) != CUDA_SUCCESS)
+                return CUDA_ERROR_ILLEGAL_ADDRESS;
+        return backing_ensure(address, bytes, access) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static bool may_touch(struct op_run *run, CUdeviceptr address, uint64_t bytes, unsigned access)
+/* Once more: memory that was freed meanwhile is still readable, unmapped memory is not. */
+static CUresult word_look(struct op_run *run, const struct CUstreamMemOpWaitValueParams_st *wait,
+                          bool is_wide, bool *ret_is_met)
 {
-        CUresult rc = CUDA_ERROR_ILLEGAL_ADDRESS;
+        bool is_unmapped;
 
-        if (memory_check(run->exec->context, address, bytes, access) == CUDA_SUCCESS) {
-                if (backing_ensure(address, bytes, access))
-                        return true;
-                rc = CUDA_ERROR_OUT_OF_MEMORY;
+        memory_touch_begin();
+        is_unmapped =
+                memory_is_unmapped(run->exec->context, wait->address, is_wide ? 8 : 4, ACCESS_READ);
+        *ret_is_met = !is_unmapped && is_met(wait, is_wide);
+        memory_touch_end();
+        return is_unmapped ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
+}
+
+/* The word may be written by anything that maps it, so it is watched. */
+static CUresult word_await(struct op_run *run, const struct CUstreamMemOpWaitValueParams_st *wait,
+                           bool is_wide)
+{
+        CUresult rc = word_check(run, wait->address, is_wide ? 8 : 4, ACCESS_READ);
+        uint64_t nap_ns = 2000;
+        bool is_over = false;
+
+        for (; rc == CUDA_SUCCESS; nap_ns = min_u64(nap_ns * 2, 200000)) {
+                rc = word_look(run, wait, is_wide, &is_over);
+                if (rc != CUDA_SUCCESS || is_over || load_relaxed(&run->exec->place.is_closing) ||
+                    load_relaxed(&run->exec->context->error))
+                        return rc;
+                sim_sleep_until(sim_now_ns() + nap_ns);
         }
-        context_poison(run->exec->context, rc);
-        return false;
+        return rc;
+}
+
+static CUresult word_write(struct op_run *run, const struct CUstreamMemOpWriteValueParams_st *write,
+                           bool is_wide)
+{
+        CUresult rc;
+
+        memory_touch_begin();
+        rc = word_check(run, write->address, is_wide ? 8 : 4, ACCESS_WRITE);
+        if (rc == CUDA_SUCCESS && is_wide)
+                store_release((_Atomic uint64_t *)write->address, write->value64);
+        else if (rc == CUDA_SUCCESS)
+                store_release((_Atomic uint32_t *)write->address, write->value);
+        memory_touch_end();
+        return rc;
+}
+
+static CUresult memory_operation(struct op_run *run, const CUstreamBatchMemOpParams *op)
+{
+        switch (op->operation) {
+        case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+        case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+                return word_await(run, &op->waitValue,
+                                  op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64);
+        case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+        case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+                return word_write(run, &op->writeValue,
+                                  op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64);
+        default:
+                fence_seq_cst();
+                return CUDA_SUCCESS;
+        }
 }
 
 void op_memory(struct op_run *run, unsigned count, const CUstreamBatchMemOpParams *operations)
 {
         for (unsigned i = 0; i < count; i++) {
-                const CUstreamBatchMemOpParams *op = &operations[i];
-                bool is_wide = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
-                               op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+                CUresult rc = memory_operation(run, &operations[i]);
 
-                switch (op->operation) {
-                case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-                case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-                        if (!may_touch(run, op->waitValue.address, is_wide ? 8 : 4, ACCESS_READ))
-                                return;
-                        await_value(run, &op->waitValue, is_wide);
-                        break;
-                case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-                        if (!may_touch(run, op->writeValue.address, 4, ACCESS_WRITE))
-                                return;
-                        store_release((_Atomic uint32_t *)op->writeValue.address,
-                                      op->writeValue.value);
-                        break;
-                case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-                        if (!may_touch(run, op->writeValue.address, 8, ACCESS_WRITE))
-                                return;
-                        store_release((_Atomic uint64_t *)op->writeValue.address,
-                                      op->writeValue.value64);
-                        break;
-                default:
-                        fence_seq_cst();
-                        break;
+                if (rc != CUDA_SUCCESS) {
+                        context_poison(run->exec->context, rc);
+                        return;
                 }
         }
         run->mark->end_ns = sim_now_ns();

@@ -5,7 +5,8 @@
  * A stream's queue and a graph's nodes hold the same descriptions and run them through the same
  * functions. Each runs on the caller's thread, not before `run->ready_ns`, has its effect, takes
  * its modelled time, and leaves the end in run->mark. An access that memory_check() refuses
- * poisons the context: the sticky error that hardware raises.
+ * poisons the context: the sticky error that hardware raises. So does memory that was unmapped
+ * while it was copied, filled or used by a kernel that had asked for it.
  */
 #ifndef ALIQUOT_SIM_EXEC_OP_H
 #define ALIQUOT_SIM_EXEC_OP_H

@@ -16,6 +16,15 @@
 
 #include <string.h>
 
+#define ASKED_MAX 8
+
+/* Memory that the kernel asked for. */
+struct kernel_access {
+        CUdeviceptr address;
+        uint64_t bytes;
+        unsigned access;
+};
+
 /* Behind aliquot_sim_launch.driver. */
 struct running {
         struct op_run *run;
@@ -23,7 +32,26 @@ struct running {
         CUresult result;
         uint64_t spent_ns;  /* asked for */
         uint64_t waited_ns; /* of the host's time, while it was being spent */
+        bool is_touching;   /* between memory_touch_begin() and memory_touch_end() */
+        unsigned asked_count;
+        struct kernel_access asked[ASKED_MAX]; /* the first ones */
 };
+
+/* The built-in kernels touch memory before they spend time. What other functions do is not known,
+ * and one that waits for memory to change would keep cuMemUnmap waiting. */
+static void touch_begin(struct running *running, kernel_entry entry)
+{
+        running->is_touching = builtin_is(entry);
+        if (running->is_touching)
+                memory_touch_begin();
+}
+
+static void touch_end(struct running *running)
+{
+        if (running->is_touching)
+                memory_touch_end();
+        running->is_touching = false;
+}
 
 static uint64_t now_ns(const struct aliquot_sim_launch *launch)
 {
@@ -36,6 +64,7 @@ static void spend_ns(const struct aliquot_sim_launch *launch, uint64_t ns)
         struct running *running = launch->driver;
         uint64_t began_ns = sim_now_ns();
 
+        touch_end(running);
         if (running->place)
                 place_run(running->place, running->run->mark, ns);
         else
@@ -79,6 +108,9 @@ static void *memory(const struct aliquot_sim_launch *launch, uint64_t address, u
                 fail_launch(launch, CUDA_ERROR_OUT_OF_MEMORY);
                 return NULL;
         }
+        if (running->asked_count < ASKED_MAX)
+                running->asked[running->asked_count++] =
+                        (struct kernel_access){ address, bytes, access };
         return (void *)address;
 }
 
@@ -103,7 +135,22 @@ static void call(struct running *running, const struct op_launch *launch)
 
         for (unsigned i = 0; i < function->param_count; i++)
                 params[i] = (void *)(launch->params + function->param_offset[i]);
+        touch_begin(running, function->entry);
         function->entry(&view, params);
+        touch_end(running);
+}
+
+/* Hardware would have found out whenever the kernel used it. */
+static bool is_asked_unmapped(const struct running *running)
+{
+        for (unsigned i = 0; i < running->asked_count; i++) {
+                const struct kernel_access *asked = &running->asked[i];
+
+                if (memory_is_unmapped(running->run->exec->context, asked->address, asked->bytes,
+                                       asked->access))
+                        return true;
+        }
+        return false;
 }
 
 uint64_t op_launch_estimate_ns(const struct op_launch *launch)
@@ -136,6 +183,8 @@ void op_launch(struct op_run *run, const struct op_launch *launch)
                 run->mark->end_ns = sim_now_ns();
         store_relaxed(&launch->function->took_ns,
                       took_ns > running.spent_ns ? took_ns : running.spent_ns);
+        if (running.result == CUDA_SUCCESS && is_asked_unmapped(&running))
+                running.result = CUDA_ERROR_ILLEGAL_ADDRESS;
         if (running.result != CUDA_SUCCESS)
                 context_poison(run->exec->context, running.result);
 }

@@ -22,6 +22,29 @@
 #include "sim/node/node.h"
 #include "sim/node/share.h"
 
+/* Held to touch memory, and alone to unmap or close it. */
+static pthread_rwlock_t touch_lock = PTHREAD_RWLOCK_INITIALIZER;
+
+void memory_touch_begin(void)
+{
+        pthread_rwlock_rdlock(&touch_lock);
+}
+
+void memory_touch_end(void)
+{
+        pthread_rwlock_unlock(&touch_lock);
+}
+
+void mapping_change_begin(void)
+{
+        pthread_rwlock_wrlock(&touch_lock);
+}
+
+void mapping_change_end(void)
+{
+        pthread_rwlock_unlock(&touch_lock);
+}
+
 static void block_describe(const struct arena_block *block, CUdeviceptr base, unsigned unit,
                            struct memory_block *ret)
 {
@@ -154,6 +177,15 @@ CUresult memory_check(CUcontext context, CUdeviceptr address, uint64_t bytes, un
                 break;
         }
         return is_allowed ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+bool memory_is_unmapped(CUcontext context, CUdeviceptr address, uint64_t bytes, unsigned access)
+{
+        struct memory_block block;
+
+        return bytes && memory_find(address, &block) &&
+               (block.kind == MEMORY_VMM || block.kind == MEMORY_RESERVED) &&
+               memory_check(context, address, bytes, access) != CUDA_SUCCESS;
 }
 
 bool memory_is_pinned(const void *address, uint64_t bytes)

@@ -60,6 +60,18 @@ bool memory_find(CUdeviceptr address, struct memory_block *ret);
  */
 CUresult memory_check(CUcontext context, CUdeviceptr address, uint64_t bytes, unsigned access);
 
+/*
+ * A thread of the device checks an address and touches the bytes between these two: until then
+ * cuMemUnmap and cuMemSetAccess of other threads wait. Nothing in between may wait for modelled
+ * time.
+ */
+void memory_touch_begin(void);
+void memory_touch_end(void);
+
+/* Does it lie in reserved addresses that are not mapped any more, or are closed to `context`? For
+ * work that takes time, when that is over. */
+bool memory_is_unmapped(CUcontext context, CUdeviceptr address, uint64_t bytes, unsigned access);
+
 /* Is all of it pinned, registered or managed host memory, so that an async copy is asynchronous? */
 bool memory_is_pinned(const void *address, uint64_t bytes);
 

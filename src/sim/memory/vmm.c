@@ -310,6 +310,7 @@ CUresult sim_cuMemUnmap(CUdeviceptr address, size_t bytes)
 
         if (bytes == 0 || end < address)
                 return CUDA_ERROR_INVALID_VALUE;
+        mapping_change_begin();
         pthread_mutex_lock(&vmm_lock);
         pthread_mutex_lock(&ranges_lock);
         if (is_covered(address, end) &&
@@ -329,6 +330,7 @@ CUresult sim_cuMemUnmap(CUdeviceptr address, size_t bytes)
         }
         pthread_mutex_unlock(&ranges_lock);
         pthread_mutex_unlock(&vmm_lock);
+        mapping_change_end();
         if (result == CUDA_SUCCESS)
                 vmm_spend(VMM_UNMAP, bytes);
         return result;
@@ -382,6 +384,7 @@ CUresult sim_cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccess
                 result = access_check(&access[i]);
         if (result != CUDA_SUCCESS)
                 return result;
+        mapping_change_begin();
         pthread_mutex_lock(&ranges_lock);
         if (!is_covered(address, end))
                 result = CUDA_ERROR_INVALID_VALUE;
@@ -392,6 +395,7 @@ CUresult sim_cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccess
                 address = range->end;
         }
         pthread_mutex_unlock(&ranges_lock);
+        mapping_change_end();
         if (result == CUDA_SUCCESS)
                 vmm_spend(VMM_ACCESS, bytes);
         return result;

@@ -32,6 +32,11 @@ struct physical {
 CUresult home_make(unsigned unit, enum family family, uint64_t bytes, CUdeviceptr *ret);
 void home_end(unsigned unit, CUdeviceptr home, enum family family, uint64_t bytes, uint64_t share);
 
+/* memory.c: around a change of what mappings allow. Waits for threads that touch memory
+ * (memory_touch_begin()); taken before the other locks. */
+void mapping_change_begin(void);
+void mapping_change_end(void);
+
 /* The caller's time for a call about so many bytes that succeeded. No lock may be held. */
 void vmm_spend(enum vmm_call call, uint64_t bytes);
 

@@ -100,18 +100,28 @@ static void noop(const struct aliquot_sim_launch *launch, void *const *params)
 
 const kernel_entry builtin_noop = noop;
 
+#define BUILTIN 5
+
+static const struct {
+        const char *name;
+        kernel_entry entry;
+} builtin[BUILTIN] = {
+        { "spin_ns", spin_ns },   { "fill_u32", fill_u32 },         { "add_u32", add_u32 },
+        { "copy_u32", copy_u32 }, { "checksum_u32", checksum_u32 },
+};
+
 kernel_entry builtin_entry(const char *name)
 {
-        static const struct {
-                const char *name;
-                kernel_entry entry;
-        } builtin[] = {
-                { "spin_ns", spin_ns },   { "fill_u32", fill_u32 },         { "add_u32", add_u32 },
-                { "copy_u32", copy_u32 }, { "checksum_u32", checksum_u32 },
-        };
-
-        for (unsigned i = 0; i < sizeof(builtin) / sizeof(*builtin); i++)
+        for (unsigned i = 0; i < BUILTIN; i++)
                 if (strcmp(builtin[i].name, name) == 0)
                         return builtin[i].entry;
         return NULL;
+}
+
+bool builtin_is(kernel_entry entry)
+{
+        for (unsigned i = 0; i < BUILTIN; i++)
+                if (builtin[i].entry == entry)
+                        return true;
+        return false;
 }

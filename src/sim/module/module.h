@@ -135,6 +135,7 @@ CUresult fatbin_kernel(const char *name, struct image_kernel *ret_kernel);
 
 /* Built-in kernels, and the stand-in for PTX (builtin.c). */
 kernel_entry builtin_entry(const char *name);
+bool builtin_is(kernel_entry entry);
 extern const kernel_entry builtin_noop;
 
 /* The one whose only parameter says how long it takes. */
