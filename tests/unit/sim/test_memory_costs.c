@@ -329,6 +329,28 @@ static void a_stream_of_copies_in_each_direction_has_the_sum(void **state)
         assert_in_range(done_ns, 2 * MANY * 10000 * US - US, 2 * MANY * 10000 * US + US);
 }
 
+static void a_whole_card_goes_out(uint64_t *ret)
+{
+        size_t free_bytes, card_bytes;
+        struct way way = way_make();
+
+        ok(cuMemGetInfo_v2(&free_bytes, &card_bytes));
+        lap_ns();
+        for (uint64_t moved = 0; moved < card_bytes; moved += SEGMENT)
+                move(&way, OUT);
+        ok(cuStreamSynchronize(way.stream));
+        ret[0] = lap_ns();
+        ret[1] = card_bytes;
+}
+
+/* As much as 16 GiB at 25.6 GB/s. */
+static void a_card_at_a_scale_moves_its_memory_in_the_time_of_the_large_one(void **state)
+{
+        play("host=1.6GB/s", 1, a_whole_card_goes_out);
+        assert_int_equal(told[0][1], 1024 * MIB);
+        assert_int_equal(told[0][0], 671088640);
+}
+
 static int open_stage(void **state)
 {
         stage_folder();
@@ -350,6 +372,7 @@ int main(void)
                 cmocka_unit_test(copies_in_both_directions_share_the_link),
                 cmocka_unit_test(copies_of_two_processes_share_the_link),
                 cmocka_unit_test(a_stream_of_copies_in_each_direction_has_the_sum),
+                cmocka_unit_test(a_card_at_a_scale_moves_its_memory_in_the_time_of_the_large_one),
         };
 
         return cmocka_run_group_tests(tests, open_stage, stage_close);
