@@ -117,6 +117,11 @@ static void a_mistake_is_refused_and_named(void **state)
                 "memory=99999999999999999999GiB",
                 "memory=17179869200GiB", /* 16 GiB beyond 64 bits */
                 "host=0",
+                "pin=0",
+                "duplex=99",
+                "duplex=201",
+                "vmm_lock=101",
+                "vmm_create=2s",
                 "slice=0",
                 "drift=10001",
                 "sample=10ms",
