@@ -14,9 +14,10 @@ from script import INVALID_VALUE, MIB, OUT_OF_MEMORY, Script, replay
 
 CONTEXT = 16 * MIB
 LIMIT = 768 * MIB
-SECONDS = 3 if IS_SLOW else 6  # of stories by chance
-SIZES = (200, 64, 3, 70)
-ALL = sum(SIZES) + 1  # MiB, in whole pages of 2
+ROUNDS = 10 if IS_SLOW else 20  # of a story by chance
+SIZES = (66, 3, 1, 2)  # five segments: what is written and moved takes most of these stories' time
+ALL = sum(SIZES) + 2  # MiB, in whole pages of 2
+LARGE, ALL_LARGE = (200, 64, 3, 70), 338  # eight
 
 
 @pytest.fixture
@@ -58,11 +59,11 @@ def granted(gpu):
 
 def test_every_byte_is_back_when_the_program_goes_on(sim, keeper):
     with Script(sim, **keeper.env) as gpu:
-        fill(gpu.ready())
+        fill(gpu.ready(), LARGE)
         for _ in range(2):
-            out(keeper.hold())
+            out(keeper.hold(), ALL_LARGE * MIB)
             keeper.give().await_out(0).open()
-            assert_whole(gpu)
+            assert_whole(gpu, LARGE)
 
 
 def test_what_is_out_is_not_on_the_card(sim, keeper):
@@ -75,7 +76,7 @@ def test_what_is_out_is_not_on_the_card(sim, keeper):
         out(keeper.hold())
         assert keeper.books() == [base + ALL * MIB, ALL * MIB, ALL * MIB]
         assert other.values("info")[0] == free + ALL * MIB
-        other.do(f"alloc 0 {free + 300 * MIB}")
+        other.do(f"alloc 0 {free + (ALL - 8) * MIB}")
         keeper.give()
         time.sleep(0.1)
         assert keeper.used(OUT), "it has no room on the card, and is patient"
@@ -87,7 +88,7 @@ def test_what_is_out_is_not_on_the_card(sim, keeper):
 def test_only_what_is_too_much_leaves_and_only_what_has_room_comes(sim, keeper):
     """In whole segments."""
     with Script(sim, **keeper.env) as gpu:
-        fill(gpu.ready())
+        fill(gpu.ready(), LARGE)
         keeper.hold().give(resident=keeper.used() - 100 * MIB)
         wait(lambda: keeper.used(OUT) >= 100 * MIB)
         time.sleep(0.05)
@@ -98,7 +99,7 @@ def test_only_what_is_too_much_leaves_and_only_what_has_room_comes(sim, keeper):
         time.sleep(0.05)
         assert first - 70 * MIB <= keeper.used(OUT) < first
         keeper.give().await_out(0).open()
-        assert_whole(gpu)
+        assert_whole(gpu, LARGE)
 
 
 def test_a_program_does_not_run_with_memory_missing_whatever_its_gate_says(sim, keeper):
@@ -115,16 +116,16 @@ def test_a_program_does_not_run_with_memory_missing_whatever_its_gate_says(sim, 
 
 def test_a_gate_that_opens_and_shuts_in_the_middle_of_a_move_loses_nothing(sim, keeper):
     with Script(sim, **keeper.env) as gpu:
-        fill(gpu.ready())
-        for step in range(12):
+        fill(gpu.ready(), LARGE)
+        for step in range(8):
             keeper.hold().give(resident=CONTEXT)
-            time.sleep(0.01 * step)
+            time.sleep(0.015 * step)
             keeper.open()
-            gpu.send(f"wrong 0 {SIZES[0] * MIB} 0")
+            gpu.send(f"wrong 0 {LARGE[0] * MIB} 0")
             time.sleep(0.005)
             keeper.give()
             assert gpu.hear() == ["0", "0"]
-        assert_whole(gpu)
+        assert_whole(gpu, LARGE)
 
 
 def test_who_stands_at_the_gate_says_so_and_rings(sim, keeper):
@@ -213,7 +214,7 @@ def test_a_program_that_is_killed_gives_everything_back(sim, keeper):
     """Wherever it was: its session goes on without it."""
     for step in range(6):
         gpu = Script(sim, **keeper.env)
-        fill(gpu.ready())
+        fill(gpu.ready(), LARGE)
         keeper.hold(dead=step).give(resident=CONTEXT)
         time.sleep(0.012 * step)
         gpu.kill()
@@ -248,10 +249,10 @@ def test_what_cannot_leave_stays_and_is_tried_again(sim, keeper, fault):
         assert_whole(gpu)
 
 
-@pytest.mark.parametrize("fault", ("cuMemCreate:9:2:3", "cuMemMap:9:2:3", "cuMemSetAccess:6:2:3", "cuMemcpyHtoDAsync:1:2:4",
-                                   "cuMemcpyHtoDAsync:2:999:2", "cuEventRecord:9:2:3", "cuEventSynchronize:9:2"))
+@pytest.mark.parametrize("fault", ("cuMemCreate:6:2:3", "cuMemMap:6:2:3", "cuMemSetAccess:6:2:3", "cuMemcpyHtoDAsync:1:2:4",
+                                   "cuMemcpyHtoDAsync:2:999:2", "cuEventRecord:6:2:3", "cuEventSynchronize:6:2"))
 def test_what_cannot_come_back_is_tried_until_it_does(sim, keeper, fault):
-    """Seven segments in four blocks were made, and left by as many copies."""
+    """Five segments in four blocks were made, and left by as many copies."""
     with Script(sim.configure(fail=fault), **keeper.env) as gpu:
         base = ready(gpu, keeper)
         fill(gpu)
@@ -400,7 +401,7 @@ def test_the_program_is_told_what_it_is_told_of_other_memory(sim, keeper):
 def test_a_block_has_a_number_of_its_own_wherever_it_is(sim, keeper):
     with Script(sim, **keeper.env) as gpu:
         fill(gpu.ready())
-        numbers = [gpu.values(f"number-of {at} 0") for at in range(4)] + [gpu.values("number-of 0 199000000")]
+        numbers = [gpu.values(f"number-of {at} 0") for at in range(4)] + [gpu.values("number-of 0 69000000")]
         out(keeper.hold())
         assert [gpu.values(f"number-of {at} 0") for at in range(4)] == numbers[:4], "nobody need wait to be told"
         keeper.give().await_out(0).open()
@@ -542,7 +543,7 @@ def test_what_is_out_is_not_taken_for_the_drivers_own(sim, keeper):
 # -- By chance -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_programs_that_never_rest_keep_every_byte(sim, keeper, seed):
     """Two of several threads each, while the session is held and let go, its memory out in part or whole, its room short at
     times."""
@@ -550,8 +551,7 @@ def test_programs_that_never_rest_keep_every_byte(sim, keeper, seed):
     programs = [sim.start([sim.build.program("hooks/swapped"), 3, 10 * seed + i, 40], preload=True, **keeper.env) for i in range(2)]
     for program in programs:
         assert program.stdout.readline() == "ready\n"
-    until = time.monotonic() + SECONDS
-    while time.monotonic() < until:
+    for _ in range(ROUNDS):
         time.sleep(chance.random() * 0.05)
         if chance.random() < 0.3:
             keeper.give(resident=int(keeper.used() * (0.5 + chance.random())), pinned=LIMIT)
@@ -581,10 +581,10 @@ def test_sessions_that_do_not_fit_together_take_turns(sim, daemon):
                 for seed, name in enumerate("abc")]
     for program in programs:
         assert program.stdout.readline() == "ready\n"
-    time.sleep(2 * SECONDS)
+    while sum(daemon.session(name)["swap"]["holds"] for name in "abc") < 2:
+        time.sleep(0.1)
     for program in programs:
         program.stdin.close()
         program.stdin = None
     told = [finished(program, daemon.said) for program in programs]
     assert all(one["looks"] > 10 and one["wrong"] == 0 for one in told), told
-    assert sum(daemon.session(name)["swap"]["holds"] for name in "abc") > 0, [daemon.session(name) for name in "abc"]
