@@ -335,20 +335,21 @@ static int start_tenants(struct error *err)
         return tenants_start(&self.tenants, &options, err);
 }
 
-static unsigned seats_most(void)
+static unsigned swaps_most(void)
 {
-        return descriptors_most(SESSIONS_MOST, DESCRIPTORS_SEATS);
+        return descriptors_most(SESSIONS_MOST, DESCRIPTORS_SWAPS);
 }
 
 static void on_folder(const struct sessions_one *session, bool is_there, void *context)
 {
         static struct owner_log log = OWNER_LOG_TROUBLE;
+        unsigned seats_most = descriptors_most(SESSIONS_MOST, DESCRIPTORS_SEATS);
         struct error err = { 0 };
 
-        node_swap(self.node, session, is_there, seats_most());
+        node_swap(self.node, session, is_there, swaps_most());
         if (!is_there)
                 scheduler_drop(self.scheduler, session->id);
-        else if (scheduler_put(self.scheduler, session, seats_most(), &err) < 0)
+        else if (scheduler_put(self.scheduler, session, seats_most, &err) < 0)
                 owner_log(&log, session->owner_uid, LOG_WARN,
                           "session %s goes by its own cap alone: %s", session->name, err.text);
 }
@@ -371,7 +372,7 @@ static int start_scheduler(struct error *err)
                         on_folder(&all->session[i], true, NULL);
                 else if (all->session[i].state != SESSIONS_FREE)
                         /* Its programs may still run, and need their memory. */
-                        node_swap(self.node, &all->session[i], true, seats_most());
+                        node_swap(self.node, &all->session[i], true, swaps_most());
         }
         return 0;
 }

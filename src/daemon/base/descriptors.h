@@ -16,12 +16,14 @@
  * opens several for each GPU. */
 #define DESCRIPTORS_KEPT 32u
 
-/* One in so many of what is left. By descriptors 1/8, 2/16, 2/6, 1/6, 1/8 and 1/8: together all. */
+/* One in so many of what is left. By descriptors 1/8, 2/16, 2/6, 1/8, 1/24, 1/8 and 1/8: together
+ * all. */
 #define DESCRIPTORS_HTTP 8u
 #define DESCRIPTORS_HTTP_PEER 16u /* of those of DESCRIPTORS_HTTP, a half */
 #define DESCRIPTORS_VISITS 16u    /* socket and process */
 #define DESCRIPTORS_SESSIONS 6u   /* socket and limits */
-#define DESCRIPTORS_SEATS 6u      /* a session's slots, for the scheduler */
+#define DESCRIPTORS_SEATS 8u      /* a session's slots, for the scheduler */
+#define DESCRIPTORS_SWAPS 24u     /* slots of a session that swaps, for the swapper */
 #define DESCRIPTORS_RESIDENTS 8u
 #define DESCRIPTORS_GPU_USERS 8u
 

@@ -34,6 +34,7 @@ static void all_kinds_together_leave_the_daemon_its_own(void **state)
                         2 * descriptors_most(ANY, DESCRIPTORS_VISITS) +
                         2 * descriptors_most(ANY, DESCRIPTORS_SESSIONS) +
                         descriptors_most(ANY, DESCRIPTORS_SEATS) +
+                        descriptors_most(ANY, DESCRIPTORS_SWAPS) +
                         descriptors_most(ANY, DESCRIPTORS_RESIDENTS) +
                         descriptors_most(ANY, DESCRIPTORS_GPU_USERS);
                 assert_true(taken + DESCRIPTORS_KEPT <= limits[i]);
