@@ -148,35 +148,68 @@ bool room_admits(enum room_kind kind)
         return room_answer(&books, 0, kind) == ROOM_FITS;
 }
 
-/* The greatest of those that wait; what this one wished before does not count. */
-static uint64_t with_others(const uint64_t *word, uint64_t bytes, uint64_t own_bytes, bool is_fresh)
+static bool is_same(const struct room_wish *a, const struct room_wish *b)
 {
-        uint64_t other = load_relaxed(shared_word(word));
-
-        return is_fresh && other != own_bytes ? max_u64(bytes, other) : bytes;
+        return a->resident_bytes == b->resident_bytes && a->pinned_bytes == b->pinned_bytes;
 }
 
+/* Pinned bytes come first: a request for pinned memory can be refused, so it waits briefly. */
+static bool is_larger(const struct room_wish *a, const struct room_wish *b)
+{
+        return a->pinned_bytes != b->pinned_bytes ? a->pinned_bytes > b->pinned_bytes
+                                                  : a->resident_bytes > b->resident_bytes;
+}
+
+/* The wish in the page, all zero if it is too old to count. */
+static struct room_wish read_wish(const struct page_meter *meter, uint64_t now_ns)
+{
+        uint64_t at_ns = load_acquire(shared_word(&meter->wished_at_ns));
+
+        if (!at_ns || now_ns - at_ns >= WISH_FRESH_NS)
+                return (struct room_wish){ 0 };
+        return (struct room_wish){
+                .resident_bytes = load_relaxed(shared_word(&meter->wished_resident_bytes)),
+                .pinned_bytes = load_relaxed(shared_word(&meter->wished_pinned_bytes)),
+        };
+}
+
+/* The page has room for one wish, the largest. A request with a smaller one leaves the page alone
+ * until the larger wish is no longer repeated: a wish that another request repeated would outlive
+ * its own request. */
 static void wish(struct room_wait *wait, const struct room_books *books,
                  const struct room_want *want)
 {
         struct page_meter *meter = &session_slots()->meter[room_rows().card];
-        uint64_t now_ns = clock_now_ns(), bytes = sum_of(room_resident(books), want->bytes);
-        uint64_t at_ns = load_acquire(shared_word(&meter->wished_at_ns));
-        bool is_fresh = at_ns && now_ns - at_ns < WISH_FRESH_NS;
-        uint64_t pinned_bytes =
-                want->kind != ROOM_OF_PINNED
-                        ? 0
-                        : sum_of(less(books->used_bytes, books->swappable_bytes), want->bytes);
+        uint64_t now_ns = clock_now_ns();
+        struct room_wish there = read_wish(meter, now_ns);
+        struct room_wish own = { .resident_bytes = sum_of(room_resident(books), want->bytes) };
 
-        if (!wait->wished_ns || bytes > wait->wished_bytes)
+        if (want->kind == ROOM_OF_PINNED)
+                own.pinned_bytes =
+                        sum_of(less(books->used_bytes, books->swappable_bytes), want->bytes);
+        if (!is_same(&there, &wait->wish) && is_larger(&there, &own)) {
+                wait->wished_ns = 0;
+                return;
+        }
+        if (!wait->wished_ns || is_larger(&own, &wait->wish))
                 wait->wished_ns = now_ns;
-        store_relaxed(
-                shared_word(&meter->wished_resident_bytes),
-                with_others(&meter->wished_resident_bytes, bytes, wait->wished_bytes, is_fresh));
-        store_relaxed(shared_word(&meter->wished_pinned_bytes),
-                      with_others(&meter->wished_pinned_bytes, pinned_bytes, 0, is_fresh));
-        wait->wished_bytes = bytes;
+        store_relaxed(shared_word(&meter->wished_resident_bytes), own.resident_bytes);
+        store_relaxed(shared_word(&meter->wished_pinned_bytes), own.pinned_bytes);
+        wait->wish = own;
         store_release(shared_word(&meter->wished_at_ns), now_ns);
+}
+
+/* Whether the daemon has answered this wish, and not another one that replaced it in the page. */
+static bool is_answered(const struct room_wait *wait, const struct room_books *books)
+{
+        const struct page_meter *meter = &session_slots()->meter[room_rows().card];
+        struct room_wish there = {
+                .resident_bytes = load_relaxed(shared_word(&meter->wished_resident_bytes)),
+                .pinned_bytes = load_relaxed(shared_word(&meter->wished_pinned_bytes)),
+        };
+
+        return wait->wished_ns && books->answered_at_ns > wait->wished_ns &&
+               is_same(&there, &wait->wish);
 }
 
 static void ring(void)
@@ -210,6 +243,7 @@ bool room_wait(struct room_wait *wait, const struct room_want *want)
         const struct limits_page *limits = session_limits();
         struct room_books books;
         enum room_answer answer;
+        bool is_first;
         uint32_t epoch;
 
         if (rows.card < 0)
@@ -224,16 +258,16 @@ bool room_wait(struct room_wait *wait, const struct room_want *want)
         answer = room_answer(&books, want->bytes, want->kind);
         if (answer == ROOM_FITS && !want->is_held)
                 return doubt(wait, DOUBTS_OF_YES);
-        if (answer == ROOM_NEVER ||
-            (answer == ROOM_PINNED && wait->wished_ns && books.answered_at_ns > wait->wished_ns))
+        if (answer == ROOM_NEVER || (answer == ROOM_PINNED && is_answered(wait, &books)))
                 return doubt(wait, DOUBTS_OF_NO);
         if (is_silent(wait, &books))
                 return false;
         if (want->is_held)
                 room_stand();
-        if (!wait->wished_ns)
-                ring();
+        is_first = !wait->wished_ns;
         wish(wait, &books, want);
+        if (is_first && wait->wished_ns)
+                ring();
         clock_wait(shared_half(&limits->epoch), epoch, clock_now_ns() + WISH_NS);
         return true;
 }

@@ -68,12 +68,19 @@ static inline uint64_t room_resident(const struct room_books *books)
                (books->out_bytes < books->used_bytes ? books->out_bytes : books->used_bytes);
 }
 
-/* Of one request; all zero at first. */
+/* What a waiting request asks the daemon for: bytes of the session on the card and pinned, with the
+ * request. */
+struct room_wish {
+        uint64_t resident_bytes;
+        uint64_t pinned_bytes;
+};
+
+/* The state of one waiting request; all zero at first. */
 struct room_wait {
         uint64_t began_ns;
-        uint64_t wished_ns; /* since when the wish is there */
-        uint64_t wished_bytes;
-        unsigned looks; /* that found no reason to wait, or one to refuse */
+        struct room_wish wish;
+        uint64_t wished_ns; /* since when `wish` is in the page; 0: it is not */
+        unsigned looks;     /* that found no reason to wait, or a reason to refuse */
 };
 
 /* What is asked for, and whether the caller would stand at a gate if it went on now. */

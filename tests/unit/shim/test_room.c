@@ -161,6 +161,39 @@ static void two_that_wait_wish_for_the_greater(void **state)
         assert_int_equal(meter()->wished_pinned_bytes, 0);
 }
 
+/* A request that waits on does not repeat the wish of a request that has gone: the daemon would
+ * make room that nobody wants. */
+static void a_wish_ends_with_its_request(void **state)
+{
+        struct room_want small = want(50, ROOM_OF_SWAPPABLE), great = want(900, ROOM_OF_PINNED);
+        struct room_wait first = { 0 }, second = { 0 };
+
+        give(10, 1000, 1000);
+        assert_true(room_wait(&second, &great));
+        for (unsigned i = 0; i < 20 && meter()->wished_resident_bytes != 50; i++)
+                assert_true(room_wait(&first, &small));
+        assert_int_equal(meter()->wished_resident_bytes, 50);
+        assert_int_equal(meter()->wished_pinned_bytes, 0);
+}
+
+/* The daemon's answer is about the wish in the page. A smaller request, which could be met, is not
+ * refused by the answer to a larger one. */
+static void an_answer_refuses_the_wish_in_the_page_alone(void **state)
+{
+        struct room_want small = want(150, ROOM_OF_PINNED), great = want(900, ROOM_OF_PINNED);
+        struct room_wait first = { 0 }, second = { 0 };
+
+        give(1000, 1000, 100);
+        assert_true(room_wait(&first, &small));
+        for (unsigned i = 0; i < 10; i++) {
+                assert_true(room_wait(&second, &great));
+                clock_sleep_ns(1000);
+                give(1000, 1000, 100);
+                assert_true(room_wait(&first, &small));
+                second = (struct room_wait){ 0 }; /* another such request */
+        }
+}
+
 static unsigned tries(const struct room_want *more)
 {
         struct room_wait wait = { 0 };
@@ -231,6 +264,8 @@ int main(void)
                 cmocka_unit_test_setup(what_moves_is_counted_out_and_unseen, nothing_held),
                 cmocka_unit_test_setup(who_lacks_room_wishes_for_it_and_waits, nothing_held),
                 cmocka_unit_test_setup(two_that_wait_wish_for_the_greater, nothing_held),
+                cmocka_unit_test_setup(a_wish_ends_with_its_request, nothing_held),
+                cmocka_unit_test_setup(an_answer_refuses_the_wish_in_the_page_alone, nothing_held),
                 cmocka_unit_test_setup(what_can_never_fit_is_refused_without_a_wish, nothing_held),
                 cmocka_unit_test_setup(what_stays_is_refused_once_the_answer_is_no, nothing_held),
                 cmocka_unit_test_setup(who_waits_in_a_hold_goes_on_wishing, nothing_held),
