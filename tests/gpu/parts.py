@@ -10,7 +10,7 @@ MINUTES = 9
 
 PARTS = {
     # What our code assumes; PyTorch within its limit, with its speed; shares of GPU time; books; deaths.
-    1: {"contracts": 10, "machine": 1, "limit": 3, "torch-oom": 6, "torch-async": 7, "torch-metered": 60,
+    1: {"contracts": 20, "machine": 1, "limit": 3, "torch-oom": 6, "torch-async": 7, "torch-metered": 60,
         "torch-graphs": 14, "compute-caps": 55, "compute-pairs": 60, "torch-books": 19, "charges": 12, "replaced": 6,
         "daemon": 3, "successor": 4, "sharing": 3, "compute-full": 70, "compute-native": 10, "compute-switches": 10,
         "sanitizer": 6, "torch-profiler": 18, "torch-same": 37, "compute-waits": 5, "answers": 2, "lookups": 1,

@@ -30,8 +30,8 @@ DIFFERENT = {
 
 @pytest.fixture
 def run_contracts(sim):
-    def contracts_run(*sections, grants="plain", **how):
-        sim.configure(memory="4GiB", ptx="noop", costs="real", grants=grants)
+    def contracts_run(*sections, grants="plain", kernels=None, **how):
+        sim.configure(memory="4GiB", ptx="noop", costs="real", grants=grants, **({"kernels": kernels} if kernels else {}))
         return sim.run([sys.executable, "-B", sim.build.source / "tests/gpu/programs/contracts.py", *sections], **how)
     return contracts_run
 
@@ -106,6 +106,73 @@ def test_what_is_assumed_of_pinned_memory(ask):
     ways = {what: value for what, value in answers.items() if what.endswith("bytes are right")}
     assert len(ways) == 11
     assert {what for what, value in ways.items() if value != [0, True]} == {"a kernel writes: code, bytes are right"}  # no PTX is run
+
+
+# No driver has been asked yet. What a manual says is meant: CUDA Driver API, "Virtual Memory Management" (memory mapped
+# at an address serves whatever names the address; access is set for a range that is mapped whole) and "Unified
+# Addressing". That no call of it disturbs another thread's capture, as cuMemCreate was seen not to, that free follows at
+# once, and what an address that is out is told to be, no manual says.
+CAPTURES = ("global", "thread-local", "relaxed")
+MOVES = ("cuMemAddressReserve", "cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemHostAlloc", "cuMemcpyDtoHAsync", "cuEventRecord",
+         "cuEventSynchronize", "cuMemcpyHtoDAsync", "cuStreamSynchronize", "cuStreamQuery", "cuMemUnmap", "cuMemRelease",
+         "cuMemFreeHost", "cuMemAddressFree", "cuCtxPopCurrent and cuCtxPushCurrent")
+SEGMENT, WORD = 64 << 20, 0xA11C0A7E
+READ = [0, 0, WORD, WORD]  # codes of the launch and of the wait, words at both ends
+GONE, THERE = [0, 0, 0], {size: [-size, size, size] for size in (64, 256)}
+ASSUMED_OF_SWAP = {
+    "virtual memory management supported: code, value": [0, 1],
+    "granularity, minimum: code, bytes": [0, 2 << 20],
+    "granularity, recommended: code, bytes": [0, 2 << 20],
+    "cuMemSetAccess over 4 mappings at once: code": 0,
+    "a fill across all of them: code": 0,
+    "a word at each of their ends": [7, 7, 7, 7],
+    "cuMemSetAccess again: code": 0,
+    "cuMemSetAccess over a gap: code": 1,
+    "a fill across a gap: code": 1,
+    "cuMemAddressFree of addresses in use: code": 1,
+    "beside the gap it still is what it was": [7, 7],
+    "cuMemAddressFree when nothing is mapped: code": 0,
+    "before, a kernel: codes, words": READ,
+    "before, a graph: codes, words": READ,
+    "copied out: words at both ends": [WORD, WORD],
+    "out: a copy from there: code": 1,
+    "out: memory type of its address: code": 0,
+    "out: the same addresses are given to nobody else": True,
+    "in again, a copy: words at both ends": [WORD, WORD],
+    "in again, a kernel: codes, words": READ,
+    "in again, the graph of before: codes, words": READ,
+    **{f"{mode}, a relaxed thread: {call}: launch, code, launch, end": [0, 0, 0, 0] for mode in CAPTURES for call in MOVES},
+    **{f"{size} MiB mapped, out, in, out: MiB more of free, NVML's process, NVML's card": [THERE[size], GONE] * 2 for size in THERE},
+    # What a program is told of a block that can leave the card is what it is told of cuMemAlloc's (shim/cuda/memory/told.c).
+    **{f"cuMemAlloc, {name}: code, value": [0, value] for name, value in (
+        ("context", True), ("memory type", 2), ("device pointer", SEGMENT + 4096), ("sync memops", 0), ("buffer id", True), ("is managed", 0),
+        ("device ordinal", 0), ("is legacy IPC capable", 1), ("range start", 0), ("range size", 2 * SEGMENT), ("mapped", 1),
+        ("allowed handle types", 0), ("is GPU direct RDMA capable", 0), ("access flags", 3), ("pool", 0),
+        ("mapping size", 2 * SEGMENT), ("mapping base", 0), ("memory block id", True))},
+    "cuMemAlloc, host pointer: code, value": [1, None],
+    "cuMemAlloc, buffer ids of both segments are one": True,
+    "cuMemAlloc, cuPointerGetAttributes of type, device, is managed: code, values": [0, 2, 0, 0],
+    "mapped, memory type: code, value": [0, 2],
+    "mapped, context: code, value": [0, False],
+    "mapped, range size: code, value": [0, SEGMENT],
+    "mapped, buffer ids of both segments are one": False,
+    "mapped, is legacy IPC capable: code, value": [0, 0],
+    "mapped, cuIpcGetMemHandle: code": 1,
+    "mapped, cuMemFree: code": 1,
+}
+
+
+def test_what_is_assumed_of_moving_memory(ask, build):
+    """Whatever src/shim/cuda/swap does with a driver. Times and rates are told, and are the host's own here."""
+    asked = ask("swap", kernels=build.folder / "tests/gpu/gpu_kernels.so")
+    answers = {what.removeprefix("swap: "): value for what, value in asked.items()}
+    assert {what: answers[what] for what in ASSUMED_OF_SWAP} == ASSUMED_OF_SWAP
+    rates = [value for what, value in answers.items() if "B/s" in what]
+    times = [value for what, value in answers.items() if ", ns" in what]
+    assert len(rates) == 3 and min(rates) > 0 and len(times) == 10 and all(times)
+    late = [value for what, value in answers.items() if "ms until" in what]
+    assert len(late) == 2 and "never" not in str(late)
+    assert len([what for what in answers if "s a GiB" in what]) == 4
 
 
 def test_handles_are_used_again_and_ids_are_not(ask, driver):

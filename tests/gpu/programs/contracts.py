@@ -12,6 +12,7 @@
     timers    steps of event times and of the kernels' clock
     memory    what the card has less of after a call, in bytes; nobody else may use it meanwhile
     host      what can be done with pinned, mapped memory by its address alone, as with the device's own
+    swap      what moving memory between card and host needs: contracts_swap.py
 
 A code is the driver's CUresult. What a driver has no function for is answered by "absent".
 """
@@ -22,6 +23,7 @@ import time
 from ctypes import (CFUNCTYPE, Structure, byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p,
                     create_string_buffer)
 
+from contracts_swap import ask_swap
 from driver import KIB, MIB, NON_BLOCKING, POSIX_FD, RESERVED_CURRENT, STACK_SIZE, Driver
 from said import say
 
@@ -677,7 +679,8 @@ def ask_host_bytes(gpu, section, block):
 
 
 SECTIONS = {"calls": ask_calls, "capture": ask_capture, "events": ask_events, "ends": ask_ends, "queues": ask_queues,
-            "timers": ask_timers, "memory": ask_memory, "host": ask_host}
+            "timers": ask_timers, "memory": ask_memory, "host": ask_host,
+            "swap": lambda section: ask_swap(section, Gpu().ready())}
 
 
 def main():

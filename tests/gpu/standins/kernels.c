@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernels of programs/stamps.ptx for the simulated GPU. A step takes a nanosecond.
+ * The kernels of programs/stamps.ptx for the simulated GPU, and of other programs those whose bytes
+ * are looked at. A step takes a nanosecond.
  */
 #include "sim/aliquot_sim.h"
+
+#include <string.h>
 
 #define LOG_HEAD 16
 #define POLL_NS 10000
@@ -68,4 +71,15 @@ ALIQUOT_SIM_KERNEL(produce, sizeof(uint64_t), sizeof(uint64_t))
         launch->services->spend_ns(launch, u64_at(params, 1));
         if (word)
                 __atomic_add_fetch(word, 1, __ATOMIC_ACQ_REL);
+}
+
+/* Of programs/contracts_swap.py. */
+ALIQUOT_SIM_KERNEL(copy_words, sizeof(uint64_t), sizeof(uint64_t), sizeof(uint32_t))
+{
+        size_t bytes = *(const uint32_t *)params[2] * sizeof(uint32_t);
+        const void *from = launch->services->memory(launch, u64_at(params, 1), bytes, 0);
+        void *to = launch->services->memory(launch, u64_at(params, 0), bytes, 1);
+
+        if (from && to)
+                memmove(to, from, bytes);
 }

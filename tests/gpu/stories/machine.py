@@ -73,7 +73,7 @@ def lookups_agree(t):
             set(second["unequal"]) - set(first["unequal"]))
 
 
-@story("contracts", "what our code assumes of the driver, asked of the driver without us", priority=0, seconds=60)
+@story("contracts", "what our code assumes of the driver, asked of the driver without us", priority=0, seconds=90)
 def what_the_driver_answers(t):
     done = t.run("contracts.py")
     answers = {}
