@@ -115,6 +115,17 @@ uint64_t room_excess(const struct room_books *books)
         return less(room_resident(books), books->resident_bytes);
 }
 
+void room_reap(void)
+{
+        struct room_rows rows = room_rows();
+
+        if (rows.card < 0)
+                return;
+        process_reap((unsigned)rows.out);
+        process_reap((unsigned)rows.swap);
+        process_reap((unsigned)rows.card);
+}
+
 /* Each row is recovered by itself: when the card's gave back what a dead process had, what of that
  * could move, or was out, has to follow, or the rest would look smaller than it is. */
 static void reap_after_card(struct room_rows rows)
@@ -250,9 +261,7 @@ bool room_wait(struct room_wait *wait, const struct room_want *want)
                 return false;
         if (!wait->began_ns)
                 wait->began_ns = clock_now_ns();
-        process_reap((unsigned)rows.out);
-        process_reap((unsigned)rows.swap);
-        process_reap((unsigned)rows.card);
+        room_reap();
         epoch = load_acquire(shared_half(&limits->epoch));
         books = room_read();
         answer = room_answer(&books, want->bytes, want->kind);

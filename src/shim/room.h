@@ -32,6 +32,10 @@ static inline bool room_is_kept(void)
         return room_rows().card >= 0;
 }
 
+/* Takes the bytes of dead processes back, in all three rows. The daemon does not count them, so its
+ * words have no room for them. */
+void room_reap(void);
+
 /* What the page says. */
 struct room_books {
         uint64_t used_bytes;

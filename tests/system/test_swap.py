@@ -193,6 +193,20 @@ def test_a_process_that_is_new_in_a_held_session_answers(sim, keeper):
         assert_whole(gpu)
 
 
+def test_memory_comes_back_beside_a_dead_process(sim, keeper):
+    """The daemon has no room for what the dead hold, so who moves takes it off the ledger."""
+    with Script(sim, **keeper.env) as gpu:
+        fill(gpu.ready())
+        alive = keeper.used()
+        other = Script(sim, **keeper.env)
+        other.ready().do(f"alloc 0 {64 * MIB}")
+        out(keeper.hold())
+        other.kill()
+        keeper.give(resident=alive).await_out(0).open()
+        assert_whole(gpu)
+        assert keeper.used() == alive
+
+
 def test_a_program_ends_when_its_memory_is_back(sim, keeper):
     """Its libraries clean up at its exit: they do so in order. It asks for a turn as a thread at the gate does, or an
     idle neighbour would keep the card."""

@@ -354,6 +354,8 @@ static uint64_t move(uint64_t now_ns)
                         return now_ns + LOOK_NS;
                 relax();
         }
+        if (!mover->count)
+                room_reap();
         do
                 task = find_task();
         while (begin_next(&task));
