@@ -44,8 +44,11 @@ bool helper_is_this(void)
 
 void helper_watch(const _Atomic uint32_t *word)
 {
-        unsigned at = load_acquire(&helper.watched[0]) ? 1 : 0;
+        unsigned at = 0;
 
+        while (at + 1 < WATCHED && load_acquire(&helper.watched[at]) &&
+               load_acquire(&helper.watched[at]) != word)
+                at++;
         store_release(&helper.watched[at], word);
 }
 

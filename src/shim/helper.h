@@ -23,7 +23,8 @@ bool helper_kick(helper_task *task);
 /* It runs, or is about to. False: it could not be started, or the program exits. */
 bool helper_runs(void);
 
-/* It also runs when this word changes and is woken. Two a process; shared memory. */
+/* The helper also runs when this word changes and is woken. Two words a process, in shared memory;
+ * a word that is watched already stays one. A forked child has to say so anew. */
 void helper_watch(const _Atomic uint32_t *word);
 
 /* What the helper must not leave half done: at the program's exit its task runs on until this says

@@ -27,11 +27,20 @@ static void wait_for_end(const uint32_t *word)
         clock_wait(shared_half(word), seen, clock_now_ns() + LOOK_AGAIN_NS);
 }
 
-/* A child of fork() has nothing that is elsewhere. */
+/* The helper wakes up when these words change. */
+static void watch_words(const struct limits_page *limits)
+{
+        helper_watch(shared_half(&limits->gate));
+        if (room_is_kept())
+                helper_watch(shared_half(&limits->epoch));
+}
+
+/* A child of fork() has no memory that could be away, and no helper that watches. */
 static void fork_child(void)
 {
         gate_use(&session_limits()->gate, wait_for_end);
         store_release(shared_half(&own_gate), 0);
+        watch_words(session_limits());
 }
 
 /* Once: else the thread that comes late would open what the helper has shut meanwhile. */
@@ -42,10 +51,7 @@ static void use(void)
         gate_use(&limits->gate, wait_for_end);
         if (limits->owner != PAGE_OWNER_DAEMON)
                 return;
-        helper_watch(shared_half(&limits->gate));
-        if (!room_is_kept())
-                return;
-        helper_watch(shared_half(&limits->epoch));
+        watch_words(limits);
         pthread_atfork(NULL, NULL, fork_child);
 }
 

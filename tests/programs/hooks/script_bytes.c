@@ -201,6 +201,28 @@ static void do_fork(const struct command *c)
         say(WIFEXITED(status) ? (CUresult)WEXITSTATUS(status) : CUDA_ERROR_UNKNOWN);
 }
 
+/* fork-and-rest BYTES: a child that has a block of its own until the script ends, which is when it
+ * answers. */
+static void do_fork_and_rest(const struct command *c)
+{
+        CUcontext context;
+        CUdeviceptr block = 0;
+        int status = -1;
+        pid_t child = fork();
+        char line[8];
+
+        if (child == 0) {
+                if (cuInit(0) || cuCtxCreate_v2(&context, 0, 0) ||
+                    cuMemAlloc_v2(&block, number(c, 1)))
+                        _exit(1);
+                while (read(STDIN_FILENO, line, sizeof(line)) > 0)
+                        continue;
+                _exit(cuMemFree_v2(block) != CUDA_SUCCESS);
+        }
+        waitpid(child, &status, 0);
+        say(WIFEXITED(status) ? (CUresult)WEXITSTATUS(status) : CUDA_ERROR_UNKNOWN);
+}
+
 const struct verb bytes_verbs[] = {
         { "kernels", do_kernels },
         { "fill", do_fill },
@@ -214,5 +236,6 @@ const struct verb bytes_verbs[] = {
         { "free-within-async", do_free_within_async },
         { "tell-place", do_tell_place },
         { "fork", do_fork },
+        { "fork-and-rest", do_fork_and_rest },
 };
 const size_t bytes_verb_count = sizeof(bytes_verbs) / sizeof(bytes_verbs[0]);
