@@ -10,7 +10,7 @@ import pytest
 from hang import IS_SLOW
 from keeper import OUT, SWAP, Keeper, wait
 from node import finished
-from script import INVALID_VALUE, MIB, OUT_OF_MEMORY, Script, replay
+from script import INVALID_VALUE, MIB, NOT_INITIALIZED, OUT_OF_MEMORY, Script, replay
 
 CONTEXT = 16 * MIB
 LIMIT = 768 * MIB
@@ -287,6 +287,33 @@ def test_a_program_whose_device_is_lost_meanwhile_hears_of_it(sim, keeper):
         assert gpu.code(f"wrong 0 {40 * MIB} 0") != 0
 
 
+def test_a_context_that_failed_for_good_does_not_hold_its_program(sim, keeper):
+    """Its driver copies nothing any more. The program goes on without the bytes, and is told so by the driver."""
+    failed = "cuMemcpyHtoDAsync:1:700:1000000,fail=cuStreamQuery:1:700:1000000"
+    with Script(sim.configure(fail=failed), **keeper.env) as gpu:
+        base = ready(gpu, keeper)
+        fill(gpu)
+        out(keeper.hold())
+        keeper.give().await_out(0).open()
+        gpu.send("alloc 10 4096")
+        assert answers_within(gpu, 10)
+        assert keeper.books()[OUT] == 0 and keeper.used() >= base + ALL * MIB
+
+
+def test_a_child_that_uses_the_card_itself_answers_holds(sim, keeper):
+    """Its parent found the session, and started the helper, before it forked."""
+    with Script(sim, **keeper.env) as gpu:
+        assert gpu.code("alloc 0 4096") == NOT_INITIALIZED
+        gpu.send(f"fork-and-rest {4 * MIB}")
+        wait(lambda: keeper.used(SWAP) == 4 * MIB, keeper.books)
+        time.sleep(0.1)
+        out(keeper.hold(), 4 * MIB)
+        keeper.give().await_out(0).open()
+        gpu.process.stdin.close()
+        gpu.process.stdin = None
+        assert gpu.process.wait(20) == 0
+
+
 # -- Admission -------------------------------------------------------------------------------------
 
 
@@ -369,6 +396,24 @@ def test_memory_of_every_kind_waits_for_room(sim, keeper, line):
         keeper.give()
         assert gpu.hear()[0] == "0"
         assert keeper.used(SWAP) == 0
+
+
+def test_contexts_that_wait_for_room_do_not_hold_up_a_hold(sim, keeper):
+    """One of them has the turn to make the session's first context, for which the other one waits."""
+    with Script(sim, **keeper.env) as gpu, Script(sim, **keeper.env) as other:
+        keeper.give(resident=0)
+        gpu.do("init")
+        other.do("init")
+        gpu.send("context 0 0")
+        wait(lambda: keeper.wish()[2])
+        other.send("context 0 0")
+        time.sleep(0.05)
+        begun = time.monotonic()
+        keeper.shut()
+        wait(lambda: keeper.answers() == [Keeper.holds] * len(keeper.answers()), keeper.answers)
+        assert time.monotonic() - begun < 2
+        keeper.give().open()
+        assert gpu.hear() == other.hear() == ["0"]
 
 
 def test_a_primary_context_waits_without_a_lock(sim, keeper):

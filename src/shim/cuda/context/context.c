@@ -30,17 +30,34 @@ struct making {
         void *turn;
 };
 
-/* `ret` is where the program wants it; else: what the program is told. */
+static CUresult making_try(struct making *making, uint64_t *ret_bytes, bool is_wanted)
+{
+        CUresult rc;
+
+        making->turn = context_turn_take(making->place);
+        *ret_bytes = is_wanted ? context_bytes(making->place) : 0;
+        rc = reserve_at_once(&making->charge, making->place, *ret_bytes);
+        if (rc != CUDA_SUCCESS)
+                turn_drop(making->turn);
+        return rc;
+}
+
+/* `ret` is where the program wants it; else: what the program is told. The turn is not held while
+ * this waits for room: another process may wait for the turn, in a call that holds up a hold. */
 static CUresult making_begin(struct making *making, CUdevice device, const CUcontext *ret)
 {
+        struct room_want want = { .kind = ROOM_OF_PINNED };
+        struct room_wait wait = { 0 };
         CUresult rc;
 
         making->attempt = 0;
         making->place = place_of_device(device);
-        making->turn = context_turn_take(making->place);
-        rc = reserve_at(&making->charge, making->place, ret ? context_bytes(making->place) : 0);
-        if (rc != CUDA_SUCCESS)
-                turn_drop(making->turn);
+        want.row = making->place.row;
+        do
+                rc = making_try(making, &want.bytes, ret != NULL);
+        while (rc == CUDA_ERROR_OUT_OF_MEMORY && reserve_await(&wait, &want));
+        if (rc == CUDA_ERROR_OUT_OF_MEMORY)
+                charge_note_refused(making->place.row);
         return rc;
 }
 

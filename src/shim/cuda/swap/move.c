@@ -163,11 +163,14 @@ static void undo_in(struct move_choice choice)
         charge_move_end(choice.block->row);
 }
 
-/* Whether its context can copy at all. */
+/* Whether the context has failed for good: every call in it answers its error. */
 static bool is_dead(const struct swap_channel *channel)
 {
+        bool is_entered = enter(channel);
         CUresult rc = real.cuStreamQuery(channel->stream);
 
+        if (is_entered)
+                leave();
         return rc != CUDA_SUCCESS && rc != CUDA_ERROR_NOT_READY;
 }
 
@@ -321,6 +324,15 @@ static bool begin_next(const struct task *task)
 
 /* -- The task --------------------------------------------------------------------------------- */
 
+/* What other threads did to blocks is seen from here on, and what the mover did to them, by threads
+ * that pass the gate after the next call: they take the lock before they use a block. The gate and
+ * `calls` order nothing on processors that reorder loads. */
+static void meet_threads(void)
+{
+        lock_take(&swap_state.swap_lock);
+        lock_drop(&swap_state.swap_lock);
+}
+
 /* The process stands still from here on. Between the answer and this nothing was submitted only if
  * the session is in the same hold, whose number is used once, and no thread is on its way. */
 static bool stop(void)
@@ -328,8 +340,10 @@ static bool stop(void)
         hold_shut_own();
         gate_end_credit();
         fence_all();
-        if (drain_is_answered() && threads_are_out())
+        if (drain_is_answered() && threads_are_out()) {
+                meet_threads();
                 return true;
+        }
         hold_open_own();
         return false;
 }
@@ -363,8 +377,10 @@ static uint64_t move(uint64_t now_ns)
                 end_next();
                 return now_ns;
         }
-        if (!mover->away_bytes)
+        if (!mover->away_bytes) {
+                meet_threads();
                 hold_open_own();
+        }
         return now_ns + LOOK_NS;
 }
 
