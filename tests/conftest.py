@@ -145,7 +145,7 @@ def compile_c(build, tmp_path):
 
 def pytest_addoption(parser):
     parser.addoption("--each-value-once", action="store_true",
-                     help="of a story's parameters, as few sets as have each value of each parameter in them")
+                     help="of a story's parameters, as few sets as have each value of each parameter in them; no story of figures")
 
 
 def sets_with_each_value(items):
@@ -161,6 +161,8 @@ def sets_with_each_value(items):
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "figures: of what is measured, over seconds of virtual time or thousands of programs; not run with "
+                                       "--each-value-once, where shorter stories of the same file run the same code")
     config.addinivalue_line("markers", "needs(*names): skipped, with the reason, in a place that lacks one (lib/place.py)")
 
 
@@ -202,6 +204,7 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             stories.setdefault(item.nodeid.partition("[")[0], []).append(item)
         left = {item for story in stories.values() if len(story) > 1 for item in set(story) - sets_with_each_value(story)}
+        left |= {item for item in items if item.get_closest_marker("figures")}
         config.hook.pytest_deselected(items=[item for item in items if item in left])
         items[:] = [item for item in items if item not in left]
     if "ALIQUOT_EMULATOR" in os.environ:

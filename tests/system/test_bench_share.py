@@ -56,6 +56,7 @@ def sessions(result):
 
 # --- what is measured ---------------------------------------------------------------------------
 
+@pytest.mark.figures
 @pytest.mark.parametrize("mix, shares", [("rt batch", [99, 1]), ("normal batch", [99.5, 0.5]), ("rt normal batch", [99, 0.5, 0.5])])
 def test_one_percent_is_divided_evenly_below_rt(bench, mix, shares):
     """What docs/settings.md and the manual say of --priority: the class before counts among those that share it."""
@@ -64,6 +65,7 @@ def test_one_percent_is_divided_evenly_below_rt(bench, mix, shares):
     assert all(abs(one["delivered_percent"] - share) < 0.2 for one, share in zip(got, shares)), got
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("mix", ("40 kernel,+4s", "70,graph sync,+3s", "10 80 kernel,+4s", "40,weight=10 kernel,+4s", "kernel 40,+4s"))
 def test_who_comes_late_takes_nothing_that_another_one_was_promised(bench, mix):
     """What a session had while it was alone, under a cap of its own, is not taken from it: nobody saves up (docs/compute.md).
@@ -117,6 +119,7 @@ def test_terms_of_all_kinds(bench, mix, promised):
     assert all(abs(session["delivered_percent"] - session["promised_percent"]) < 2 * POINT for session in told), told
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("kind", ("ex", "cooperative", "sync", "poll", "step", "streams"))
 def test_every_kind_of_program(bench, kind):
     one, = sessions(bench(f"30,200us,{kind}", "--seconds", "4", "--json"))

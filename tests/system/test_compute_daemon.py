@@ -45,6 +45,7 @@ def test_each_of_a_pair_gets_its_share(node, caps, ns):
         assert -2 * POINT < one["own"] - cap / 100 < POINT, told
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("ns", ((100 * MS, 100 * MS), (MS, 60 * MS)))
 def test_long_kernels_take_nothing_from_each_other(node, ns):
     """Each waits for the other's kernel, and what its cap gives it meanwhile is not lost."""
@@ -75,6 +76,7 @@ def test_sessions_without_caps_have_the_device_in_turns(node, ns):
     assert sum(one["own"] for one in told) > 0.985, told
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("ns", (20 * US, 200 * US, MS))
 def test_sessions_whose_threads_wake_up_late_have_most_of_it(node, ns):
     """A millisecond, the daemon too. The look that finds the end of a turn, the daemon and who is next wake up one
@@ -84,6 +86,7 @@ def test_sessions_whose_threads_wake_up_late_have_most_of_it(node, ns):
     assert first["own"] + second["own"] > 0.75, (first, second)
 
 
+@pytest.mark.figures
 @pytest.mark.parametrize("kind", ("kernel", "sync", "step", "streams", "graph"))
 def test_who_is_alone_loses_next_to_nothing(sim, build, node, kind):
     """Beside the same program without us. What it is billed is its work; where it waits for each kernel, the calls

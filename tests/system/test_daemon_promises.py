@@ -79,6 +79,7 @@ def test_three_hundred_programs_start_at_once(daemon, sim):
     assert daemon.session("crowd")["processes"] == used(daemon, "crowd") == 0
 
 
+@pytest.mark.figures
 def test_two_thousand_programs_come_and_go(daemon, sim):
     """B4: pids come again, every other program is killed while it holds memory, nothing is lost."""
     batch = 100

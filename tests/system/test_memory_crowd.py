@@ -2,8 +2,10 @@
 """Many programs in one session: exactly as much as fits is granted, and nothing stays behind (B3,
 B4 as function; how long their start takes is measured in bench/fleet.py).
 """
+import pytest
 
 from hang import HANG_SECONDS, IS_SLOW
+
 MIB = 1 << 20
 PROGRAMS = 60 if IS_SLOW else 300  # all start by the same code, in a sanitizer's time each
 WAVES = 300 if IS_SLOW else 2000
@@ -38,6 +40,7 @@ def test_three_hundred_programs_start_at_once(sim):
     assert again.stdout.splitlines()[0] == "0", again
 
 
+@pytest.mark.figures
 def test_two_thousand_programs_come_and_go(sim):
     """In batches, every other one killed while it holds memory; the limit is that of one batch, so
     whatever is lost, kept or counted twice makes a later one fail."""

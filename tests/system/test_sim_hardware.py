@@ -15,6 +15,7 @@ EVENTS = {"event": "2us", **CLOCK}
     *((kind, 20 * US, CLOCK) for kind in ("kernel", "sync", "graph")),
     *((kind, 200 * US, EVENTS) for kind in ("kernel", "sync", "streams")),
     *((kind, 2 * MS, EVENTS) for kind in ("kernel", "sync", "graph"))])
+@pytest.mark.figures
 def test_a_cap_is_delivered(sim, kind, ns, settings):
     got = beside_solo(sim, settings, kind=kind, ns=ns, cap=300_000, seconds=4, settle=300)
     assert abs(got["of_solo"] - got["promised"]) < POINT, got
