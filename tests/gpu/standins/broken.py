@@ -11,7 +11,8 @@
     greedy      the books say that twice as much is charged
     mute        the contracts' program says nothing
 
-As a program it stands in for bin/aliquot.
+Where a verdict is asked for, and no figure, a story ends with the first claim that does not hold: nothing that it tells later changes
+that it has failed. As a program it stands in for bin/aliquot.
 """
 import json
 import os
@@ -40,6 +41,27 @@ def ask_unfairly(self, method, path, body=None):
 
 Daemon.ask = ask_unfairly
 '''
+# Appended to the module that keeps claims.
+HASTY = '''
+claim = Teller.claim
+
+
+def claim_or_end(self, what, holds, detail=""):
+    if not claim(self, what, holds, detail):
+        self.result["verdict"] = "failed"
+        self.save()
+        os._exit(0)
+    return True
+
+
+Teller.claim = claim_or_end
+'''
+BY_FIGURES = ("loose", "unfair")
+
+
+def append(module, text):
+    with open(module, "a", encoding="utf-8") as file:
+        file.write(text)
 
 
 def break_bundle(bundle, how, idle_library):
@@ -51,8 +73,9 @@ def break_bundle(bundle, how, idle_library):
         shutil.copy(idle_library, bundle / "lib/aliquot/libaliquot.so")
         shutil.rmtree(bundle / "lib/aliquot/shims")
     if how == "unfair":
-        with open(bundle / "check/aliquotd.py", "a", encoding="utf-8") as asked:
-            asked.write(UNFAIR)
+        append(bundle / "check/aliquotd.py", UNFAIR)
+    if how not in BY_FIGURES:
+        append(bundle / "check/story.py", HASTY)
     if how == "mute":
         (bundle / "check/programs/contracts.py").write_text("")
 
