@@ -16,6 +16,13 @@ def is_with_us():
         return any(line.endswith("/slots\n") for line in maps)
 
 
+def uvm_bytes():
+    """Addresses that lead to the driver's device for managed memory: managed blocks have theirs there."""
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        ranges = [line.split(maxsplit=1)[0].split("-") for line in maps if line.endswith("/dev/nvidia-uvm\n")]
+    return sum(int(end, 16) - int(begin, 16) for begin, end in ranges)
+
+
 def hold(at, **facts):
     """Says it, and waits until the story has read the books."""
     say(at, hold=True, **facts)

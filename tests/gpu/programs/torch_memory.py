@@ -6,12 +6,14 @@
     torch_memory.py fragments   many sizes in turns, freed in holes: what expandable segments are for
     torch_memory.py graphs      a captured graph with memory of its own, right and again after an OOM
     torch_memory.py part BYTES  holds so much
+    torch_memory.py turns BYTES STEPS   holds so much, and adds and multiplies in rounds, each when it is told to
 """
 import sys
+import time
 
 import torch
 
-from said import hold, must_be_limited, say
+from said import hold, must_be_limited, say, uvm_bytes
 
 MIB = 1 << 20
 
@@ -111,6 +113,33 @@ def part(size):
         hold("holds", got=False, words=str(error))
 
 
+def turns(size, steps):
+    """As turns.py, whose rounds are told of in the same words."""
+    a = torch.ones(512, 512, device="cuda")
+    torch.cuda.synchronize()
+    hold("ready", uvm=uvm_bytes())
+    held = [block(int(size) // 8) for _ in range(8)]
+    values = list(range(8))
+    for tensor, value in zip(held, values):
+        tensor.fill_(value)
+    wrong, rounds, told = 0, 0, True
+    while told:
+        began = time.perf_counter()
+        wrong += int(held[0][-1]) != values[0]  # waits until it has the card
+        say("begins", waited=time.perf_counter() - began)
+        for _ in range(int(steps)):
+            for tensor in held:
+                tensor.add_(1)
+        values = [(value + int(steps)) % 256 for value in values]
+        wrong += float((a @ a)[0, 0]) != 512.0
+        wrong += sum(not int(tensor.min()) == int(tensor.max()) == value for tensor, value in zip(held, values))
+        rounds += 1
+        say("round", hold=True, number=rounds, seconds=time.perf_counter() - began, wrong=wrong,
+            uvm=uvm_bytes(), reserved=torch.cuda.memory_reserved())
+        told = sys.stdin.readline()
+    say("end", rounds=rounds, wrong=wrong)
+
+
 if __name__ == "__main__":
-    {"books": books, "oom": oom, "fragments": fragments, "graphs": graphs,
-     "part": part}[sys.argv[1]](*sys.argv[2:])
+    {"books": books, "oom": oom, "fragments": fragments, "graphs": graphs, "part": part,
+     "turns": turns}[sys.argv[1]](*sys.argv[2:])

@@ -43,6 +43,23 @@ class Tensor:
         card().gpu.call("cuMemcpyDtoH_v2", data, self.address + at * self.dtype[1], self.dtype[1])
         return struct.unpack(self.dtype[0], data.raw)[0]
 
+    def whole(self):
+        """All bytes, from where they lie."""
+        data = ctypes.create_string_buffer(self.bytes)
+        card().gpu.call("cuMemcpyDtoH_v2", data, self.address, self.bytes)
+        return data.raw
+
+    def extreme(self, choose):
+        """Of bytes."""
+        data = self.whole()
+        return data[0] if data == data[:1] * len(data) else choose(set(data))
+
+    def min(self):
+        return self.extreme(min)
+
+    def max(self):
+        return self.extreme(max)
+
     def __getitem__(self, at):
         return self.read(at if isinstance(at, int) else 0)
 
@@ -70,6 +87,10 @@ class Tensor:
 
     def __iadd__(self, other):
         return self.fill_(self.value + float(other))
+
+    def add_(self, other):
+        """Of bytes, which begin at 0 again."""
+        return self.fill_((self.value + other) % 256)
 
     def __mod__(self, other):
         return self.result(self.shape, lambda: self.value % other)
