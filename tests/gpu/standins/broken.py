@@ -10,6 +10,8 @@
     forgetful   the books say that nothing is charged
     greedy      the books say that twice as much is charged
     mute        the contracts' program says nothing
+    lossy       what was moved to the host does not come back: our library's copies to the card do nothing
+    roomy       a daemon's sessions that swap have twice the card: nobody waits, and the card has more than it should
 
 Where a verdict is asked for, and no figure, a story ends with the first claim that does not hold: nothing that it tells later changes
 that it has failed. As a program it stands in for bin/aliquot.
@@ -18,6 +20,7 @@ import json
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -63,8 +66,25 @@ def append(module, text):
     with open(module, "a", encoding="utf-8") as file:
         file.write(text)
 
+# Likewise: the session that only promises the rest of the card promises less.
+ROOMY = '''
+ask = Daemon.ask
 
-def break_bundle(bundle, how, idle_library):
+
+def ask_for_less(self, method, path, body=None):
+    if (method, path) == ("POST", "/v1/sessions") and not body.get("swap"):
+        body = {**body, "memory": body["memory"] - self.teller.capacity}
+    return ask(self, method, path, body)
+
+
+Daemon.ask = ask_for_less
+'''
+COPY_IN, NOTHING = b"cuMemcpyHtoDAsync_v2", b"cuCtxSynchronize"
+DYNAMIC_SYMBOLS, SYMBOL_BYTES = 11, 24
+
+
+def break_bundle(bundle, how, idle_library, driver):
+    """Gives the variables that the rehearsal has besides."""
     command = bundle / "bin/aliquot"
     command.rename(command.with_name(UNBROKEN))
     shutil.copy(__file__, command)
@@ -74,10 +94,32 @@ def break_bundle(bundle, how, idle_library):
         shutil.rmtree(bundle / "lib/aliquot/shims")
     if how == "unfair":
         append(bundle / "check/aliquotd.py", UNFAIR)
+    if how == "roomy":
+        append(bundle / "check/aliquotd.py", ROOMY)
     if how not in BY_FIGURES:
         append(bundle / "check/story.py", HASTY)
     if how == "mute":
         (bundle / "check/programs/contracts.py").write_text("")
+    if how == "lossy":
+        lossy = bundle / "lib/aliquot/lossy.so"
+        lossy.write_bytes(with_another(driver.read_bytes(), COPY_IN, NOTHING))
+        return {"ALIQUOT_REAL_LIBCUDA": str(lossy)}
+    return {}
+
+
+def with_another(library, name, other):
+    """An ELF library of 64 bits in which a name leads to the function of another one."""
+    library = bytearray(library)
+    sections, = struct.unpack_from("<Q", library, 40)
+    size, count = struct.unpack_from("<HH", library, 58)
+    heads = [struct.unpack_from("<IIQQQQIIQQ", library, sections + size * at) for at in range(count)]
+    symbols = next(head for head in heads if head[1] == DYNAMIC_SYMBOLS)
+    names, at = heads[symbols[6]][4], {}
+    for place in range(symbols[4], symbols[4] + symbols[5], SYMBOL_BYTES):
+        begin = names + struct.unpack_from("<I", library, place)[0]
+        at[bytes(library[begin:library.index(0, begin)])] = place + 8
+    library[at[name]:at[name] + 16] = library[at[other]:at[other] + 16]
+    return bytes(library)
 
 
 def multiply(shown, factor):

@@ -33,7 +33,8 @@ def main():
     env |= {key: value for key, value in os.environ.items()
             if key in ("GPU_CHECK_STORIES", "GPU_CHECK_BREAK", "CUDA_VISIBLE_DEVICES")}
     if "GPU_CHECK_BREAK" in env:
-        broken.break_bundle(stage / "aliquot-gpu-check", env["GPU_CHECK_BREAK"], build / "tests/gpu/gpu_kernels.so")
+        env |= broken.break_bundle(stage / "aliquot-gpu-check", env["GPU_CHECK_BREAK"], build / "tests/gpu/gpu_kernels.so",
+                                   driver / "libcuda.so.1")
     arguments = sys.argv[3:]
     if "--out" not in arguments:
         arguments += ["--out", str(build / "gpu-check/rehearsal")]
