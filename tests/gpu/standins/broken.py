@@ -44,6 +44,19 @@ def ask_unfairly(self, method, path, body=None):
 
 Daemon.ask = ask_unfairly
 '''
+# Likewise: the session that only promises the rest of the card promises less.
+ROOMY = '''
+ask = Daemon.ask
+
+
+def ask_for_less(self, method, path, body=None):
+    if (method, path) == ("POST", "/v1/sessions") and not body.get("swap"):
+        body = {**body, "memory": body["memory"] - self.teller.capacity}
+    return ask(self, method, path, body)
+
+
+Daemon.ask = ask_for_less
+'''
 # Appended to the module that keeps claims.
 HASTY = '''
 claim = Teller.claim
@@ -60,27 +73,13 @@ def claim_or_end(self, what, holds, detail=""):
 Teller.claim = claim_or_end
 '''
 BY_FIGURES = ("loose", "unfair")
+COPY_IN, NOTHING = b"cuMemcpyHtoDAsync_v2", b"cuCtxSynchronize"
+DYNAMIC_SYMBOLS, SYMBOL_BYTES = 11, 24
 
 
 def append(module, text):
     with open(module, "a", encoding="utf-8") as file:
         file.write(text)
-
-# Likewise: the session that only promises the rest of the card promises less.
-ROOMY = '''
-ask = Daemon.ask
-
-
-def ask_for_less(self, method, path, body=None):
-    if (method, path) == ("POST", "/v1/sessions") and not body.get("swap"):
-        body = {**body, "memory": body["memory"] - self.teller.capacity}
-    return ask(self, method, path, body)
-
-
-Daemon.ask = ask_for_less
-'''
-COPY_IN, NOTHING = b"cuMemcpyHtoDAsync_v2", b"cuCtxSynchronize"
-DYNAMIC_SYMBOLS, SYMBOL_BYTES = 11, 24
 
 
 def break_bundle(bundle, how, idle_library, driver):
