@@ -82,7 +82,8 @@ def fits():
 fits()
 against_serial("two of 0.75 of the card, busy", 2, words(768, 120), 1.05, "nvshare 1.058 at turns of 30 s, 1.27 at 10 s (published)")
 against_serial("two of 0.94 of the card, busy", 2, words(960, 120), 1.05)
-against_serial("two of 0.94 of the card, idle half of the time", 2, words(960, 60, every=200, pause=S), 0.75,
+against_serial("two of 0.94 of the card, bursts and pauses of 1 s", 2, words(960, 60, every=200, pause=S), None)
+against_serial("two of 0.94 of the card, bursts and pauses of 8 s", 2, words(960, 64, every=1600, pause=8 * S), 0.75,
                "nvshare 0.785 (published)")
 two = against_serial("three of 0.5 of the card: 1.5 x", 3, words(512, 60), None)
 four = against_serial("four of 0.88 of the card: 3.5 x", 4, words(896, 60), None)

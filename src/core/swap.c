@@ -8,8 +8,6 @@
  */
 #include "core/swap_parts.h"
 
-#define COST_PART 4u /* of a new cost, in the smoothed one */
-
 /* -- Who is there ----------------------------------------------------------------------------- */
 
 /* Who has a turn, or waits for one, by class and how long; then who wants none. */
@@ -60,11 +58,9 @@ void swap_add(struct swap *swap, unsigned entry, unsigned card, enum swap_class 
                 .has_turn = !gate,
                 .order.gate = gate,
                 .turn_ns = swap->now_ns,
-                .given_ns = swap->now_ns,
                 .shut_ns = swap->now_ns,
                 .patience_ns = SWAP_STUCK_LEAST_NS,
                 .may_reside_bytes = BYTES_MOST,
-                .is_out_of_turn = true,
         };
         swap->gates = max_u32(swap->gates, gate);
         swap->entries = max_u32(swap->entries, entry + 1);
@@ -167,10 +163,13 @@ static void note_wants(const struct swap_look *look)
         for (unsigned i = 0; i < look->count; i++) {
                 struct swap_session *session = look_at(look, i);
 
-                if (is_wanting(session))
+                if (is_wanting(session)) {
+                        if (session->idle_ns)
+                                session->pause_ns = look->now_ns - session->idle_ns;
                         session->idle_ns = 0;
-                else if (!session->idle_ns)
+                } else if (!session->idle_ns) {
                         session->idle_ns = look->now_ns;
+                }
                 if (!is_shut(session) ? !session->grow_bytes : !is_wanting(session))
                         session->waits_ns = 0;
                 else if (!session->waits_ns)
@@ -192,10 +191,6 @@ static void gate_shut(const struct swap_look *look, struct swap_session *session
         session->turn_ns = 0;
         session->waits_ns = is_wanting(session) ? look->now_ns : 0;
         session->holds++;
-        if (look->card->change_ns)
-                return;
-        look->card->change_ns = look->now_ns;
-        look->card->has_moved = false;
 }
 
 static void gate_open(const struct swap_look *look, struct swap_session *session)
@@ -226,7 +221,6 @@ static void gates_move(const struct swap_look *look)
 static void change_end(const struct swap_look *look)
 {
         struct swap_card *card = look->card;
-        uint64_t cost_ns = look->now_ns - card->change_ns;
 
         if (!card->change_ns)
                 return;
@@ -237,13 +231,13 @@ static void change_end(const struct swap_look *look)
                     (is_shut(session) || session->order.resident_bytes < session->need_bytes))
                         return;
         }
+        if (card->has_moved) {
+                card->cost_ns = look->now_ns - card->change_ns;
+                card->changes++;
+        }
+        if (card->turn_ns >= card->change_ns)
+                card->turn_ns = look->now_ns;
         card->change_ns = 0;
-        if (!card->has_moved)
-                return;
-        card->changes++;
-        card->cost_ns = card->cost_ns
-                                ? card->cost_ns - card->cost_ns / COST_PART + cost_ns / COST_PART
-                                : cost_ns;
 }
 
 /* -- A step ----------------------------------------------------------------------------------- */

@@ -15,20 +15,19 @@
  * while all of its memory is on the card. If all sessions of a card fit, all run and nothing moves.
  * Else they take turns:
  *
- * - As many sessions run at a time as fit beside each other. A session whose turn is not over comes
+ * - As many sessions run at a time as fit beside each other. A session whose turn lasts comes
  *   first, then the higher class, then the session that has waited longest. Rt also ends the turn
  *   of a lower class. A class takes no turn while higher ones want all the room.
- * - A session that does not fit is passed over, but not for long: of its class no session comes in
- *   that would be in its way when the present turns are over.
- * - A turn is over after its time, or when its session has been idle for a while, but only if
- *   another session waits for the room. The time is SWAP_TURN_COSTS times the measured cost of
- *   changing turns, so that sessions that are always busy spend at most 5 % of all time on it. A
- *   session whose turn is over and that stays while others change begins another one. To change
- *   once for all, turns that would end within the time of a change end with the first that does,
- *   and none ends while others change.
- * - A session that runs may grow into whatever no session with a turn has; but a new one, or one
- *   that came in before others that have waited longer, only in their order. For more it waits, and
- *   runs on, until its turn is over; then it asks for a turn with all that it wishes.
+ * - All turns of a card end at the same time: SWAP_TURN_COSTS times the last change of turns after
+ *   that change. So sessions that are always busy spend at most 4 % of the time on changes, which
+ *   leaves room for growth. Turns go on if no session waits.
+ * - Until then a session that waits comes in where it fits beside the turns that last.
+ * - A turn ends early when its session is idle for as long as a change takes, or at once if its
+ *   last pause was longer than that; but only if another session waits for the room.
+ * - A session with a turn grows where no other turn that lasts has memory: idle sessions, and
+ *   those without a turn, make room for it. For more it waits, and runs on, until its turn is over.
+ *   If it is not busy, it can do nothing until it has grown, and its turn is over at once. So of
+ *   sessions that fill their memory at once, those behind give way to the first.
  * - Only the missing bytes move. A session without a turn keeps on the card what the others leave
  *   free, and if it waits, moves into that in advance. Where sessions with a turn need more, those
  *   that will wait longest give it. One that wants nothing stays out until it does, or until
@@ -71,11 +70,10 @@
 #define SWAP_CARDS 16u
 #define SWAP_NEVER UINT64_MAX
 
-#define SWAP_TURN_COSTS 19u
+#define SWAP_TURN_COSTS 24u
 #define SWAP_TURN_LEAST_NS UINT64_C(200000000)
 #define SWAP_TURN_MOST_NS UINT64_C(30000000000)
-/* A turn ends when its session was idle for so long, or for half the cost of changing turns,
- * whichever is longer. */
+/* No turn ends for a shorter pause. */
 #define SWAP_IDLE_LEAST_NS UINT64_C(20000000)
 #define SWAP_DRAIN_MOST_NS UINT64_C(2000000000)
 #define SWAP_MOVE_MOST_NS UINT64_C(10000000000)
@@ -132,7 +130,8 @@ struct swap_session {
         /* Since when it has wanted to run, or to grow by more than there is room for; 0: it runs
          * and has what it wants, or wants nothing. */
         uint64_t waits_ns;
-        uint64_t idle_ns; /* since when it has not been busy; 0: it is busy */
+        uint64_t idle_ns;  /* since when it has not been busy; 0: it is busy */
+        uint64_t pause_ns; /* how long it was not, the last time */
         /* When the gate was shut; once drained, since when it moves the bytes that it moves. */
         uint64_t shut_ns;
         uint64_t moves_bytes; /* since then */
@@ -144,20 +143,19 @@ struct swap_session {
         uint64_t moved_bytes; /* out and in, together */
         /* Of no interest outside: what it may have by all orders since it was seen, */
         uint64_t may_reside_bytes, may_use_bytes, may_pin_bytes;
-        uint64_t given_ns;                             /* when it was given its turn, */
         uint64_t grow_bytes, need_bytes, target_bytes; /* what a step is about to do, */
         struct swap_order before;
         uint8_t kind;
-        bool is_told;        /* it was given an order, */
-        bool is_known;       /* and was seen after that, */
-        bool is_whole;       /* nothing was out, and nothing was ordered out, */
-        bool is_out_of_turn; /* it has been there since others have waited for longer */
-        bool is_placed, is_cramped;
+        bool is_told;  /* it was given an order, */
+        bool is_known; /* and was seen after that, */
+        bool is_whole; /* nothing was out, and nothing was ordered out, */
+        bool is_placed;
 };
 
 struct swap_card {
         uint64_t capacity_bytes; /* for all sessions that swap; set by the caller */
-        uint64_t cost_ns;        /* of changing turns, smoothed; 0: not known yet */
+        uint64_t cost_ns;        /* of the last change of turns; 0: not known yet */
+        uint64_t turn_ns;        /* when the present turns began */
         uint64_t change_ns;      /* since when turns are being changed; 0: they are not */
         uint64_t changes;        /* for display */
         bool is_short;           /* not everything fits */

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who has a turn. The sessions are gone through kind by kind and class by class, as the table of
- * phases says, and each gets a turn that fits beside those before it and what all others cannot
- * move.
+ * Decides which sessions of a card have a turn. The table of phases is the order of precedence:
+ * kind by kind and class by class, each session gets a turn if it fits beside the sessions placed
+ * before it and beside the bytes that the others cannot move.
  *
- * So that a big session is not kept out by small ones that come and go: the first of a class that
- * waits and does not fit is *next*. After that, of its class only those come in that fit beside it
- * too, and beside those that came in since it began to wait; and no turn is renewed for longer than
- * it has to wait anyway. A session that would not fit alone, or beside the higher classes, is not
- * next.
+ * All turns of a card end at the same time, so one clock (card.turn_ns) serves all of them. While
+ * it runs, a session that waits comes in only where it fits beside the turns that last. When it has
+ * run out, the sessions that wait are placed first, the longest wait first, so a big session is
+ * never kept out by small ones that come and go. The clock starts again when a session comes in
+ * after the clock has run out, or when the session that has waited longest comes in before that.
+ * Each start admits a session that no later one can overtake, so no session waits for more starts
+ * than there are sessions.
  */
 #include "core/swap_parts.h"
 
-/* What must be left beside everything before a session comes in that wants nothing. */
+/* Room that stays free when a session comes in that wants nothing. */
 #define MARGIN_PART 32u
 
 #define BIT(class) (1u << (class))
@@ -36,15 +38,13 @@ static const struct {
 };
 
 struct turns {
-        uint64_t held_bytes; /* of those with a turn all, with growth, and the floors of others */
-        uint64_t first_ns[SWAP_CLASS_RT + 1]; /* since when the first of a class waits for a turn */
-        uint64_t floor_bytes;                 /* of all */
-        uint64_t sum_bytes;                   /* with what those need that were placed */
-        uint64_t all_bytes;                   /* what all would need */
-        bool is_change;
-        /* By class: who is next, and the sum when it comes in. */
-        const struct swap_session *next[SWAP_CLASS_RT + 1];
-        uint64_t next_bytes[SWAP_CLASS_RT + 1];
+        uint64_t floor_bytes; /* bytes of all sessions that stay on the card in any case */
+        uint64_t sum_bytes;   /* floor_bytes, and all that the placed sessions need besides */
+        uint64_t all_bytes;   /* need of all sessions */
+        bool is_over;         /* the clock has run out */
+        bool is_passed;       /* a session that waits, for a turn or to grow, did not fit */
+        bool has_come;        /* a session that waits was placed */
+        bool starts;          /* the clock starts again */
 };
 
 static uint64_t turn_of(const struct swap_card *card)
@@ -53,84 +53,69 @@ static uint64_t turn_of(const struct swap_card *card)
                        SWAP_TURN_MOST_NS);
 }
 
-/* Turns change once for all: none is over while others still change, and those that would be soon
- * after another one are over with it. */
-static bool is_over(const struct swap_look *look, const struct swap_session *session,
-                    uint64_t early_ns)
+/* The clock stands still during the change that started it. */
+static bool is_over(const struct swap_look *look)
 {
-        return !is_shut(session) && !look->card->change_ns &&
-               sum_of(look->now_ns - session->turn_ns, early_ns) >= turn_of(look->card);
+        const struct swap_card *card = look->card;
+
+        return !(card->change_ns && card->turn_ns >= card->change_ns) &&
+               look->now_ns - card->turn_ns >= turn_of(card);
 }
 
-static enum swap_kind kind_of(const struct swap_look *look, const struct swap_session *session)
+/* How long the card may wait for an idle session. To wait as long as a change takes costs at most
+ * twice the optimum, whatever the pause. A session whose last pause was longer than that is
+ * expected to pause as long again, so the card does not wait. */
+static uint64_t patience_of(const struct swap_look *look, const struct swap_session *session)
 {
-        uint64_t idle_ns = max_u64(SWAP_IDLE_LEAST_NS, look->card->cost_ns / 2);
+        uint64_t cost_ns = look->card->cost_ns;
 
+        return session->pause_ns > cost_ns ? SWAP_IDLE_LEAST_NS
+                                           : max_u64(SWAP_IDLE_LEAST_NS, cost_ns);
+}
+
+static enum swap_kind kind_of(const struct swap_look *look, const struct turns *turns,
+                              const struct swap_session *session)
+{
         if (session->stuck_ns)
                 return session->has_turn ? SWAP_FORCED : SWAP_BARRED;
         if (!session->has_turn)
                 return is_wanting(session) ? SWAP_WAITS : SWAP_RESTS;
-        if (session->idle_ns && look->now_ns - session->idle_ns >= idle_ns)
+        if (session->idle_ns && look->now_ns - session->idle_ns >= patience_of(look, session))
                 return SWAP_IDLE;
-        return is_over(look, session, 0) ? SWAP_OVER : SWAP_KEEPS;
-}
-
-static void end_together(const struct swap_look *look)
-{
-        bool is_any_over = false;
-
-        for (unsigned i = 0; i < look->count; i++)
-                is_any_over |= look_at(look, i)->kind == SWAP_OVER;
-        for (unsigned i = 0; i < look->count && is_any_over; i++) {
-                struct swap_session *session = look_at(look, i);
-
-                if (session->kind == SWAP_KEEPS && is_over(look, session, look->card->cost_ns))
-                        session->kind = SWAP_OVER;
-        }
+        if (is_shut(session) || !turns->is_over)
+                return SWAP_KEEPS;
+        return session->grow_bytes ? SWAP_WAITS : SWAP_OVER;
 }
 
 static void see_all(const struct swap_look *look, struct turns *turns)
 {
+        turns->is_over = is_over(look);
         for (unsigned i = 0; i < look->count; i++) {
                 struct swap_session *session = look_at(look, i);
-                uint64_t *first_ns = &turns->first_ns[session->class];
 
-                session->kind = (uint8_t)kind_of(look, session);
-                session->is_placed = session->is_cramped = false;
-                session->need_bytes = session->seen.used_bytes + session->grow_bytes;
+                session->kind = (uint8_t)kind_of(look, turns, session);
+                session->is_placed = false;
+                session->need_bytes = session->seen.used_bytes;
                 turns->floor_bytes += floor_of(session);
-                turns->all_bytes += session->need_bytes;
-                turns->held_bytes +=
-                        session->has_turn ? session->seen.used_bytes : floor_of(session);
-                if (session->kind == SWAP_WAITS && (!*first_ns || session->waits_ns < *first_ns))
-                        *first_ns = session->waits_ns;
+                turns->all_bytes += session->seen.used_bytes + session->grow_bytes;
         }
         turns->sum_bytes = turns->floor_bytes;
 }
 
-/* Those that run may grow where nobody with a turn has anything. One that came out of turn does so
- * in the order of those that wait. */
-static void grow_all(const struct swap_look *look, struct turns *turns)
+/* All of its threads wait for memory. */
+static bool is_stopped(const struct swap_session *session)
 {
-        for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
-                uint64_t first_ns = turns->first_ns[session->class];
-
-                if (!session->has_turn || !session->grow_bytes)
-                        continue;
-                if ((session->is_out_of_turn && first_ns && first_ns <= session->given_ns) ||
-                    turns->held_bytes + session->grow_bytes > look->capacity_bytes) {
-                        session->is_cramped = true;
-                        session->need_bytes = session->seen.used_bytes;
-                } else {
-                        turns->held_bytes += session->grow_bytes;
-                }
-        }
+        return !is_shut(session) && session->grow_bytes && !session->seen.is_busy;
 }
 
 static uint64_t more_of(const struct swap_session *session)
 {
         return session->need_bytes - floor_of(session);
+}
+
+static bool fits(const struct swap_look *look, const struct turns *turns, uint64_t bytes)
+{
+        return turns->sum_bytes + bytes <= look->capacity_bytes;
 }
 
 static void place(struct turns *turns, struct swap_session *session)
@@ -139,181 +124,116 @@ static void place(struct turns *turns, struct swap_session *session)
         turns->sum_bytes += more_of(session);
 }
 
-/* It came in out of turn, after `next` began to wait, and must not be in its way. */
-static bool is_beside(const struct swap_session *session, const struct swap_session *next)
-{
-        return session->kind == SWAP_KEEPS && session->is_out_of_turn &&
-               session->given_ns >= next->waits_ns;
-}
-
-static void be_next(const struct swap_look *look, struct turns *turns,
-                    const struct swap_session *session)
-{
-        uint64_t sum_bytes = turns->floor_bytes + more_of(session);
-        uint64_t higher_bytes = sum_bytes;
-
-        for (unsigned i = 0; i < look->count; i++) {
-                const struct swap_session *other = look_at(look, i);
-
-                if (!other->is_placed)
-                        continue;
-                if (other->class > session->class || other->kind == SWAP_FORCED)
-                        higher_bytes += more_of(other);
-                else if (is_beside(other, session))
-                        sum_bytes += more_of(other);
-        }
-        if (higher_bytes > look->capacity_bytes)
-                return;
-        turns->next[session->class] = session;
-        turns->next_bytes[session->class] =
-                sum_bytes + (higher_bytes - turns->floor_bytes) - more_of(session);
-}
-
+/* A session that waits for a turn, or to grow after its turn: it comes in with its wish. */
 static void place_new(const struct swap_look *look, struct turns *turns,
                       struct swap_session *session)
 {
-        const struct swap_session *next = turns->next[session->class];
-        uint64_t *next_bytes = &turns->next_bytes[session->class];
-
-        if (turns->sum_bytes + more_of(session) > look->capacity_bytes) {
-                if (!next)
-                        be_next(look, turns, session);
+        if (!fits(look, turns, more_of(session) + session->grow_bytes)) {
+                turns->is_passed = true;
                 return;
         }
-        if (next && *next_bytes + more_of(session) > look->capacity_bytes)
-                return;
-        if (next)
-                *next_bytes += more_of(session);
+        session->need_bytes += session->grow_bytes;
         place(turns, session);
-        session->given_ns = look->now_ns;
-        session->is_out_of_turn = next;
-        turns->is_change = true;
+        turns->has_come = true;
+        turns->starts |= turns->is_over || !turns->is_passed;
 }
 
-/* A turn is over: what it wished for in vain is asked for now, like a turn. */
-static void place_grown(const struct swap_look *look, struct turns *turns,
-                        struct swap_session *session)
-{
-        session->need_bytes = session->seen.used_bytes + session->grow_bytes;
-        place_new(look, turns, session);
-        if (session->is_placed) {
-                session->turn_ns = look->now_ns;
-                session->kind = SWAP_KEEPS;
-                session->is_cramped = false;
-        } else {
-                session->need_bytes = session->seen.used_bytes;
-        }
-}
-
-/* A turn is not over: it may grow in its order, where nobody with a turn has anything. */
-static void grow_late(const struct swap_look *look, struct turns *turns,
-                      struct swap_session *session)
-{
-        uint64_t bytes = session->grow_bytes;
-        bool has_next = turns->next[session->class];
-        uint64_t *next_bytes = &turns->next_bytes[session->class];
-
-        if (turns->held_bytes + bytes > look->capacity_bytes ||
-            turns->sum_bytes + bytes > look->capacity_bytes ||
-            (has_next && *next_bytes + bytes > look->capacity_bytes))
-                return;
-        turns->held_bytes += bytes;
-        turns->sum_bytes += bytes;
-        *next_bytes += has_next ? bytes : 0;
-        session->need_bytes += bytes;
-        session->is_cramped = false;
-}
-
-/* One that would not fit alone is only sent away for others: nothing is gained else. */
+/* A session that would not fit alone leaves only if another one comes: else nothing is gained. */
 static void place_again(const struct swap_look *look, struct turns *turns,
                         struct swap_session *session)
 {
-        bool fits = turns->sum_bytes + more_of(session) <= look->capacity_bytes;
         bool fits_alone = turns->floor_bytes + more_of(session) <= look->capacity_bytes;
 
-        if (fits || (!fits_alone && !turns->is_change))
+        if (fits(look, turns, more_of(session)) || (!fits_alone && !turns->has_come))
                 place(turns, session);
 }
 
 static void place_one(const struct swap_look *look, struct turns *turns, unsigned kind,
                       struct swap_session *session)
 {
-        if (kind == SWAP_WAITS && session->is_cramped && session->is_placed)
-                grow_late(look, turns, session);
-        else if (kind == SWAP_WAITS && session->is_cramped && session->kind == SWAP_OVER)
-                place_grown(look, turns, session);
-        if (session->is_placed || session->kind != kind)
-                return;
         if (kind == SWAP_FORCED)
                 place(turns, session);
         else if (kind == SWAP_WAITS || kind == SWAP_RESTS)
                 place_new(look, turns, session);
-        else
+        else if (kind != SWAP_KEEPS || !is_stopped(session))
                 place_again(look, turns, session);
 }
 
-/* When those have their turns behind them for which `next` has to wait anyway. */
-static uint64_t latest_turn(const struct swap_look *look, const struct swap_session *next)
+/* A session whose turn lasts grows where no other turn that lasts has memory. If it is stopped and
+ * cannot grow, its turn is over. */
+static void grow(const struct swap_look *look, struct turns *turns, struct swap_session *session)
 {
-        uint64_t latest_ns = 0;
+        bool is_placed = session->is_placed;
+        uint64_t bytes = session->grow_bytes + (is_placed ? 0 : more_of(session));
 
-        for (unsigned i = 0; i < look->count; i++) {
-                const struct swap_session *session = look_at(look, i);
-
-                if (!session->is_placed || session->kind != SWAP_KEEPS || is_beside(session, next))
-                        continue;
-                latest_ns = max_u64(latest_ns, is_shut(session) ? look->now_ns : session->turn_ns);
+        if (!is_placed && !is_stopped(session))
+                return;
+        if (fits(look, turns, bytes)) {
+                session->need_bytes += session->grow_bytes;
+                session->is_placed = true;
+                turns->sum_bytes += bytes;
+        } else {
+                session->kind = is_placed ? session->kind : SWAP_WAITS;
+                turns->is_passed |= is_placed;
         }
-        return latest_ns;
 }
 
-static void renew(const struct swap_look *look, const struct turns *turns)
+/* A session that has a turn and waits to grow may also stay without its wish. */
+static bool is_of(const struct swap_session *session, unsigned p)
 {
-        uint64_t turn_ns = look->now_ns;
+        bool stays = session->kind == SWAP_WAITS && session->has_turn;
 
-        for (unsigned class = SWAP_CLASS_RT + 1; class -- > 0;) {
-                if (turns->next[class])
-                        turn_ns = min_u64(turn_ns, latest_turn(look, turns->next[class]));
-                for (unsigned i = 0; i < look->count; i++) {
-                        struct swap_session *session = look_at(look, i);
+        return (phases[p].classes & BIT(session->class)) &&
+               (session->kind == phases[p].kind || (phases[p].kind == SWAP_OVER && stays));
+}
 
-                        if (session->class != class || !session->is_placed ||
-                            session->kind != SWAP_OVER)
-                                continue;
-                        session->turn_ns = max_u64(session->turn_ns, turn_ns);
-                        if (turn_ns == look->now_ns) {
-                                session->given_ns = look->now_ns;
-                                session->is_out_of_turn = false;
-                        }
-                }
+static void place_all(const struct swap_look *look, struct turns *turns, unsigned p)
+{
+        for (unsigned i = 0; i < look->count; i++) {
+                if (is_of(look_at(look, i), p) && !look_at(look, i)->is_placed)
+                        place_one(look, turns, phases[p].kind, look_at(look, i));
         }
+        if (phases[p].kind != SWAP_FORCED && phases[p].kind != SWAP_KEEPS)
+                return;
+        for (unsigned i = 0; i < look->count; i++) {
+                if (is_of(look_at(look, i), p) && look_at(look, i)->grow_bytes)
+                        grow(look, turns, look_at(look, i));
+        }
+}
+
+/* Whether a session gets or loses its turn. */
+static bool apply(const struct swap_look *look)
+{
+        bool is_change = false;
+
+        for (unsigned i = 0; i < look->count; i++) {
+                struct swap_session *session = look_at(look, i);
+
+                is_change |= session->has_turn != session->is_placed;
+                session->has_turn = session->is_placed;
+        }
+        return is_change;
 }
 
 void turns_decide(const struct swap_look *look)
 {
+        struct swap_card *card = look->card;
         struct turns turns = { 0 };
 
         see_all(look, &turns);
-        end_together(look);
-        grow_all(look, &turns);
-        look->card->is_short = turns.all_bytes > look->capacity_bytes;
+        card->is_short = turns.all_bytes > look->capacity_bytes;
         for (unsigned p = 0; p < sizeof(phases) / sizeof(phases[0]); p++) {
                 if (phases[p].kind == SWAP_RESTS &&
                     turns.all_bytes + look->capacity_bytes / MARGIN_PART > look->capacity_bytes)
                         break;
-                for (unsigned i = 0; i < look->count; i++) {
-                        struct swap_session *session = look_at(look, i);
-
-                        if (phases[p].classes & BIT(session->class))
-                                place_one(look, &turns, phases[p].kind, session);
-                }
+                place_all(look, &turns, p);
         }
-        for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
-
-                turns.is_change |= session->has_turn != session->is_placed;
-                session->has_turn = session->is_placed;
-        }
-        if (turns.is_change)
-                renew(look, &turns);
+        if (!apply(look))
+                return;
+        if (turns.starts)
+                card->turn_ns = look->now_ns;
+        if (card->change_ns)
+                return;
+        card->change_ns = look->now_ns;
+        card->has_moved = false;
 }

@@ -82,6 +82,11 @@ static void follow_gate(struct world_session *session)
         session->turns++;
 }
 
+static bool is_filling(const struct world_session *session)
+{
+        return session->swappable_bytes < session->fill_bytes;
+}
+
 static void allocate(struct world_session *session)
 {
         uint64_t used_bytes = session->pinned_bytes + session->swappable_bytes;
@@ -89,6 +94,9 @@ static void allocate(struct world_session *session)
 
         if (is_drained(session))
                 return;
+        if (session->page.gate == 0 && is_filling(session) && !session->ask_bytes)
+                session->ask_bytes = min_u64(session->block_bytes,
+                                             session->fill_bytes - session->swappable_bytes);
         if (session->ask_pinned_bytes) {
                 uint64_t pinned_bytes = session->pinned_bytes + session->ask_pinned_bytes;
                 bool is_allowed = pinned_bytes <= page->pinned_bytes;
@@ -175,7 +183,7 @@ static void count_time(uint64_t ns)
                 if (!session->is_here || !session->is_busy)
                         continue;
                 is_wanted = true;
-                if (session->page.gate == 0) {
+                if (session->page.gate == 0 && !(is_filling(session) && session->ask_bytes)) {
                         is_running = true;
                         session->ran_ns += ns;
                         session->waited_ns = 0;
@@ -196,7 +204,7 @@ static void see(unsigned entry)
                 .used_bytes = session->pinned_bytes + session->swappable_bytes,
                 .swappable_bytes = session->swappable_bytes,
                 .out_bytes = session->out_bytes,
-                .is_busy = session->is_busy || session->ask_bytes || session->ask_pinned_bytes,
+                .is_busy = session->is_busy && !is_filling(session),
                 .is_drained = is_drained(session),
         };
 

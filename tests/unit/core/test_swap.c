@@ -214,7 +214,7 @@ static void who_is_out_in_part_and_does_not_move_is_not_run(void **state)
         a->moves_nothing = true;
         world_run(60 * SECOND);
         assert_false(world_is_open(A));
-        assert_true(a->out_bytes > 0 && a->out_bytes < GIB);
+        assert_true(a->out_bytes > 0 && a->out_bytes < 2 * GIB);
         a->moves_nothing = false;
         world_run(100 * SECOND);
         assert_true(a->turns > 0 && world.session[B].turns > 0);
@@ -316,6 +316,79 @@ static void what_was_freed_stays_at_hand_for_the_next_block(void **state)
                 assert_int_equal(a->ask_bytes, 0);
         }
         assert_int_equal(b->moved_bytes, moved_bytes);
+}
+
+static void fill(unsigned entry, uint64_t gib)
+{
+        struct world_session *session = world_add(entry, SWAP_CLASS_NORMAL, 0, GIB / 2);
+
+        session->is_busy = true;
+        session->fill_bytes = gib * GIB;
+        session->block_bytes = 64 * MIB;
+}
+
+static unsigned filled(void)
+{
+        unsigned count = 0;
+
+        for (unsigned i = A; i <= C; i++)
+                count += world.session[i].swappable_bytes == world.session[i].fill_bytes;
+        return count;
+}
+
+/* They do not take memory from each other while none of them can work. */
+static void sessions_that_begin_at_once_fill_one_after_the_other(void **state)
+{
+        uint64_t moved_bytes = 0;
+
+        world_begin(16 * GIB);
+        for (unsigned i = A; i <= C; i++)
+                fill(i, 14);
+        world_run(4 * SECOND);
+        assert_true(filled() > 0);
+        world_run(36 * SECOND);
+        assert_int_equal(filled(), 3);
+        for (unsigned i = A; i <= C; i++)
+                moved_bytes += world.session[i].moved_bytes;
+        assert_true(moved_bytes < 140 * GIB);
+}
+
+/* Two sessions of 12 GiB on 16 GiB, where a change takes 0.4 s; the time in which one of them
+ * ran. */
+static uint64_t run_in_bursts(uint64_t busy_ns, uint64_t pause_ns)
+{
+        struct world_session *session[] = { &world.session[A], &world.session[B] };
+        uint64_t until_ns[2] = { 0, 0 };
+
+        world_begin(16 * GIB);
+        add(A, SWAP_CLASS_NORMAL, 12)->ran_ns = 0;
+        add(B, SWAP_CLASS_NORMAL, 12)->ran_ns = 0;
+        for (unsigned n = 0; n < 40000; n++) {
+                for (unsigned i = 0; i < 2; i++) {
+                        if (session[i]->is_busy && session[i]->ran_ns >= until_ns[i]) {
+                                session[i]->is_busy = false;
+                                until_ns[i] = world.now_ns + pause_ns;
+                        } else if (!session[i]->is_busy && world.now_ns >= until_ns[i]) {
+                                session[i]->is_busy = true;
+                                until_ns[i] = session[i]->ran_ns + busy_ns;
+                        }
+                }
+                world_run(10 * MS);
+        }
+        return session[0]->ran_ns + session[1]->ran_ns;
+}
+
+/* In 400 s, half of which each session is idle by itself. */
+static void a_pause_longer_than_a_change_is_another_ones_time(void **state)
+{
+        assert_true(run_in_bursts(8 * SECOND, 8 * SECOND) > 340 * SECOND);
+        assert_true(run_in_bursts(SECOND, SECOND) > 260 * SECOND);
+}
+
+static void a_pause_shorter_than_a_change_ends_no_turn(void **state)
+{
+        run_in_bursts(SECOND, 300 * MS);
+        assert_true(world.swap.session[A].holds + world.swap.session[B].holds < 50);
 }
 
 static void see(unsigned entry, uint64_t used_gib, uint64_t out_gib, bool is_drained)
@@ -482,6 +555,9 @@ int main(void)
                 cmocka_unit_test(growth_waits_for_room_and_gets_it_with_a_turn),
                 cmocka_unit_test(who_has_a_turn_grows_block_by_block),
                 cmocka_unit_test(what_was_freed_stays_at_hand_for_the_next_block),
+                cmocka_unit_test(sessions_that_begin_at_once_fill_one_after_the_other),
+                cmocka_unit_test(a_pause_longer_than_a_change_is_another_ones_time),
+                cmocka_unit_test(a_pause_shorter_than_a_change_ends_no_turn),
                 cmocka_unit_test(bytes_are_given_when_they_were_seen_to_be_free),
                 cmocka_unit_test(more_is_pinned_when_others_were_seen_to_keep_to_lower_limits),
                 cmocka_unit_test(a_session_that_was_held_before_a_restart_is_brought_in),

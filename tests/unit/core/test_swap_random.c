@@ -141,6 +141,18 @@ static void what_always_holds_holds(void **state)
         assert_true(stuck > 3);
 }
 
+/* It has its memory at once, or allocates it block by block and can do nothing until it has. */
+static void add_busy(unsigned entry, bool is_filling)
+{
+        uint64_t bytes = random_size(80);
+        struct world_session *session =
+                world_add(entry, SWAP_CLASS_NORMAL, is_filling ? 0 : bytes, random_size(2));
+
+        session->is_busy = true;
+        session->fill_bytes = is_filling ? bytes : 0;
+        session->block_bytes = bytes / 16 + 1;
+}
+
 /* Busy, of one class, each smaller than the card: all of them, however small, however big. */
 static void everybody_gets_its_turn_in_time(void **state)
 {
@@ -152,8 +164,7 @@ static void everybody_gets_its_turn_in_time(void **state)
                 count = 2 + (unsigned)random_below(8);
                 world.link_bytes = capacity() / (10 + random_below(1000));
                 for (unsigned i = 0; i < count; i++)
-                        world_add(i, SWAP_CLASS_NORMAL, random_size(80), random_size(2))->is_busy =
-                                true;
+                        add_busy(i, seed % 2 && chance(50));
                 world.is_calm = true;
                 world_run(20 * SECOND);
                 for (unsigned i = 0; i < count; i++)
@@ -163,7 +174,8 @@ static void everybody_gets_its_turn_in_time(void **state)
                 cost_ns = 2 * capacity() / world.link_bytes * MS + 100 * MS;
                 bound_ns = count * (cost_ns + max_u64(20 * cost_ns, SWAP_TURN_LEAST_NS));
                 for (unsigned i = 0; i < count; i++) {
-                        assert_int_equal(world.session[i].ask_bytes, 0);
+                        if (!world.session[i].fill_bytes || bound_ns < 60 * SECOND)
+                                assert_int_equal(world.session[i].ask_bytes, 0);
                         assert_true(world.session[i].longest_ns < bound_ns);
                         if (bound_ns < 60 * SECOND)
                                 assert_true(world.session[i].ran_ns > 0);
