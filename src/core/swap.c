@@ -245,11 +245,12 @@ static void change_end(const struct swap_look *look)
 /* Something is about to come that others wait for. */
 static bool is_moving(const struct swap_session *session, const struct swap_order *before)
 {
-        return session->state == SWAP_DRAINS || session->grow_bytes || session->is_asked ||
+        return session->state == SWAP_DRAINS || session->is_asked ||
                session->order.resident_bytes != before->resident_bytes ||
                session->order.most_bytes != before->most_bytes ||
                session->order.pinned_bytes != before->pinned_bytes || !session->is_known ||
-               (is_shut(session) && session->has_turn) ||
+               (session->has_turn &&
+                (is_shut(session) || session->order.resident_bytes < session->need_bytes)) ||
                (session->state == SWAP_HELD && should_move(session));
 }
 
