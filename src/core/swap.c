@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A step of swapping: what was seen moves each session on (drained, stuck, at rest), then each card
- * decides anew (swap_parts.h says which file what), then gates shut and open.
+ * Runs a step: changes the state of each session by what was seen (drained, stuck), lets each card
+ * decide (swap_parts.h lists the files that do), then shuts and opens gates.
  *
- * Nothing here fails. What does not come in time (a drain, a move) makes its session stuck; no
- * other session ever waits for it longer.
+ * A step cannot fail. A session whose drain or move does not end in time becomes stuck, and other
+ * sessions no longer wait for it.
  */
 #include "core/swap_parts.h"
 
-/* -- Who is there ----------------------------------------------------------------------------- */
+/* -- The list of sessions --------------------------------------------------------------------- */
 
-/* Who has a turn, or waits for one, by class and how long; then who wants none. */
+/* Sessions that wait come before those that have a turn, the longest wait first. Of sessions with
+ * a turn the latest one comes first: it leaves last when all turns end. */
 static uint64_t key_of(const struct swap_session *session)
 {
         if (session->waits_ns)
@@ -31,7 +32,7 @@ static bool is_before(const struct swap_session *a, const struct swap_session *b
         return key_of(a) < key_of(b);
 }
 
-/* Nearly in order already: an insertion sort. */
+/* An insertion sort: the list is nearly in order already. */
 static void sort(struct swap *swap, unsigned first, unsigned count)
 {
         uint16_t *list = swap->list + first;
@@ -81,7 +82,7 @@ void swap_remove(struct swap *swap, unsigned entry)
         swap->next_ns = swap->now_ns;
 }
 
-/* Each step sorts anew. */
+/* The next step sorts the list. */
 void swap_rank(struct swap *swap, unsigned entry, enum swap_class class)
 {
         swap->session[entry].class = (uint8_t) class;
@@ -112,7 +113,7 @@ void swap_see(struct swap *swap, unsigned entry, const struct swap_seen *seen)
         swap->card[session->card].has_moved |= out_bytes > 0;
 }
 
-/* -- What was seen moves a session on --------------------------------------------------------- */
+/* -- States ----------------------------------------------------------------------------------- */
 
 static void get_stuck(struct swap *swap, struct swap_session *session)
 {
@@ -122,7 +123,8 @@ static void get_stuck(struct swap *swap, struct swap_session *session)
         swap->card[session->card].change_ns = 0;
 }
 
-/* Whether it was asked to move. Into less than all of its room it may not be able to. */
+/* Whether the session is to move memory. Inwards it need not before its order allows all of its
+ * memory: segments are large, and the last one may not fit yet. */
 static bool should_move(const struct swap_session *session)
 {
         uint64_t told_bytes = max_u64(session->order.resident_bytes, pinned_of(session));
@@ -156,8 +158,9 @@ static void move_on(struct swap *swap, struct swap_session *session, uint64_t el
                 get_stuck(swap, session);
 }
 
-/* Since when it has been idle, and has waited. Who waits to grow keeps its rank while bytes come
- * and go: else they would be given now to one, now to another, and to nobody in time. */
+/* Notes since when each session has been idle, and has waited. A session that waits to grow keeps
+ * its rank until all of its wish is met: else room would be given to one session, then to another,
+ * and would suffice for none. */
 static void note_wants(const struct swap_look *look)
 {
         for (unsigned i = 0; i < look->count; i++) {
@@ -199,7 +202,7 @@ static void gate_open(const struct swap_look *look, struct swap_session *session
         session->order.gate = 0;
         session->waits_ns = 0;
         if (session->stuck_ns)
-                return; /* its turn was over before */
+                return; /* its turn was over before it got stuck */
         session->turn_ns = look->now_ns;
         session->patience_ns = SWAP_STUCK_LEAST_NS;
 }
@@ -217,7 +220,8 @@ static void gates_move(const struct swap_look *look)
         }
 }
 
-/* A change is over when nobody with a turn lacks anything. If nothing moved, it was none. */
+/* A change ends when each session with a turn runs and has room for all that it needs. A change
+ * that moved no bytes says nothing about the cost. */
 static void change_end(const struct swap_look *look)
 {
         struct swap_card *card = look->card;
@@ -242,7 +246,7 @@ static void change_end(const struct swap_look *look)
 
 /* -- A step ----------------------------------------------------------------------------------- */
 
-/* Something is about to come that others wait for. */
+/* Whether another session may be waiting for this one: the next look is due soon. */
 static bool is_moving(const struct swap_session *session, const struct swap_order *before)
 {
         return session->state == SWAP_DRAINS || session->is_asked ||

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of core/swap share, and nobody else.
+ * Private declarations of the files of core/swap.
  *
- *      swap.c          a step: sessions come, are seen, and go; gates shut and open
- *      swap_pin.c      how much each may have at all, and pinned; what it may grow by
- *      swap_turn.c     who has a turn
- *      swap_room.c     how much each may have on the card
+ *      swap.c          runs a step: takes what was seen, calls the others, shuts and opens gates
+ *      swap_pin.c      limits each session's memory, its pinned memory, and its growth
+ *      swap_turn.c     decides which sessions have a turn
+ *      swap_room.c     decides how much memory each session may have on the card
  *
- * Each part decides anew at each step from what was seen, so no decision is ever planned and
- * overtaken. What a session may have done since it was seen is kept beside that (may_*_bytes).
+ * Each step decides everything anew from what was seen, so there are no plans that could become
+ * outdated. may_*_bytes are the bytes that a session may have taken since it was seen.
  */
 #ifndef ALIQUOT_CORE_SWAP_PARTS_H
 #define ALIQUOT_CORE_SWAP_PARTS_H
@@ -17,22 +17,22 @@
 #include "common/sums.h"
 #include "core/swap.h"
 
-/* More than any card has. Sums of as many as there are sessions stay within 64 bits. */
+/* More than any card has. The sum over all sessions fits into 64 bits. */
 #define BYTES_MOST (UINT64_C(1) << 50)
 #define MIB (UINT64_C(1) << 20)
 
-/* In the order of their kind: see swap_turn.c. */
+/* What a session is to the decision about turns, see swap_turn.c. */
 enum swap_kind {
-        SWAP_FORCED, /* stuck, and whole: it runs */
-        SWAP_KEEPS,  /* it has a turn that is not over */
-        SWAP_WAITS,  /* it has none, and wants one */
-        SWAP_OVER,   /* its turn is over, if others want it */
-        SWAP_IDLE,   /* the same, for want of work */
+        SWAP_FORCED, /* stuck, with all its memory on the card: it runs */
+        SWAP_KEEPS,  /* its turn lasts */
+        SWAP_WAITS,  /* it waits for a turn; or its turn is over, and it waits to grow */
+        SWAP_OVER,   /* its turn is over if another session wants the room */
+        SWAP_IDLE,   /* its turn is over because it is idle, if another session wants the room */
         SWAP_RESTS,  /* it has no turn, and wants none */
-        SWAP_BARRED, /* stuck in part out: it is left alone */
+        SWAP_BARRED, /* stuck, with memory in the host: it is left alone */
 };
 
-/* A step's look at one card and its sessions. */
+/* One card and its sessions, during a step. */
 struct swap_look {
         struct swap *swap;
         struct swap_card *card;
@@ -67,7 +67,7 @@ static inline bool is_shut(const struct swap_session *session)
         return session->state != SWAP_RUNS;
 }
 
-/* What stays on the card while it has no turn. */
+/* Bytes that stay on the card while the session has no turn. */
 static inline uint64_t floor_of(const struct swap_session *session)
 {
         return session->stuck_ns ? resident_of(session) : pinned_of(session);
@@ -79,7 +79,7 @@ static inline bool is_wanting(const struct swap_session *session)
 }
 
 void pins_decide(const struct swap_look *look);
-/* The list is in the order of rank. */
+/* The list must be sorted: by class, then by how long each session waits. */
 void turns_decide(const struct swap_look *look);
 void rooms_decide(const struct swap_look *look);
 

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much each session may have at all, and how much of it pinned: so that each can be brought in
- * whole beside what all others have pinned.
+ * Limits each session's memory and its pinned memory, so that every session can be brought in whole
+ * beside the pinned bytes of all others.
  *
- * With P the sum of all pinned bytes and S the most that one session could move, capacity - P - S
- * is left for more pinned bytes, of all together. Wishes are met from that, in the order of the
- * list, and what is left makes a small headroom for each, so that small blocks need not wait. What
- * is pinned next to the limits of all others takes two steps: they are lowered, and when they were
- * seen to keep to that, it is raised.
+ * With P the sum of all pinned bytes and S the largest swappable memory of one session,
+ * capacity - P - S is left for more pinned bytes of all sessions together. It meets the wishes in
+ * the order of the list. The remainder is split into headrooms, so that small blocks need not wait.
+ * To raise one session's pinned limit takes two steps: the limits of all others are lowered, and
+ * when each of them was seen within its lower limit, the pinned limit is raised.
  */
 #include "core/swap_parts.h"
 
-/* A session's headroom: of the capacity, so much at most; and of all together. */
+/* Largest headroom of a session; largest part of the capacity for one headroom, and for all. */
 #define HEADROOM_MOST (256 * MIB)
 #define HEADROOM_PART 64u
 #define HEADROOM_PART_ALL 32u
 
 struct pins {
         uint64_t pinned_bytes;  /* P */
-        uint64_t left_bytes;    /* of what may be pinned besides */
-        uint64_t may_pin_bytes; /* by the old orders and the new ones, all together */
+        uint64_t left_bytes;    /* how much more may be pinned */
+        uint64_t may_pin_bytes; /* sum over all sessions, by the old and the new orders */
         unsigned tight;         /* sessions that may have grown beyond their new limit */
         uint16_t one_tight;
 };
@@ -57,7 +57,8 @@ static void meet_wishes(const struct swap_look *look, struct pins *pins)
         }
 }
 
-/* A headroom that is about right stays as it is: each change is a word to all. */
+/* A headroom that is about right stays as it is: each change of an order wakes the session's
+ * threads. */
 static void add_headroom(const struct swap_look *look, struct pins *pins)
 {
         uint64_t even_bytes = pins->left_bytes / look->count;
@@ -76,8 +77,8 @@ static void add_headroom(const struct swap_look *look, struct pins *pins)
         }
 }
 
-/* What all may have pinned, by what they were and will be told; false: not beside each other yet.
- */
+/* Sums up the bytes that all sessions may pin by their old and new orders. False: a session could
+ * not be brought in whole beside them, so nothing may be raised yet. */
 static bool add_up(const struct swap_look *look, struct pins *pins)
 {
         bool is_ready = true;
@@ -137,7 +138,7 @@ static void tell_all(const struct swap_look *look, const struct pins *pins)
         }
 }
 
-/* A wish that is never met asks nobody for room. */
+/* A wish that is refused takes no room from other sessions. */
 static void see_growth(const struct swap_session *session, uint64_t *ret)
 {
         uint64_t wish_bytes =

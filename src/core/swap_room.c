@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much each session may have on the card. Those with a turn: what they need, and a headroom, so
- * that growth seldom waits. The others: what they have, less what those with a turn need; and what
- * is left over then, for those that wait.
+ * Decides how much memory each session may have on the card. A session with a turn may have all
+ * that it needs, and a headroom, so that growth seldom waits. A session without one keeps its bytes
+ * on the card until a session with a turn needs the room. Sessions that wait may move in advance
+ * into room that is left over.
  *
- * First each session has a target, and all targets fit. Then orders beyond their targets are
- * lowered, and orders below them raised by what is free, whatever anybody may have done since it
- * was seen. So as leavers move out, comers move in.
+ * First each session gets a target, and all targets fit beside each other. Then orders above their
+ * targets are lowered, and orders below them are raised into the room that is free even if each
+ * session has used its old order since it was seen. So one session moves in as another moves out.
  */
 #include "core/swap_parts.h"
 
-/* While memory is short, all headrooms together. */
+/* Limits of the sum of all headrooms while memory is short. */
 #define HEADROOM_LEAST (256 * MIB)
 #define HEADROOM_PART 16u
 #define HEADROOM_PART_MOST 8u
 
 struct rooms {
-        uint64_t need_bytes;   /* of those with a turn */
-        uint64_t target_bytes; /* of those with a turn */
-        uint64_t kept_bytes;   /* of the others */
+        uint64_t need_bytes;   /* needs of sessions with a turn */
+        uint64_t target_bytes; /* targets of sessions with a turn */
+        uint64_t kept_bytes;   /* bytes on the card of sessions without a turn */
         uint64_t free_bytes;
-        unsigned turns; /* sessions that have one */
+        unsigned turns; /* sessions that have a turn */
 };
 
 static void rooms_begin(const struct swap_look *look, struct rooms *rooms)
@@ -36,7 +37,7 @@ static void rooms_begin(const struct swap_look *look, struct rooms *rooms)
         }
 }
 
-/* Those that will wait longest give first: the list's last ones. */
+/* The last session of the list will wait longest for its turn, so it moves out first. */
 static void take_deficit(const struct swap_look *look, struct rooms *rooms)
 {
         uint64_t deficit_bytes =
@@ -67,7 +68,8 @@ static uint64_t headroom_of(const struct swap_look *look, const struct rooms *ro
         return rooms->turns ? all_bytes / rooms->turns : 0;
 }
 
-/* What somebody has freed stays its own for its next block, while all others have enough. */
+/* A session keeps the room of memory that it has freed, for its next block, while all others have
+ * enough. */
 static void add_headroom(const struct swap_look *look, struct rooms *rooms)
 {
         uint64_t headroom_bytes = headroom_of(look, rooms), told_bytes = 0;
@@ -111,7 +113,8 @@ static void add_advance(const struct swap_look *look, const struct rooms *rooms)
         }
 }
 
-/* While some of its processes have not drained, none should move anything: they may not come to. */
+/* A session that has not drained is not told to move: a part of its processes cannot, and the
+ * others would move its share too. */
 static void lower_all(const struct swap_look *look, struct rooms *rooms)
 {
         rooms->free_bytes = look->capacity_bytes;
@@ -142,7 +145,8 @@ static void raise_to(struct rooms *rooms, struct swap_session *session, uint64_t
                 max_u64(session->may_reside_bytes, session->order.resident_bytes);
 }
 
-/* Growth first, then one comer after the other, so that the first may begin soon. */
+/* Running sessions grow first. Then one session after the other comes in, so that the first one
+ * may run soon. */
 static void raise_all(const struct swap_look *look, struct rooms *rooms)
 {
         for (unsigned i = 0; i < look->count; i++) {

@@ -25,7 +25,7 @@ struct world_session {
         uint64_t drain_ns; /* how long it takes; SWAP_NEVER: it does not */
         bool moves_nothing;
         uint64_t ask_bytes, ask_pinned_bytes; /* it waits for that */
-        uint64_t fill_bytes, block_bytes;     /* first it allocates so much, block by block */
+        uint64_t fill_bytes, block_bytes;     /* it allocates fill_bytes before it works */
         uint64_t pinned_bytes, swappable_bytes;
         /* What comes of it. */
         uint64_t out_bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose memory is on the card, for how long, and what moves for it.
+ * Which sessions have their memory on the card, for how long, and how many bytes move for it.
  */
 #include "core/swap.h"
 
@@ -131,7 +131,7 @@ static void a_big_one_has_its_turn_among_many_small_ones(void **state)
         for (unsigned n = 0; n < 1000; n++) {
                 unsigned entry = n * 5 % 11;
 
-                /* Who runs takes a rest, and another one begins. */
+                /* A session that runs becomes idle; one that is held becomes busy. */
                 world.session[entry].is_busy = !world_is_open(entry);
                 world_run(300 * MS);
         }
@@ -336,7 +336,7 @@ static unsigned filled(void)
         return count;
 }
 
-/* They do not take memory from each other while none of them can work. */
+/* Sessions that cannot work yet do not take memory from each other by turns. */
 static void sessions_that_begin_at_once_fill_one_after_the_other(void **state)
 {
         uint64_t moved_bytes = 0;

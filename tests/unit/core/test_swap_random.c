@@ -141,7 +141,8 @@ static void what_always_holds_holds(void **state)
         assert_true(stuck > 3);
 }
 
-/* It has its memory at once, or allocates it block by block and can do nothing until it has. */
+/* A session allocates its memory at once, or block by block; then it is not busy before the last
+ * block. */
 static void add_busy(unsigned entry, bool is_filling)
 {
         uint64_t bytes = random_size(80);
