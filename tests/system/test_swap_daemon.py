@@ -340,7 +340,7 @@ def test_what_a_dead_process_held_is_on_no_card(daemon, sim, players):
     Player(sim, "a", slot=70).die()
     first.die()
     let_in(second)
-    assert not first.limits().gate
+    first.wait(lambda page: page.gate == 0)
 
 
 def test_who_is_dead_holds_nobody_up(daemon, sim, players):
