@@ -218,11 +218,12 @@ int swap_read(const struct reading *reading, uint64_t host_bytes, bool *ret, str
                 return 0;
         verdict = judge_switch(said.value);
         if (verdict == MALFORMED)
-                rc = fail(err, -EINVAL, "expected true or false");
+                rc = fail(err, -EINVAL, "expected yes or no");
         else if (verdict == ASKS && host_bytes)
-                rc = fail(err, -EINVAL,
-                          "contradicts ALIQUOT_OVERSUBSCRIBE, or another system's word for it; "
-                          "remove one of the two");
+                rc = fail(
+                        err, -EINVAL,
+                        "contradicts oversubscription (--oversubscribe, ALIQUOT_OVERSUBSCRIBE, or "
+                        "another system's variable for it); remove one of the two");
         else if (verdict == ASKS && reading->is_alone)
                 rc = fail(err, -ENOTSUP,
                           "only a daemon's sessions take turns; expected false, or aliquot run "

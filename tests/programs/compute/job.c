@@ -2,14 +2,16 @@
 /*
  * A job with much memory: fills blocks, then works step by step, and checks every byte at the end.
  *
- *      job KERNELS bytes=N [block=N] steps=N ns=NS [pause=NS every=N]
+ *      job KERNELS bytes=N [block=N] steps=N ns=NS [pause=NS every=N] [samples=NS]
  *
  * A step is a kernel of NS, then one that checks the beginning of the next block. After each
  * `every` steps the job is idle for `pause` ns. KERNELS is the file of bytes_kernels.c. Prints one
  * object: `wrong`, how many words were not as they had been filled; `filled_ns` and `took_ns`, from
  * the beginning until the blocks were filled and until the last step; `longest_ns`, the longest
- * step.
+ * step. With `samples` also `done`, how many steps were over at most every NS: pairs of the
+ * time in ns and the steps.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +23,10 @@
 
 #define BLOCKS_MOST 4096u
 #define WORDS_A_STEP UINT64_C(64)
+#define SAMPLES_MOST 4096u
 
 static struct {
-        uint64_t bytes, block, steps, ns, pause, every;
+        uint64_t bytes, block, steps, ns, pause, every, samples;
 } asked = { .block = 16 << 20, .every = 1 };
 
 static struct {
@@ -34,14 +37,31 @@ static struct {
         uint64_t *found; /* pinned, for the kernels */
 } job;
 
+static struct {
+        uint64_t ns, steps;
+} sample[SAMPLES_MOST];
+static unsigned samples;
+
+static void take_sample(uint64_t now_ns, uint64_t steps)
+{
+        bool is_due = !samples || now_ns - sample[samples - 1].ns >= asked.samples;
+
+        if (!asked.samples || !is_due || samples == SAMPLES_MOST)
+                return;
+        sample[samples].ns = now_ns;
+        sample[samples++].steps = steps;
+}
+
 static void read_argument(const char *text)
 {
         static const struct {
                 const char *name;
                 uint64_t *value;
         } names[] = {
-                { "bytes=", &asked.bytes }, { "block=", &asked.block }, { "steps=", &asked.steps },
-                { "ns=", &asked.ns },       { "pause=", &asked.pause }, { "every=", &asked.every },
+                { "bytes=", &asked.bytes },     { "block=", &asked.block },
+                { "steps=", &asked.steps },     { "ns=", &asked.ns },
+                { "pause=", &asked.pause },     { "every=", &asked.every },
+                { "samples=", &asked.samples },
         };
 
         for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -115,6 +135,7 @@ int main(int argc, char **argv)
                 wrongs += wrong((unsigned)(i % job.count), WORDS_A_STEP);
                 now_ns = clock_now_ns();
                 longest_ns = now_ns - step_ns > longest_ns ? now_ns - step_ns : longest_ns;
+                take_sample(now_ns, i + 1);
                 if (asked.pause && (i + 1) % asked.every == 0)
                         clock_sleep_ns(asked.pause);
                 step_ns = clock_now_ns();
@@ -125,8 +146,13 @@ int main(int argc, char **argv)
         /* Virtual time would pass while the kernel ends the process. */
         for (unsigned i = 0; i < job.count; i++)
                 OK(cuMemFree_v2(job.block[i]));
-        printf("{\"wrong\": %llu, \"filled_ns\": %llu, \"took_ns\": %llu, \"longest_ns\": %llu}\n",
+        printf("{\"wrong\": %llu, \"filled_ns\": %llu, \"took_ns\": %llu, \"longest_ns\": %llu, "
+               "\"done\": [",
                (unsigned long long)wrongs, (unsigned long long)filled_ns,
                (unsigned long long)took_ns, (unsigned long long)longest_ns);
+        for (unsigned i = 0; i < samples; i++)
+                printf("%s[%llu, %llu]", i ? ", " : "", (unsigned long long)sample[i].ns,
+                       (unsigned long long)sample[i].steps);
+        puts("]}");
         return 0;
 }
