@@ -17,12 +17,13 @@ MIB, MS, S = 1 << 20, 10**6, 10**9
 CARD = 1024 * MIB
 LINK = 1.6e9  # a card of 16 GiB on PCIe 4, at a sixteenth of its size
 PIN = 128  # MiB a second: 2 GiB, likewise
-SPEC = f"gpus=1,memory={CARD // MIB}MiB,context=8MiB,host=1600MB/s,model=a100,clock=virtual,costs=real,pin={PIN}MiB/s"
+SPEC = f"gpus=1,memory={CARD // MIB}MiB,context=8MiB,host=1600MB/s,model=a100,clock=virtual,costs=real,reserved=0,pin={PIN}MiB/s"
 HANG_SECONDS = 600
 
 report = Report("swap", "jobs (tests/programs/compute/job.c) in sessions that swap, on the simulated GPU in virtual time, a sixteenth "
                         f"of a card of 16 GiB: {CARD // MIB} MiB, link {LINK / 1e9:g} GB/s each way and 1.44 x that both ways at once, "
-                        f"pinning {PIN} MiB/s, calls of the driver at full cost; each job checks every byte at the end. `serial` is the time that the same jobs take one after the other")
+                        f"pinning {PIN} MiB/s, calls of the driver at full cost; each job checks every byte at the "
+                        "end. `serial` is the time that the same jobs take one after the other")
 
 
 class Got:
