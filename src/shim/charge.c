@@ -105,8 +105,8 @@ bool charge_begin(struct charge *c, int device, uint64_t bytes)
         return false;
 }
 
-/* In this order what is pinned, the difference of the two, looks too large meanwhile, and not too
- * small. */
+/* In this order the pinned bytes, which are the difference of the two rows, look too large in
+ * between, and never too small. */
 bool charge_begin_swappable(struct charge_swappable *c, int device, uint64_t bytes)
 {
         c->swap = nothing;
@@ -207,7 +207,7 @@ void charge_move_end(int device)
                 flight_end(process, device);
 }
 
-/* Forced: what the driver has given up is out, whatever a page says. */
+/* Forced: the memory is out, whatever limit the page has. */
 void charge_move_out(int device, uint64_t bytes)
 {
         struct process *process = process_here();
@@ -370,8 +370,8 @@ static bool is_recent(uint64_t at_ns)
         return at_ns != 0 && clock_now_ns() - at_ns <= DRAIN_NS;
 }
 
-/* Memory of the session's own dead, or, just after a daemon promised it, of another session's. Of
- * one that swaps others have just been moved out of the way. */
+/* Memory of the session's own dead, or, just after a daemon promised it, of another session's dead.
+ * For a session that swaps, other sessions may be moving out. */
 static bool may_be_draining(int device)
 {
         const struct page_ledger *ledger = &session_slots()->ledger[device];
@@ -433,7 +433,8 @@ static uint64_t left(const struct charge_view *view)
         return view->limit_bytes - min_u64(view->used_bytes, view->limit_bytes);
 }
 
-/* Of the card others will be moved out, so what the driver has free does not count. */
+/* Other sessions are moved out when this one needs room, so the driver's free memory does not
+ * matter. */
 static bool view_swapping(const struct charge_view *now, struct charge_card *card)
 {
         struct room_books books = room_read();

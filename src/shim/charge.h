@@ -43,7 +43,7 @@ enum charge_space {
         SPACE_FREED,       /* freed in a stream that has not got there: a number */
         SPACE_FREED_HOST,  /* the same, of the host's memory that stands for a card's: a number */
         SPACE_REMAINDER,   /* what the driver took by itself: device + 1 */
-        SPACE_SWAP, /* what of a block can leave the card: its address, beside its charge there */
+        SPACE_SWAP, /* a swappable block's charge in the row of swappable memory: its address */
 };
 
 struct charge {
@@ -59,9 +59,9 @@ struct charge {
 bool charge_begin(struct charge *c, int device, uint64_t bytes);
 
 /*
- * In a session that swaps (room.h): of memory that can leave the card, on the card's row and on
- * that of what can. Every other charge of the card counts as pinned. False also where there is no
- * room on the card now.
+ * In a session that swaps (room.h), swappable memory is charged twice: to the card's row, and to
+ * the row of swappable memory. Every other charge to the card counts as pinned. False also if the
+ * card has no room now.
  */
 struct charge_swappable {
         struct charge card;
@@ -75,8 +75,8 @@ void charge_drop_swappable(struct charge_swappable *c);
 bool charge_force(struct charge *c, int device, uint64_t bytes);
 
 /*
- * Memory that was kept leaves the card, or comes back: its charges stay, and the session's row of
- * what is out, which has no limit, follows. Between begin and end nobody takes NVML's word.
+ * Charged memory leaves the card, or comes back. Its charges stay; the row of memory that is out
+ * changes, without regard to its limit. Between begin and end NVML's numbers are not used.
  */
 void charge_move_begin(int device);
 void charge_move_out(int device, uint64_t bytes);
@@ -138,8 +138,8 @@ bool charge_wait_for_drain(const struct charge *c, unsigned attempt);
 void charge_note_refused(int device);
 void charge_note_driver_refused(const struct charge *c);
 
-/* The row of the page that stands for the host's memory in place of cards'; CHARGE_NO_DEVICE: the
- * session has none of it. It is charged like a device. */
+/* The row that host memory in place of the card's is charged to, as if it was a device;
+ * CHARGE_NO_DEVICE: the session is not oversubscribed. */
 int charge_host(void);
 
 /* The device of a block; CHARGE_NO_DEVICE when its key is not known. */

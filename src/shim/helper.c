@@ -57,7 +57,7 @@ void helper_finish(helper_question *is_unfinished)
         store_release(&helper.is_unfinished, is_unfinished);
 }
 
-/* What it watches was so before its task ran. */
+/* The watched words, and their values before the task ran. */
 struct helper_watch {
         const _Atomic uint32_t *word[1 + WATCHED]; /* the bell first */
         uint32_t seen[1 + WATCHED];
@@ -74,7 +74,7 @@ static struct helper_watch watch(void)
         return watch;
 }
 
-/* A kernel that cannot wait for several words has the others looked at. */
+/* Where the kernel cannot wait for several words, the others are read every WATCH_NS. */
 static void rest(const struct helper_watch *watch, uint64_t until_ns)
 {
         unsigned count = 1;
@@ -90,8 +90,8 @@ static void rest(const struct helper_watch *watch, uint64_t until_ns)
         }
 }
 
-/* Ends the helper's work: the driver may be gone after the program's end. What it has begun and
- * must not leave is finished here, in its place. */
+/* Ends the helper's work: the driver may be gone after the program's end. If the task is in the
+ * middle of something, this thread runs the task until it is done. */
 static void at_program_end(void)
 {
         helper_question *is_unfinished;

@@ -27,8 +27,8 @@ bool helper_runs(void);
  * a word that is watched already stays one. A forked child has to say so anew. */
 void helper_watch(const _Atomic uint32_t *word);
 
-/* What the helper must not leave half done: at the program's exit its task runs on until this says
- * that nothing is. One a process. */
+/* Asks whether the helper's task is in the middle of something. At the program's exit the exiting
+ * thread runs the task until the answer is no. One question a process. */
 typedef bool helper_question(void);
 void helper_finish(helper_question *is_unfinished);
 

@@ -11,8 +11,8 @@
 #include "shim/room.h"
 #include "shim/session.h"
 
-/* An owner that died between opening the gate and waking is noticed after this long; and a thread
- * that stands there says so again. */
+/* A thread that waits at the gate looks again after this long: the owner may have died between
+ * opening the gate and waking. It also writes again that it waits. */
 #define LOOK_AGAIN_NS UINT64_C(50000000)
 
 static uint32_t own_gate;
@@ -43,7 +43,7 @@ static void fork_child(void)
         watch_words(session_limits());
 }
 
-/* Once: else the thread that comes late would open what the helper has shut meanwhile. */
+/* Runs once: a second, later thread would open the gate that the helper has shut meanwhile. */
 static void use(void)
 {
         const struct limits_page *limits = session_limits();

@@ -12,18 +12,19 @@
 #include "shim/charge.h"
 #include "shim/session.h"
 
-/* A wish is written again after so long; one that is older than a few of these is none. */
+/* A waiting request writes its wish again after WISH_NS. An older wish than WISH_FRESH_NS is void.
+ */
 #define WISH_NS UINT64_C(10000000)
 #define WISH_FRESH_NS (4 * WISH_NS)
 #define DAEMON_SILENT_NS UINT64_C(5000000000)
-/* Looks that another thread's charge, on its way back, may have spoilt. */
+/* Looks before a request is refused: another thread's charge may be about to be given back. */
 #define DOUBTS_OF_NO 3u
 #define DOUBTS_OF_YES 50u
 #define DOUBT_NS UINT64_C(100000)
 
 static const struct room_rows no_rows = { CHARGE_NO_DEVICE, CHARGE_NO_DEVICE, CHARGE_NO_DEVICE };
 
-/* Rows are fixed when such a session is made. */
+/* The rows of a session that swaps are fixed when it is created. */
 static struct room_rows find_rows(const struct limits_page *limits)
 {
         struct room_rows rows = { .card = CHARGE_NO_DEVICE,
@@ -40,7 +41,7 @@ static struct room_rows find_rows(const struct limits_page *limits)
 
 struct room_rows room_rows(void)
 {
-        /* Each plus 1, in a byte; racing writers agree. */
+        /* Each row plus 1, in a byte. Threads that race write the same value. */
         static _Atomic uint32_t known;
         uint32_t packed = load_relaxed(&known);
         const struct limits_page *limits;
@@ -126,8 +127,8 @@ void room_reap(void)
         process_reap((unsigned)rows.card);
 }
 
-/* Each row is recovered by itself: when the card's gave back what a dead process had, what of that
- * could move, or was out, has to follow, or the rest would look smaller than it is. */
+/* The bytes of a dead process are recovered row by row. When the card's row has given them back,
+ * the other rows must follow: used less out, and used less swappable, would look too small. */
 static void reap_after_card(struct room_rows rows)
 {
         static _Atomic uint64_t seen_ns;
@@ -151,7 +152,7 @@ bool room_admits(enum room_kind kind)
         fence_seq_cst();
         reap_after_card(rows);
         books = room_read();
-        /* A running session has nothing out: it is a dead process's. */
+        /* A session that runs has nothing out, so these bytes are a dead process's. */
         if (books.out_bytes && !load_acquire(shared_half(&session_limits()->gate))) {
                 process_reap((unsigned)rows.out);
                 books = room_read();
@@ -231,7 +232,7 @@ static void ring(void)
         clock_wake(shared_half(&slots->bell), INT_MAX);
 }
 
-/* False: for good. */
+/* False: the answer is final. */
 static bool doubt(struct room_wait *wait, unsigned most)
 {
         if (wait->looks++ >= most)

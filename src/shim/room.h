@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a session that swaps may have on its card now (struct page_room): admission and waiting.
+ * Admission in a session that swaps: checks each request against what the session may have on its
+ * card now (struct page_room), and waits for room.
  *
- *      charge, then room_admits()              // false: give it back
- *      room_wait() until it says false         // meanwhile, with no lock and out of every call:
- *                                              // true: try again
+ *      charge, then room_admits()              // false: give the charge back, and ...
+ *      room_wait()                             // ... wait, with no lock and outside of every call;
+ *                                              // true: try again; false: refuse
  *
- * A charge is made first and the words are read behind a fence, so that nobody is admitted by words
- * that the daemon has lowered before it looked at the ledger. Who finds too little room writes a
- * wish into the page and waits. A request that is more than the session may ever have is refused at
- * once; one of pinned memory, when the daemon has answered a wish and it does not fit; any, when no
- * daemon answers for 5 s. Another thread's charge may be on its way back when ours is checked, so
- * nothing is refused for a first look. Any thread; no CUDA type; nothing is kept but the rows.
+ * The charge is made first, and the words of the page are read behind a fence. So the daemon, which
+ * lowers a word and then reads the ledger, sees every charge that an older word admitted.
+ *
+ * A request that finds too little room writes a wish into the page and waits. A request for more
+ * than the session may ever have is refused at once. A request for pinned memory is refused when
+ * the daemon has answered its wish and it still does not fit. Every request is refused when no
+ * daemon answers for 5 s. A check may count the charge of another thread that is about to give it
+ * back, so no request is refused at the first look. Any thread; no CUDA type.
  */
 #ifndef ALIQUOT_SHIM_ROOM_H
 #define ALIQUOT_SHIM_ROOM_H
@@ -19,11 +22,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Rows of the page; CHARGE_NO_DEVICE: the session does not swap. */
+/* Rows of the page. All are CHARGE_NO_DEVICE if the session does not swap. */
 struct room_rows {
-        int card; /* its GPU's */
-        int out;  /* what is in the host */
-        int swap; /* what can be */
+        int card; /* all memory of the session on its GPU, wherever it is now */
+        int out;  /* memory that is in the host now */
+        int swap; /* swappable memory: it can be in the host */
 };
 struct room_rows room_rows(void);
 
@@ -36,13 +39,13 @@ static inline bool room_is_kept(void)
  * words have no room for them. */
 void room_reap(void);
 
-/* What the page says. */
+/* The session's ledgers and limits, as the page has them. */
 struct room_books {
         uint64_t used_bytes;
         uint64_t swappable_bytes;
         uint64_t out_bytes;
         uint64_t limit_bytes;
-        uint64_t resident_bytes; /* from here on: page_room */
+        uint64_t resident_bytes; /* this and the next ones: struct page_room */
         uint64_t most_bytes;
         uint64_t pinned_bytes;
         uint64_t answered_at_ns;
@@ -51,20 +54,20 @@ struct room_books room_read(void);
 
 enum room_answer {
         ROOM_FITS,
-        ROOM_SHORT,  /* others may make room on the card */
-        ROOM_PINNED, /* more than may be pinned now */
-        ROOM_NEVER,
+        ROOM_SHORT,  /* the card has no room now; other sessions can make room */
+        ROOM_PINNED, /* more than the session may have pinned now */
+        ROOM_NEVER,  /* more than the session may ever have */
 };
 enum room_kind { ROOM_OF_PINNED, ROOM_OF_SWAPPABLE };
 
-/* Whether so many bytes more fit. */
+/* Whether `more_bytes` fit beside what is charged already. */
 enum room_answer room_answer(const struct room_books *books, uint64_t more_bytes,
                              enum room_kind kind);
 
-/* After the charge: whether it may stay. */
+/* After a charge: whether the session may keep it. */
 bool room_admits(enum room_kind kind);
 
-/* Bytes on the card now, and how many of them are too many. */
+/* Bytes of the session that are on the card, and how many of them must leave it. */
 uint64_t room_excess(const struct room_books *books);
 static inline uint64_t room_resident(const struct room_books *books)
 {
@@ -84,21 +87,21 @@ struct room_wait {
         uint64_t began_ns;
         struct room_wish wish;
         uint64_t wished_ns; /* since when `wish` is in the page; 0: it is not */
-        unsigned looks;     /* that found no reason to wait, or a reason to refuse */
+        unsigned looks;     /* that found nothing to wait for */
 };
 
-/* What is asked for, and whether the caller would stand at a gate if it went on now. */
+/* A request. */
 struct room_want {
         int row;
         uint64_t bytes;
         enum room_kind kind;
-        bool is_held;
+        bool is_held; /* the gate is shut: the calling thread would wait there if it went on */
 };
 
-/* After a refusal: waits a little, with a wish on the page. True: to be tried again. */
+/* After room_admits() said false: waits up to 10 ms, with the wish in the page. True: try again. */
 bool room_wait(struct room_wait *wait, const struct room_want *want);
 
-/* A thread stands at the session's shut gate. */
+/* Writes into the page that a thread waits at the session's shut gate. */
 void room_stand(void);
 
 #endif

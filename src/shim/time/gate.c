@@ -40,7 +40,7 @@
 
 static const _Atomic uint64_t no_gate;
 static const _Atomic uint32_t no_turn;
-/* Raised: no credit that was left open is good any more. */
+/* Raised by gate_end_credit(): ends credit of gate_leave_open(). */
 static _Atomic uint32_t open_epoch;
 
 /* -- Credit ----------------------------------------------------------------------------------- */

@@ -322,7 +322,7 @@ bool gate_switch(uint64_t key);
 void gate_leave_open(const struct account *account, uint64_t key, uint64_t context);
 void gate_leave_open_for_ever(void);
 
-/* All credit of the process ends, but that of who has no session. */
+/* Ends all credit of the process, except that of gate_leave_open_for_ever(). */
 void gate_end_credit(void);
 
 /* This thread's credit ends: what it did not use is the window's again. */
@@ -345,7 +345,7 @@ void streams_untouch(const struct time_driver *driver);
  * helper calls. When it is to look again. */
 uint64_t drain_tend(uint64_t now_ns);
 
-/* The session is held, and this process has answered that. */
+/* Whether the session is held and this process has answered that hold. */
 bool drain_is_answered(void);
 
 /* -- tend.c ----------------------------------------------------------------------------------- */
@@ -353,7 +353,7 @@ bool drain_is_answered(void);
 /* Wakes the helper, which is to look at a flight that began. */
 void tend_soon(void);
 
-/* One more task of the helper's, behind the answer to a hold. One a process. */
+/* Has the helper run another task after it has answered holds. One task a process. */
 void tend_also(uint64_t (*task)(uint64_t now_ns));
 
 #endif
