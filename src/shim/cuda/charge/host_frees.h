@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that only a call which waits can free, freed in the order of a stream: the host's that
- * stands for a card's (spill.h), and blocks of a session that swaps (swap/block.h).
+ * Frees memory in the order of a stream that the driver can only free in a call that waits: host
+ * memory in place of the card's (spill.h), and swappable blocks (swap/block.h).
  *
  * The driver has no such free for pinned memory, and cuMemFreeHost may wait for all of the device.
  * So the free of a stream only puts a function behind the stream's work, and returns. When the
@@ -20,7 +20,7 @@
 #include "abi/cuda.h"
 #include "shim/charge.h"
 
-/* What frees a block that nothing uses any more, whichever context is current. */
+/* Frees a block that nothing uses any more, whichever context is current. */
 typedef CUresult host_unpinner(CUdeviceptr address);
 
 /* `taken` is the block's charge, kept here if the answer is success. In a stream that is not being
@@ -32,7 +32,7 @@ CUresult host_free_in_order(struct charge *taken, CUdeviceptr address, CUstream 
  * there, as cuMemFree waits. */
 host_unpinner host_unpin, host_unpin_at_once;
 
-/* Waits for the current context as cuMemFree does, beside open captures too. */
+/* Waits for the current context as cuMemFree does. Breaks no capture. */
 CUresult host_free_wait(void);
 
 /* Some block is not unpinned yet. */

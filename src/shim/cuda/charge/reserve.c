@@ -7,7 +7,7 @@
 #include "shim/cuda/stream/access.h"
 #include "shim/time/time.h"
 
-/* What a request is granted; `swappable` NULL: of memory that stays where it is. */
+/* A request and its charge: `swappable`, or `plain` where that is NULL. */
 struct reserve_request {
         struct charge *plain;
         struct charge_swappable *swappable;
@@ -55,7 +55,7 @@ bool reserve_await(struct room_wait *wait, struct room_want *want)
 
         if (want->row < 0 || want->row != room_rows().card || !access_pause())
                 return false;
-        /* A wish that nobody repeats is forgotten: also while the gate is shut. */
+        /* The daemon forgets a wish that is not repeated: go on while the gate is shut. */
         do {
                 want->is_held = gate_is_shut();
                 is_again = room_wait(wait, want);

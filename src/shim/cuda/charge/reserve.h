@@ -29,19 +29,20 @@
 /* Grants, or says what to tell the program. `ret` is empty after a refusal. */
 CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes);
 
-/* The same for who has another way: a refusal is not counted. */
+/* As reserve_at(), for a caller that has another way: does not count the refusal. */
 CUresult reserve_at_first(struct charge *ret, struct place place, uint64_t bytes);
 
-/* The same for who holds a lock: it does not wait for room on the card. Who is refused calls
- * reserve_await() without the lock. */
+/* As reserve_at(), for a caller that holds a lock: does not wait for room on the card, and does not
+ * count the refusal. A caller that is refused drops its lock and calls reserve_await(). */
 CUresult reserve_at_once(struct charge *ret, struct place place, uint64_t bytes);
 
-/* As reserve_at(), of memory that can leave the card. In a session that swaps, on its card. */
+/* As reserve_at(), for swappable memory. Only in a session that swaps, on its card. */
 CUresult reserve_swappable(struct charge_swappable *ret, struct place place, uint64_t bytes);
 
 /*
- * After a refusal, in a call that began with access_begin() or the like: waits a little where
- * others may make room on the card, meanwhile beside a hold. True: to be tried again.
+ * After a refusal, in a hook that began with access_begin() or the like: waits a little if other
+ * sessions can make room on the card. A hold does not wait for this thread meanwhile. True: try
+ * again.
  */
 bool reserve_await(struct room_wait *wait, struct room_want *want);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the program is told of an address of memory that is not what it looks like: the host's in
- * place of the card's (spill.h), and blocks that can leave the card (swap/block.h). It is told what
- * it would be told of cuMemAlloc's memory, and what the driver refuses of that is refused.
+ * Queries about an address, where cuMemAlloc gave other memory than the card's plain memory: host
+ * memory in place of the card's (spill.h), and swappable blocks (swap/block.h). Answers and
+ * refusals are those for plain memory.
  *
- * Of a block that can leave, every answer comes from our own table: the driver would show segments,
- * or nothing while they are away. Legacy IPC is the one thing that cuMemAlloc's memory can do and
- * such a block cannot, and it says so.
+ * For a swappable block every answer comes from our own table: the driver would show segments, or
+ * nothing while they are away. Such a block cannot be shared by legacy IPC nor registered for
+ * GPUDirect RDMA, and its attributes say so.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -44,7 +44,7 @@ CUresult hook_cuMemGetAddressRange_v2(CUdeviceptr *ret_base, size_t *ret_bytes, 
         return CUDA_SUCCESS;
 }
 
-/* How wide the answer to an attribute is; 0: it is not one that such a block has. */
+/* An attribute's value and the bytes it takes; width 0: swappable blocks do not have it. */
 struct attribute {
         uint64_t value;
         size_t width;
@@ -89,7 +89,7 @@ static struct attribute attribute_of(const struct swap_view *block, CUdeviceptr 
         }
 }
 
-/* Values are told as this machine has them, the lowest byte first. */
+/* The machine is little-endian: the value's first `width` bytes are the answer. */
 static CUresult tell(void *ret, CUpointer_attribute attribute, const struct swap_view *block,
                      CUdeviceptr address)
 {
@@ -134,7 +134,7 @@ static void tell_spilled(unsigned int count, const CUpointer_attribute *attribut
         }
 }
 
-/* The driver has looked at the arguments, and answered what such memory has not. */
+/* The driver has checked the arguments, and answered the attributes that such a block lacks. */
 static void tell_all(unsigned int count, const CUpointer_attribute *attributes, void **rets,
                      const struct swap_view *block, CUdeviceptr address)
 {
@@ -163,7 +163,7 @@ CUresult hook_cuPointerGetAttributes(unsigned int count, CUpointer_attribute *at
         return rc;
 }
 
-/* -- What mappings can do, and cuMemAlloc's memory cannot ------------------------------------- */
+/* -- Calls on mappings, which refuse cuMemAlloc's memory --------------------------------------- */
 
 CUresult hook_cuMemAddressFree(CUdeviceptr address, size_t bytes)
 {
@@ -185,7 +185,7 @@ CUresult hook_cuMemGetAccess(unsigned long long *ret, const CUmemLocation *locat
                                       : real.cuMemGetAccess(ret, location, address);
 }
 
-/* Who has such a handle, a network card say, finds the memory where it is now, for good. */
+/* A device with such a handle, such as a network card, uses the physical memory from now on. */
 CUresult hook_cuMemGetHandleForAddressRange(void *ret, CUdeviceptr address, size_t bytes,
                                             CUmemRangeHandleType type, unsigned long long flags)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks of memory that can leave the card (swap/block.h), and what moves them (swap/move.h). Wiped
- * in a forked child: state.h.
+ * The tables of swappable blocks (swap/block.h), and the state of the mover (swap/move.h). Wiped in
+ * a forked child: state.h.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STATE_SWAPS_H
 #define ALIQUOT_SHIM_CUDA_STATE_SWAPS_H
@@ -24,20 +24,20 @@ enum segment_place {
         SEGMENT_COMES, /* being copied in: on the card already */
 };
 
-/* A piece of a block: one allocation of the driver's while it is on the card. Who makes and frees
- * blocks, or else the mover, alone (move.h). */
+/* A part of a block: one physical allocation while it is on the card. Used by one thread at a time:
+ * the thread that makes or frees the block, or the mover (move.h). */
 struct swap_segment {
-        struct table_link link; /* outside of the table; key: its address */
+        struct table_link link; /* not in the table; key: its address */
         struct swap_segment *next;
         uint64_t bytes;
-        CUmemGenericAllocationHandle handle; /* 0: away */
-        void *host; /* where its bytes are when it is away; NULL: not yet */
+        CUmemGenericAllocationHandle handle; /* 0: it is away */
+        void *host; /* pinned host memory for its bytes; NULL: it never left the card */
         enum segment_place place;
 };
 
-/* Written before it is put into `spans`; then all but `segments` and `is_pinned` stays. */
+/* Complete before it is put into `spans`; after that only `segments` and `is_pinned` change. */
 struct swap_block {
-        struct table_link link; /* outside of the table; key: its address */
+        struct table_link link; /* not in the table; key: its address */
         uint64_t bytes;         /* as asked for */
         uint64_t span_bytes;    /* as charged */
         uint64_t id;
@@ -47,11 +47,10 @@ struct swap_block {
         int row;
         struct swap_segment *segments;
         struct swap_channel *channel;
-        bool is_pinned; /* for good: others know where it is */
+        bool is_pinned; /* for good: its physical memory is known outside of CUDA */
 };
 
-/* By which the blocks of a context are copied. Made with the first of them, gone with the context.
- */
+/* The stream and events that copy the blocks of a context. Made with the context's first block. */
 struct swap_channel {
         struct table_link link; /* key: the context's number */
         CUcontext context;
@@ -65,11 +64,11 @@ struct swap_move {
         CUevent event;
 };
 
-/* The mover's alone. */
+/* Used by the mover alone. */
 struct swap_mover {
-        struct swap_move move[STATE_MOVES];
+        struct swap_move move[STATE_MOVES]; /* in flight: `count` of them, a ring from `first` on */
         unsigned first, count;
-        bool is_inward; /* those that are in flight */
+        bool is_inward; /* direction of the moves in flight */
         uint64_t away_bytes;
         uint64_t at; /* where the search for the next segment goes on */
         uint64_t not_before_ns;

@@ -29,13 +29,15 @@
 void access_wait(void);
 
 /*
- * A call on its way steps aside, so that a hold does not wait for it, and comes back, when the gate
- * is open. False: it is one within another, and stays.
+ * A hook that waits for something else leaves, so that a hold does not wait for it, and enters
+ * again when the gate is open. False: another hook of this thread is on its way, and this one
+ * stays.
  */
 bool access_pause(void);
 void access_resume(void);
 
-/* As access_begin() for what may as well be done later. False: not now, and there is no end. */
+/* As access_begin(), for work that can be done later: does not wait. False: the gate is shut, and
+ * access_end() must not follow. */
 bool access_try(void);
 
 /* What it leaves to the stream may be in flight when the call has returned. */

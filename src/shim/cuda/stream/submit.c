@@ -159,8 +159,9 @@ static bool pass(const struct submission *submission)
         return is_again;
 }
 
-/* Who goes on looks at the gate on its way: nothing else would stop who has no credit, and nothing
- * else shows the process's own gate (hold.h) to who was given some meanwhile. */
+/* A thread that goes on reads the gate once more, now that it counts as on its way. Nothing else
+ * stops a thread without credit, and credit given meanwhile does not know the process's own gate
+ * (hold.h). */
 bool submission_wait(const struct submission *submission)
 {
         bool is_again;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See block.h. A block is found from when it is whole until nothing is mapped there any more.
+ * See block.h. A block is in `spans`, where lookups find it, from the time when it is complete
+ * until nothing is mapped at its addresses.
  */
 #include "shim/cuda/swap/block.h"
 
@@ -47,7 +48,7 @@ bool swap_takes(struct place place, uint64_t bytes)
         return false;
 }
 
-/* -- Records ---------------------------------------------------------------------------------- */
+/* -- Records ----------------------------------------------------------------------------------- */
 
 /* Under swap_lock. */
 static void block_drop(struct swap_block *block)
@@ -59,7 +60,7 @@ static void block_drop(struct swap_block *block)
         table_free(&swap_state.swap_blocks, block);
 }
 
-/* Under swap_lock. False: no memory for all of them. */
+/* Under swap_lock. False: out of memory; some segments may be there. */
 static bool make_segments(struct swap_block *block)
 {
         struct swap_segment **last = &block->segments;
@@ -94,7 +95,7 @@ static struct swap_block *block_make(struct place place, uint64_t bytes)
         return block;
 }
 
-/* It was not put in. */
+/* For a block that block_put() has not put into `spans`. */
 static void block_unmake(struct swap_block *block)
 {
         lock_take(&swap_state.swap_lock);
@@ -114,9 +115,9 @@ static void block_put(struct swap_block *block)
         add_relaxed(&swap_state.swap_live, 1u);
 }
 
-/* -- Making ----------------------------------------------------------------------------------- */
+/* -- Making ------------------------------------------------------------------------------------ */
 
-/* Takes away what is there of it. */
+/* Unmaps the segments that are mapped, and gives the addresses back. */
 static void unback(struct swap_block *block)
 {
         for (struct swap_segment *segment = block->segments; segment; segment = segment->next) {
@@ -150,7 +151,7 @@ static CUresult back(struct swap_block *block, const struct charge *charge)
         return rc;
 }
 
-/* The driver's own number of what is there first: it gives each one once. */
+/* The driver's number of the block's first allocation. The driver never gives a number twice. */
 static uint64_t number_of(const struct swap_block *block)
 {
         static _Atomic uint64_t last;
@@ -210,7 +211,7 @@ CUresult swap_alloc(CUdeviceptr *ret, struct place place, uint64_t bytes)
         return rc;
 }
 
-/* -- Looking ---------------------------------------------------------------------------------- */
+/* -- Looking ----------------------------------------------------------------------------------- */
 
 static bool are_none(void)
 {
@@ -254,7 +255,7 @@ bool swap_begins(CUdeviceptr address)
         return find_begin(address) != NULL;
 }
 
-/* -- Its end ---------------------------------------------------------------------------------- */
+/* -- Freeing ----------------------------------------------------------------------------------- */
 
 static void drop_charge(CUdeviceptr address)
 {
@@ -264,7 +265,7 @@ static void drop_charge(CUdeviceptr address)
                 charge_drop(&charge);
 }
 
-/* What is mapped goes first: if the driver does not let go of it the block stays. */
+/* The first step of freeing. If the driver refuses to unmap a segment, the block stays. */
 static CUresult unmap(struct swap_block *block)
 {
         for (struct swap_segment *segment = block->segments; segment; segment = segment->next) {
@@ -276,8 +277,8 @@ static CUresult unmap(struct swap_block *block)
         return CUDA_SUCCESS;
 }
 
-/* Nothing is mapped there. The addresses may be another block's at once: it is found by nobody
- * before. */
+/* For a block without mappings. The addresses are given back last: the driver may give them to
+ * another block at once. */
 static void forget(struct swap_block *block)
 {
         CUdeviceptr base = block->link.key;
@@ -347,9 +348,9 @@ CUresult swap_free_in_order(struct charge *taken, CUdeviceptr address, CUstream 
                                         : host_free_in_order(taken, address, stream, unpin);
 }
 
-/* -- Ranges ----------------------------------------------------------------------------------- */
+/* -- Ranges ------------------------------------------------------------------------------------ */
 
-/* The first block that reaches into [address, end). */
+/* The first block that overlaps [address, end). */
 static struct swap_block *find_in(CUdeviceptr address, CUdeviceptr end)
 {
         struct swap_block *block = NULL;
@@ -384,7 +385,7 @@ void swap_pin(CUdeviceptr address, uint64_t bytes)
         }
 }
 
-/* The first one of that context's that ends above the address. */
+/* The context's first block that ends above the address. */
 static struct swap_block *find_of(uint32_t owner, CUdeviceptr above)
 {
         const struct address_span *span, *end;
@@ -403,8 +404,8 @@ static struct swap_block *find_of(uint32_t owner, CUdeviceptr above)
         return found;
 }
 
-/* The host's memory went with the context. What the driver does not let go of stays where it is,
- * and is what it took by itself. */
+/* The driver freed the blocks' host memory with the context. A segment that the driver refuses to
+ * unmap stays on the card, and counts as the remainder (charge/remainder.h). */
 void swap_owner_gone(uint32_t owner)
 {
         CUdeviceptr above = 0;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks that can leave the card: what cuMemAlloc gives in a session that swaps (PAGE_SWAPS).
+ * Swappable blocks: memory from cuMemAlloc that can leave the card, in a session that swaps
+ * (PAGE_SWAPS).
  *
- * A block of 1 MiB and more is a reservation of addresses, in segments of up to 64 MiB, each with a
- * physical allocation mapped there while it is on the card. So its addresses never change; what is
- * behind them comes and goes while the session is held (move.h). It is charged in whole pages of 2
- * MiB, to the card and to the row of what can leave it. Whatever fails while it is made is undone,
- * and the program is told the driver's answer.
+ * Every request of 1 MiB and more gets a reservation of addresses, divided into segments of up to
+ * 64 MiB. A segment on the card has a physical allocation mapped at its addresses. So addresses
+ * never change, and physical memory comes and goes while the session is held (move.h). A block is
+ * charged in whole pages of 2 MiB, to the card's row and to the row of swappable memory. If making
+ * a block fails, everything is undone and the program gets the driver's answer.
  *
- * The program is told what it would be told of cuMemAlloc's memory (memory/told.c), and may free it
- * in every way that frees such memory. A block goes with its context, though the driver would keep
- * what is mapped. Where the driver or the device cannot map memory, and while anything is captured,
- * blocks are plain ones and stay on the card. Any thread.
+ * Queries answer as for plain memory of cuMemAlloc (memory/told.c), and every call that frees plain
+ * memory frees a block. A block ends with its context, although the driver would keep the mapping.
+ * Blocks are plain memory, which stays on the card, where the driver or the device cannot map
+ * memory, and while any stream is captured. Any thread.
  */
 #ifndef ALIQUOT_SHIM_CUDA_SWAP_BLOCK_H
 #define ALIQUOT_SHIM_CUDA_SWAP_BLOCK_H
@@ -21,13 +22,13 @@
 
 #include "shim/cuda/charge/reserve.h"
 
-/* Whether such a request is to have one. */
+/* Whether the request gets a swappable block. */
 bool swap_takes(struct place place, uint64_t bytes);
 
-/* CUDA_ERROR_NOT_SUPPORTED: it is to be served as a plain one. */
+/* CUDA_ERROR_NOT_SUPPORTED: the caller allocates plain memory. */
 CUresult swap_alloc(CUdeviceptr *ret, struct place place, uint64_t bytes);
 
-/* The block that an address lies in; false: it lies in none. */
+/* Finds the block that holds an address; false: no block does. */
 struct swap_view {
         CUdeviceptr base;
         uint64_t bytes;
@@ -37,16 +38,17 @@ struct swap_view {
 };
 bool swap_find(CUdeviceptr address, struct swap_view *ret);
 
-/* Whether some block reaches into the range; and whether one begins at the address. */
+/* Whether a block overlaps the range; whether a block begins at the address. */
 bool swap_meets(CUdeviceptr address, uint64_t bytes);
 bool swap_begins(CUdeviceptr address);
 
-/* Free the block that begins there, whose charge of the card the caller has taken: after a wait, as
- * cuMemFree; in the order of a stream, as cuMemFreeAsync (host_frees.h). */
+/* Free the block that begins at the address. The caller has taken its charge of the card. The first
+ * waits for the device, as cuMemFree; the second frees in the order of a stream, as cuMemFreeAsync
+ * (host_frees.h). */
 CUresult swap_free(CUdeviceptr address);
 CUresult swap_free_in_order(struct charge *taken, CUdeviceptr address, CUstream stream);
 
-/* Somebody outside of CUDA knows where the range is from now on: its blocks stay there for good. */
+/* Pins the blocks in the range for good: a device outside of CUDA uses their physical memory. */
 void swap_pin(CUdeviceptr address, uint64_t bytes);
 
 /* The context with this number has ended: before charge_drop_owner(). */

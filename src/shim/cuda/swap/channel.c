@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See move.h: the stream and the events of a context by which its segments are copied.
+ * See move.h: the stream and the events that copy the segments of a context's blocks.
  */
 #include <stddef.h>
 
@@ -18,7 +18,7 @@ static struct swap_channel *find(uint32_t owner)
         return channel;
 }
 
-/* With no context, no stream was made. */
+/* For a channel that is not in the table. */
 static void close_channel(struct swap_channel *channel)
 {
         for (unsigned i = 0; i < STATE_MOVES; i++) {
@@ -29,7 +29,7 @@ static void close_channel(struct swap_channel *channel)
                 real.cuStreamDestroy_v2(channel->stream);
 }
 
-/* Its stream waits for no other one, and no other one for it. */
+/* In the current context. The stream does not wait for the default stream, nor that for it. */
 static bool open_channel(struct swap_channel *channel)
 {
         struct relaxed was = relax();
@@ -46,7 +46,7 @@ static bool open_channel(struct swap_channel *channel)
         return rc == CUDA_SUCCESS;
 }
 
-/* Of two threads that make it at once one is late. */
+/* Two threads may make a channel at once: the second one gets the first one's. */
 static struct swap_channel *put(uint32_t owner, const struct swap_channel *made)
 {
         struct swap_channel *channel, *found;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See move.h. All of it is the helper's thread (or who ends the process in its place), and while a
- * segment moves nobody makes or frees a block: they stand at the gate. So the tables are read
- * without their lock.
+ * See move.h. Everything here runs in the helper, or in the thread that ends the process and does
+ * the helper's work. While a segment moves, no thread makes or frees a block: all wait at the gate.
+ * So the mover reads the tables without swap_lock.
  */
 #include "shim/cuda/swap/move.h"
 
@@ -21,21 +21,21 @@
 #include "shim/time/fence.h"
 #include "shim/time/time.h"
 
-/* Looks at the words of the page that nobody wakes us for: what other processes moved. */
+/* The ledger changes without a wake-up when other processes move: it is read again after this. */
 #define LOOK_NS UINT64_C(5000000)
-/* Until what failed is tried again. */
+/* A step that failed is repeated after this. */
 #define PAUSE_NS UINT64_C(5000000)
 
 static struct swap_mover *const mover = &swap_state.mover;
 
-/* -- Which ------------------------------------------------------------------------------------ */
+/* -- Choosing ---------------------------------------------------------------------------------- */
 
 struct move_choice {
         struct swap_block *block;
         struct swap_segment *segment;
 };
 
-/* Out: of what may leave. In: what is away, and fits. */
+/* Out: a segment that may leave. In: a segment that is away and fits into `most_bytes`. */
 static bool may_move(const struct swap_block *block, const struct swap_segment *segment,
                      uint64_t most_bytes)
 {
@@ -53,7 +53,7 @@ static struct swap_segment *choose_in(const struct swap_block *block, uint64_t m
         return NULL;
 }
 
-/* From the last one on, in the order of addresses; what lies before it when there is none. */
+/* In the order of addresses, from the last choice on; then once more from the first address. */
 static struct move_choice choose(uint64_t most_bytes)
 {
         for (unsigned round = 0; round < 2; round++) {
@@ -73,7 +73,7 @@ static struct move_choice choose(uint64_t most_bytes)
         return (struct move_choice){ 0 };
 }
 
-/* -- One segment ------------------------------------------------------------------------------ */
+/* -- One segment ------------------------------------------------------------------------------- */
 
 static bool enter(const struct swap_channel *channel)
 {
@@ -87,7 +87,7 @@ static void leave(void)
         real.cuCtxPopCurrent_v2(&popped);
 }
 
-/* In its context. */
+/* In the segment's context. */
 static bool has_host(struct swap_segment *segment)
 {
         void *host = NULL;
@@ -106,7 +106,7 @@ static CUevent next_event(const struct swap_channel *channel)
         return channel->event[(mover->first + mover->count) % STATE_MOVES];
 }
 
-/* In its context. */
+/* In the channel's context. */
 static CUresult copy(const struct swap_channel *channel, const struct swap_segment *segment)
 {
         CUresult rc = mover->is_inward ? real.cuMemcpyHtoDAsync_v2(segment->link.key, segment->host,
@@ -117,7 +117,7 @@ static CUresult copy(const struct swap_channel *channel, const struct swap_segme
         return rc == CUDA_SUCCESS ? real.cuEventRecord(next_event(channel), channel->stream) : rc;
 }
 
-/* A copy that was given up may be in flight: nothing of it is touched before it is over. */
+/* Waits for a copy that may be in flight although its call failed. */
 static void settle_copies(const struct swap_channel *channel)
 {
         real.cuStreamSynchronize(channel->stream);
@@ -152,7 +152,7 @@ static bool begin_out(struct move_choice choice)
         return true;
 }
 
-/* Nothing of it is left on the card, but what the program may never use again. */
+/* Takes a move in back: the segment is away as before. */
 static void undo_in(struct move_choice choice)
 {
         if (choice.segment->handle)
@@ -249,7 +249,7 @@ static void end_in(struct move_choice choice, bool is_copied)
         }
 }
 
-/* The oldest one. */
+/* Waits for the oldest copy in flight, and completes its move. */
 static void end_next(void)
 {
         struct swap_move move = mover->move[mover->first];
@@ -270,7 +270,7 @@ static void end_next(void)
                 leave();
 }
 
-/* -- How much --------------------------------------------------------------------------------- */
+/* -- How much ---------------------------------------------------------------------------------- */
 
 static uint64_t leaving_bytes(void)
 {
@@ -281,10 +281,10 @@ static uint64_t leaving_bytes(void)
         return bytes;
 }
 
-/* What is to be done now, as far as the page says. */
+/* What the page asks this process to move, beside the moves in flight. */
 struct task {
-        uint64_t out_bytes; /* at least so much more */
-        uint64_t in_bytes;  /* at most so much more */
+        uint64_t out_bytes; /* at least */
+        uint64_t in_bytes;  /* at most */
 };
 
 static struct task find_task(void)
@@ -301,7 +301,7 @@ static struct task find_task(void)
         return task;
 }
 
-/* True: one more has begun. */
+/* True: a move has begun; there may be another. */
 static bool begin_next(const struct task *task)
 {
         bool is_inward = task->in_bytes != 0;
@@ -322,7 +322,7 @@ static bool begin_next(const struct task *task)
         return is_begun;
 }
 
-/* -- The task --------------------------------------------------------------------------------- */
+/* -- The task ---------------------------------------------------------------------------------- */
 
 /* What other threads did to blocks is seen from here on, and what the mover did to them, by threads
  * that pass the gate after the next call: they take the lock before they use a block. The gate and
@@ -333,8 +333,9 @@ static void meet_threads(void)
         lock_drop(&swap_state.swap_lock);
 }
 
-/* The process stands still from here on. Between the answer and this nothing was submitted only if
- * the session is in the same hold, whose number is used once, and no thread is on its way. */
+/* Shuts the own gate. True: the process is drained, and stays so. After the answer to the hold no
+ * thread has submitted anything, if the session is still in that hold, whose number is used once,
+ * and no thread is on its way to the driver. */
 static bool stop(void)
 {
         hold_shut_own();
@@ -362,7 +363,7 @@ static uint64_t move(uint64_t now_ns)
         if (!load_relaxed(&swap_state.swap_live))
                 return CLOCK_NEVER;
         if (!hold_is_own()) {
-                if (!is_to_begin()) /* until the gate or the epoch changes */
+                if (!is_to_begin()) /* a change of gate or epoch wakes the helper */
                         return CLOCK_NEVER;
                 if (now_ns < mover->not_before_ns || !stop())
                         return now_ns + LOOK_NS;

@@ -22,8 +22,8 @@ CUresult segment_map(struct swap_segment *segment, CUdevice device)
         return rc;
 }
 
-/* A handle that the driver does not take back is seen by NVML, and charged as what it took by
- * itself. */
+/* If the driver refuses to release the handle, NVML still counts the memory, and it is charged as
+ * the remainder (charge/remainder.h). */
 CUresult segment_unmap(struct swap_segment *segment)
 {
         CUresult rc = real.cuMemUnmap(segment->link.key, segment->bytes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a segment of a block is made of: one physical allocation, mapped and open at its address.
+ * Maps and unmaps one segment of a swappable block: a physical allocation at the segment's address.
  *
- * Each call leaves either all of it or nothing. Calls of the driver's need no context but for the
- * host's memory. Called by who makes or frees the block, or by the mover (move.h); never by both.
+ * Each function does all of its work or nothing. None needs a current context. Callers are the
+ * thread that makes or frees the block, and the mover (move.h); never both at once.
  */
 #ifndef ALIQUOT_SHIM_CUDA_SWAP_SEGMENT_H
 #define ALIQUOT_SHIM_CUDA_SWAP_SEGMENT_H
@@ -11,11 +11,11 @@
 #include "abi/cuda.h"
 #include "shim/cuda/state/swaps.h"
 
-/* Has memory made for it and maps it there, closed. */
+/* Makes a physical allocation and maps it. Kernels and copies cannot use it yet. */
 CUresult segment_map(struct swap_segment *segment, CUdevice device);
-/* Takes it away again; with its bytes. */
+/* Unmaps and releases the allocation. Its bytes are lost. */
 CUresult segment_unmap(struct swap_segment *segment);
-/* Opens so many bytes of mappings for kernels and copies. */
+/* Lets kernels and copies use the mappings in a range. */
 CUresult segments_open(CUdeviceptr address, uint64_t bytes, CUdevice device);
 
 #endif
