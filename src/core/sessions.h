@@ -122,8 +122,8 @@ struct sessions_one {
         uint8_t share_count; /* 1..SESSIONS_GPUS */
         bool is_context_free;
         uint64_t host_bytes; /* of the host's memory, in place of the GPUs'; 0: none */
-        /* Its memory may leave its one GPU for others' that swap: they share one room there, as
-         * large as the largest of them. */
+        /* Its memory may leave its one GPU. On a GPU all sessions that swap share one promise, as
+         * large as the largest of theirs. */
         bool swaps;
         uint64_t created_ns;
         uint64_t expires_ns; /* 0: never */
@@ -347,7 +347,7 @@ const struct sessions_one *sessions_find(const struct sessions *node, const char
 
 /* What of a GPU is promised, by what counts of each session, and the most that one more session may
  * get that does not swap (0: nothing is left, or the GPU is not here). Sessions that swap count
- * together as the largest of them, and not at all in what is `plain`. */
+ * together as the largest of them; sessions_promised_plain() leaves them out. */
 uint64_t sessions_promised(const struct sessions *node, const uint8_t uuid[16]);
 uint64_t sessions_promised_plain(const struct sessions *node, const uint8_t uuid[16]);
 uint64_t sessions_room(const struct sessions *node, const uint8_t uuid[16]);

@@ -8,7 +8,7 @@
  * could never be is refused as that (NO_GPU), whoever else is there.
  *
  * Sessions that swap have their memory on a GPU in turns. So together they count as the largest of
- * them, and one more counts for nothing if it is no larger.
+ * them: another one counts only if it is larger.
  */
 #include "common/minmax.h"
 #include "core/sessions_parts.h"
@@ -18,8 +18,8 @@ struct room {
         const struct sessions_gpu *gpu; /* NULL: not here */
         uint64_t most;                  /* that one session may have */
         uint64_t bound;                 /* that all may have together */
-        uint64_t promised;              /* to the others; who swaps shares the room of who does */
-        uint64_t swapped;               /* to others that swap, all together */
+        uint64_t promised;              /* to others; for a session that swaps: to plain ones */
+        uint64_t swapped;               /* the sum of promises to others that swap */
         uint32_t free_milli_percent;    /* that the others' guarantees leave of its time */
 };
 
@@ -32,11 +32,11 @@ static const struct sessions_gpu *gpu_here(const struct sessions *node, const ui
         return NULL;
 }
 
-/* What of a GPU is promised, by who swaps and who does not. */
+/* What of a GPU is promised. */
 struct promised {
-        uint64_t plain;
-        uint64_t largest; /* of those that swap */
-        uint64_t swapped; /* all of these */
+        uint64_t plain;   /* to sessions that do not swap, in all */
+        uint64_t largest; /* the largest promise to a session that swaps */
+        uint64_t swapped; /* to sessions that swap, in all */
 };
 
 static void promised_add(struct promised *promised, const struct sessions_one *one, uint64_t bytes)
@@ -112,7 +112,7 @@ static uint64_t bound_of(const struct sessions_policy *policy, uint64_t card_byt
         }
 }
 
-/* For another session than `but`, or one that is to replace it; `swaps`: it does. */
+/* For a new session, or for one that replaces `but`; `swaps`: that session swaps. */
 static struct room room_of(const struct sessions *node, const uint8_t uuid[16],
                            const struct sessions_one *but, bool swaps)
 {
@@ -271,7 +271,7 @@ static bool is_better(const struct offer *offer, const struct room *a, const str
 {
         bool is_enough = has_enough_left(a, bytes);
 
-        /* Those that share a room take turns: as few as can be on one GPU. */
+        /* Sessions that swap take turns, so the GPU with the least memory in turns comes first. */
         if (offer->swaps && a->swapped != b->swapped)
                 return a->swapped < b->swapped;
         if (offer->choice == SESSIONS_LEAST_LOADED)

@@ -371,7 +371,7 @@ static int start_scheduler(struct error *err)
                 if (all->session[i].state == SESSIONS_OPEN)
                         on_folder(&all->session[i], true, NULL);
                 else if (all->session[i].state != SESSIONS_FREE)
-                        /* Its programs may still run, and need their memory. */
+                        /* Its programs may still run, and need turns to do so. */
                         node_swap(self.node, &all->session[i], true, swaps_most());
         }
         return 0;

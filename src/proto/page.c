@@ -189,7 +189,7 @@ int page_check_slots(const struct slots_page *page, uint64_t bytes, struct error
         return rc;
 }
 
-/* The row whose uuid is these 16 letters; negative: there is none. */
+/* The row whose uuid is these 16 letters; -1: there is none. */
 static int named_row(const struct limits_page *page, const char letters[PAGE_ROW_NAME_BYTES])
 {
         uint64_t name[2];

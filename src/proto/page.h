@@ -50,10 +50,10 @@ enum page_owner { PAGE_OWNER_USER = 1, PAGE_OWNER_DAEMON = 2 };
 #define PAGE_ROW_NAME_BYTES 16u /* without the NUL */
 
 /*
- * A session that swaps (PAGE_SWAPS) has one GPU, and two rows that stand for no card. The GPU's own
- * row counts all memory of its programs, wherever it is; this row what of that can leave the card;
- * the host's row what has left it. So the card holds used(GPU) - used(host) of the session, of
- * which used(GPU) - used(swap) is pinned. Made at creation, without a limit.
+ * A session that swaps (PAGE_SWAPS) has one GPU, and two rows that stand for no card. The GPU's row
+ * counts all memory of its programs, wherever it is; this row counts the part that can leave the
+ * card; the host's row counts the part that is in the host now. So used(GPU) - used(host) is on the
+ * card, and used(GPU) - used(swap) of that is pinned. Made at creation, without a limit.
  */
 #define PAGE_SWAP_NAME "aliquot swap mem"
 
@@ -75,17 +75,17 @@ enum page_mode {
 
 /*
  * How much memory a session that swaps may have on a device now. The daemon writes (release), then
- * raises limits_page.epoch and wakes it. A process that adds to a ledger reads these words after
- * that, behind a fence, and takes the bytes back if they are too many. So once the daemon has
- * lowered a word, what it then sees in the ledger can only grow as far as the new value.
+ * raises limits_page.epoch and wakes its waiters. A process adds to a ledger, then reads these
+ * words behind a fence, and takes the bytes back if they are too many. So after the daemon has
+ * lowered a word, every ledger that it reads grows at most to the new value.
  */
 struct page_room {
-        /* Most of it on the card. While the session is held and a process has drained, the process
-         * moves memory out until that is met, and in as far as it allows. */
+        /* The most on the card. In a hold, a process that has drained moves memory out until the
+         * session keeps to this, and in as far as this allows. */
         uint64_t resident_bytes;
-        uint64_t most_bytes;   /* most of it anywhere: more is refused at once */
-        uint64_t pinned_bytes; /* most of what can never leave the card */
-        /* Wishes (page_meter) that were written before then are answered; CLOCK_MONOTONIC, ns. */
+        uint64_t most_bytes;   /* the most on the card and in the host: more is refused at once */
+        uint64_t pinned_bytes; /* the most that can never leave the card */
+        /* Wishes (page_meter) written before this time are answered; CLOCK_MONOTONIC, ns. */
         uint64_t answered_at_ns;
 };
 
@@ -103,7 +103,7 @@ struct page_lease {
         uint64_t end_ns;
         /* GPU time that may be in flight; 0: as much as one likes. */
         uint64_t target_ns;
-        struct page_room room; /* no part of the lease: it goes by itself */
+        struct page_room room; /* not part of the lease: `turn` does not cover it */
         uint8_t reserved[8];
 };
 
@@ -232,13 +232,13 @@ struct page_meter {
         uint64_t waits;       /* submissions that had to wait */
         uint64_t waited_ns;   /* for how long, all together */
         uint64_t began_at_ns; /* when the first flight of a turn last began */
-        /* Wishes of a session that swaps: bytes that it would have on the card, and pinned, with
-           what a process waits for; and when that was written, last (CLOCK_MONOTONIC). A waiting
-           process writes them again each 10 ms, and an old wish is none. */
+        /* The largest wish of a session that swaps: bytes on the card and pinned bytes with the
+           request that waits; the time is written last (CLOCK_MONOTONIC). The waiting process
+           writes its wish again every 10 ms, and an old wish is void. */
         uint64_t wished_resident_bytes;
         uint64_t wished_pinned_bytes;
         uint64_t wished_at_ns;
-        /* When a thread last stood before the session's shut gate. */
+        /* When a thread last waited at the session's shut gate. */
         uint64_t stood_at_ns;
         uint64_t reserved[1];
 };
@@ -336,7 +336,7 @@ static inline bool page_has_turns(uint32_t version)
 /* The row that stands for the host's memory; -1: the session has none. Of a page that was checked.
  */
 int page_host_row(const struct limits_page *page);
-/* The row of what can be moved (PAGE_SWAP_NAME), likewise. */
+/* The row of swappable memory (PAGE_SWAP_NAME), likewise. */
 int page_swap_row(const struct limits_page *page);
 
 /* The cap that holds on a device of the page, one without a row too: 1..PAGE_WHOLE_PPM, which is

@@ -336,7 +336,7 @@ void store_shut(const struct store_session *session)
         write_default(page, &nothing);
         fence_seq_cst();
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                /* What a session that swaps has goes on being moved until its programs end. */
+                /* Memory of a session that swaps moves on until its programs end. */
                 if ((page->flags & PAGE_SWAPS) && page_is_no_card(page->device[i].uuid))
                         continue;
                 if (outdate_claims(&page->device[i]) <= 0)

@@ -37,8 +37,8 @@ static int copy_text(char *ret, size_t bytes, const char *text, const char *what
 _Static_assert(SETTINGS_CANONICAL_BYTES == sizeof(((struct limits_page *)0)->created_as),
                "the words of any settings fit the page");
 
-/* Both rows of a session that swaps: all of its memory may leave the one GPU, and nothing of it
- * has. The daemon says how much may be there. */
+/* The host's row and the row of swappable memory. All memory of the session may leave its one GPU.
+ * The daemon writes later how much may be there. */
 static int add_swap_rows(const struct settings_limits *limits, struct limits_page *page,
                          struct error *err)
 {

@@ -66,7 +66,7 @@ static bool is_same_host(const struct limits_page *page, uint64_t asked_bytes)
         return asked_bytes == SETTINGS_HOST_SPARE ? bytes != 0 : bytes == asked_bytes;
 }
 
-/* Who asks to swap and says no size takes what there is. */
+/* A request to swap without a size matches any limit. */
 static bool is_same_limit(struct limits_page *page, const struct settings_limit *device)
 {
         return current_limit(page, device) == device->limit_bytes ||

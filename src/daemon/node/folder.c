@@ -229,8 +229,8 @@ static int bury_older(const struct store *store, const struct store_session *joi
         return rc < 0 ? rc : 1;
 }
 
-/* All memory of a session that swaps may be in the host. What is there under a higher limit stays.
- */
+/* All memory of a session that swaps may be in the host. The row's limit is never lowered: memory
+ * may be there under the higher one. */
 static void raise_host(struct limits_page *page, uint64_t bytes)
 {
         int row = page_host_row(page);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the swapper is told of the node: how much of each GPU is left to sessions that swap, and
- * which sessions these are. And what it tells: which of them is stuck.
+ * Connects the node to the swapper: tells it how much of each GPU sessions that swap may have, and
+ * which sessions swap; reports sessions that are stuck.
  */
 #include <string.h>
 
@@ -10,8 +10,9 @@
 #include "daemon/node/judge_parts.h"
 #include "daemon/swap/swapper.h"
 
-/* What the card gives less what is promised to plain sessions. No less than the largest that swaps
- * was promised: where more than the card is promised, it is the driver that says no. */
+/* The card's bytes less the promises to sessions that do not swap; at least the largest promise to
+ * a session that swaps. Where more than the card is promised, the driver refuses what does not fit.
+ */
 static uint64_t capacity_of(const struct sessions *all, const struct sessions_gpu *gpu)
 {
         uint64_t plain = sessions_promised_plain(all, gpu->uuid);

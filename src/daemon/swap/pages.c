@@ -17,8 +17,8 @@
 /* As store_create() makes them. */
 enum { ROW_GPU, ROW_HOST, ROW_SWAP };
 
-/* A wish, and a thread before the GPU's gate, are written again each 10 ms; one before the
- * session's gate each 50 ms. What is older has gone. */
+/* A process repeats its wish every 10 ms, and so does a thread that waits at the GPU's gate; a
+ * thread at the session's gate repeats its time every 50 ms. An older one is void. */
 #define WISH_NS UINT64_C(100000000)
 #define WANT_NS UINT64_C(100000000)
 #define STOOD_NS UINT64_C(120000000)
@@ -26,7 +26,7 @@ enum { ROW_GPU, ROW_HOST, ROW_SWAP };
 
 #define HEAD_BYTES (offsetof(struct slots_page, meter) + sizeof(struct page_meter))
 
-/* What stands before the slots. */
+/* The part of `slots` before the slots. */
 struct head {
         bool is_page;
         uint32_t high;
@@ -81,7 +81,7 @@ uint32_t pages_gate(const struct pages *pages)
 
 /* -- Reading `slots` -------------------------------------------------------------------------- */
 
-/* Zeroes where the file ends. */
+/* Reads zeroes beyond the end of the file. */
 static void read_at(const struct pages *pages, void *to, size_t offset, size_t bytes)
 {
         ssize_t got = pread(pages->seat->slots, to, bytes, (off_t)offset);
@@ -104,13 +104,14 @@ static void read_head(const struct pages *pages, struct head *ret)
         ret->is_page = magic == PAGE_SLOTS_MAGIC;
 }
 
-/* The kernel's word; what cannot be told counts as alive. */
+/* The kernel knows whether the slot's process lives. If it cannot be asked, the process counts as
+ * alive. */
 static bool is_live(const struct pages *pages, uint32_t slot)
 {
         return liveness_probe(pages->seat->slots, PAGE_LOCK_LIVE(slot)) != 0;
 }
 
-/* The part of a walk that this look reads. */
+/* The number of slots that this look reads, from walk->next on. */
 static uint32_t walk_begin(struct pages_walk *walk, const struct head *head)
 {
         if (walk->next >= walk->high)
@@ -118,7 +119,7 @@ static uint32_t walk_begin(struct pages_walk *walk, const struct head *head)
         return min_u32(walk->high - walk->next, PAGES_SLOTS);
 }
 
-/* Whether it has come to its end. */
+/* Whether the walk is complete. */
 static bool walk_end(struct pages_walk *walk, uint32_t count)
 {
         walk->next += count;
@@ -127,7 +128,7 @@ static bool walk_end(struct pages_walk *walk, uint32_t count)
 
 /* -- Whether all have drained ----------------------------------------------------------------- */
 
-/* A slot that was taken since the walk passed it is of a process that has found the gate shut. */
+/* A process that took its slot after the walk passed it has found the gate shut. */
 static bool have_answered(struct pages *pages, const struct head *head, uint32_t gate)
 {
         struct page_slot slot[PAGES_SLOTS];
@@ -152,8 +153,8 @@ static bool have_answered(struct pages *pages, const struct head *head, uint32_t
 
 /* -- What the dead hold ----------------------------------------------------------------------- */
 
-/* Of a row whose last operation was cut off, it cannot be told here whether that took effect: the
- * less (or the most) that it can be. */
+/* The bytes of a row. If its process died within an operation, only recovery can tell whether the
+ * operation took effect: the answer is then the larger value, or the smaller one. */
 static uint64_t row_bytes(const struct page_row *row, bool is_most)
 {
         uint64_t held = row->charge[row->committed & 1];
@@ -170,8 +171,8 @@ static bool is_empty(const struct page_row *row)
                !row_bytes(&row[ROW_SWAP], true);
 }
 
-/* What is in the host, and what can leave the GPU, is taken off the sums that count as not on the
- * card, or as not pinned: the most of it. */
+/* Bytes in the host count as not on the card, and swappable bytes as not pinned. So of these rows
+ * the larger value is subtracted. */
 static void bury(struct pages *pages, const struct page_row *row)
 {
         for (unsigned i = 0; i < PAGES_ROWS; i++)
@@ -179,7 +180,7 @@ static void bury(struct pages *pages, const struct page_row *row)
                         sum_of(pages->buried_bytes[i], row_bytes(&row[i], i != ROW_GPU));
 }
 
-/* One thread, so one room for all: 64 KiB. */
+/* Static: 64 KiB, used by one thread. */
 static void walk_dead(struct pages *pages, const struct head *head, uint64_t now_ns)
 {
         static struct page_row row[PAGES_SLOTS][PAGE_DEVICES];
@@ -203,7 +204,7 @@ static void walk_dead(struct pages *pages, const struct head *head, uint64_t now
         pages->walked_ns = now_ns;
 }
 
-/* Nobody has taken anything back since, nor begun to. */
+/* Whether no process has recovered bytes of the dead since the last walk. */
 static bool are_dead_still(const struct pages *pages, const struct head *head)
 {
         for (unsigned i = 0; i < PAGES_ROWS; i++) {
@@ -214,8 +215,9 @@ static bool are_dead_still(const struct pages *pages, const struct head *head)
 }
 
 /*
- * The sums of those who live. The first head was read before the dead were looked at, the second
- * one after that: what a process charged, or took back from the dead, in between is in one of them.
+ * The ledgers without the charges of the dead. `before` was read before the walk over the dead
+ * slots, and the ledgers are read again after it: a charge, or a recovery, during the walk is in
+ * one of the two. The answer uses the value that counts more on the card.
  */
 static void count_live(const struct pages *pages, const struct head *before, struct swap_seen *ret)
 {
@@ -237,7 +239,7 @@ static void count_live(const struct pages *pages, const struct head *before, str
 
 /* -- A look ----------------------------------------------------------------------------------- */
 
-/* 0 is never; the future is a claim, and no better than now. */
+/* 0 is never. A time in the future is a false claim, and counts as now. */
 static bool is_young(uint64_t at_ns, uint64_t now_ns, uint64_t age_ns)
 {
         return at_ns != 0 && now_ns - min_u64(at_ns, now_ns) < age_ns;
@@ -290,7 +292,8 @@ static bool is_same_room(const struct swap_order *a, const struct swap_order *b)
                a->pinned_bytes == b->pinned_bytes;
 }
 
-/* Who waits for a gate waits on its word; who waits for room, on the epoch. */
+/* A thread that waits at the gate sleeps on the gate's word; one that waits for room, on the epoch.
+ */
 void pages_write(struct pages *pages, const struct swap_order *order, uint64_t answered_ns)
 {
         struct limits_page *limits = pages->seat->limits;
@@ -310,7 +313,8 @@ void pages_write(struct pages *pages, const struct swap_order *order, uint64_t a
                 store_release(shared_word(&room->answered_at_ns), answered_ns);
         store_release(shared_half(&limits->gate), order->gate);
         add_acq_rel(shared_half(&limits->epoch), 1);
-        /* What is read of the ledger from now on was charged under these words (page_room). */
+        /* A ledger read after this contains every charge that the old words admitted (page_room).
+         */
         fence_seq_cst();
         clock_wake(shared_half(&limits->epoch), PAGE_WAKE_MOST);
         clock_wake(shared_half(&limits->gate), PAGE_WAKE_MOST);

@@ -15,16 +15,16 @@
 #include "common/random.h"
 #include "daemon/swap/pages.h"
 
-/* The thread has this part of a processor at most, however many sessions there are and whatever
- * their pages cost to read. */
+/* The thread uses at most one part in WORK_PART of a processor, however many sessions there are and
+ * whatever time their pages take to read. */
 #define WORK_PART 4u
-/* Sessions whose dead are looked for in one pass, in turns. */
+/* One pass looks for the dead of so many sessions at most; the next pass goes on behind them. */
 #define WALKS_MOST 8u
 
 _Static_assert(SESSIONS_MOST <= SWAP_SESSIONS && SESSIONS_GPUS <= SWAP_CARDS,
                "the core has a place for each session and each GPU");
 
-/* What the loop has said of an entry and the thread has not yet taken up. */
+/* What the loop asks for an entry; the thread does it in its next pass. */
 enum wish { WISH_NOTHING, WISH_ADD, WISH_DROP };
 
 /* Under the lock. */
@@ -40,7 +40,7 @@ struct swapper_entry {
         struct pages *pages; /* opened by the loop; then the thread's, which closes them */
 };
 
-/* What the thread alone has of an entry. */
+/* The thread's own part of an entry. */
 struct holder {
         struct pages *pages; /* NULL: it is not added */
         bool was_stuck;
@@ -48,7 +48,7 @@ struct holder {
 
 struct swapper_card {
         uint8_t gpu[16];
-        unsigned entries; /* that name it; 0: it is free, or was given bytes alone */
+        unsigned entries; /* sessions on it; 0: the place may be given to another GPU */
         uint64_t capacity_bytes;
 };
 
@@ -87,7 +87,7 @@ static void add(struct swapper *self, unsigned at)
         self->holder[at] = (struct holder){ .pages = entry->pages };
 }
 
-/* Frees the entry. The pages are closed without the lock, since that may wait. */
+/* Frees the entry. The caller closes the pages without the lock, since closing may wait. */
 static struct pages *take_off(struct swapper *self, unsigned at)
 {
         struct swapper_entry *entry = &self->entry[at];
@@ -101,7 +101,7 @@ static struct pages *take_off(struct swapper *self, unsigned at)
         return pages;
 }
 
-/* What the loop has said since the last pass. */
+/* Does what the loop has asked since the last pass. */
 static void take_wishes(struct swapper *self)
 {
         pthread_mutex_lock(&self->lock);
@@ -127,7 +127,7 @@ static void take_wishes(struct swapper *self)
         pthread_mutex_unlock(&self->lock);
 }
 
-/* Those whose turn it is to be walked come after the last that was. */
+/* Sessions behind the last one whose dead were looked for come first. */
 static bool may_walk(const struct swapper *self, unsigned at)
 {
         return self->walks < WALKS_MOST && at >= self->walk_from;
@@ -172,7 +172,7 @@ static void write_all(struct swapper *self, uint64_t began_ns)
         }
 }
 
-/* For views; whether one has got stuck. */
+/* Copies the state for views. Whether the session has got stuck since the last pass. */
 static bool show(struct swapper_entry *entry, const struct swap_session *session,
                  struct holder *holder)
 {
@@ -318,8 +318,8 @@ int swapper_fd(const struct swapper *self)
         return self->told;
 }
 
-/* The card of a GPU; one that nobody names any more is another's. There are as many as a node has
- * GPUs, but those that are gone can have sessions still: SWAP_CARDS: none is free. */
+/* The place of a GPU, which may take the place of a GPU without sessions. SWAP_CARDS: no place is
+ * free, since GPUs that are gone still have sessions. */
 static unsigned card_of(struct swapper *self, const uint8_t gpu[16])
 {
         unsigned spare = SWAP_CARDS;
@@ -365,7 +365,7 @@ static struct swapper_entry *find(struct swapper *self, const uint8_t id[16])
         return NULL;
 }
 
-/* Changes one that is there; false: it is not yet, or has other files now. */
+/* Updates the session's entry; false: it has none, or its files were replaced. */
 static bool change(struct swapper *self, const struct sessions_one *session)
 {
         struct swapper_entry *entry;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The executor of core/swap: a thread that reads the pages of sessions that swap, and writes how
- * much each may have on its GPU, and its gate.
+ * The swapper: a thread that executes core/swap. It reads the pages of all sessions that swap, and
+ * writes into each how much memory the session may have on its GPU, and its gate.
  *
  *      swapper_start(&swapper, store, &err)
  *      swapper_give(swapper, gpu, bytes)       // what sessions that swap may have there together
@@ -10,13 +10,13 @@
  *      swapper_read(swapper, id, &view)        // for views
  *      swapper_stop(swapper)
  *
- * A thread of its own, since a change of turns is many short steps: the loop may be busy with a
- * database, and the scheduler's thread must not wait for the page of a session that it does not
- * lease to. It is started with the first session that swaps. All functions here are the loop's, and
- * wait for no page.
+ * It is a thread of its own because a change of turns is many short steps: the loop may be busy
+ * with the database, and the scheduler's thread must not wait for a page that it does not need. The
+ * first session that swaps starts the thread. The loop calls all functions here. They do not wait
+ * for a page.
  *
- * When the daemon goes, gates and orders stay as they are: the memory of a held session is out. The
- * next daemon takes each session up as its page says.
+ * When the daemon ends, gates and orders stay as they are, since memory of held sessions is out.
+ * The next daemon goes on from what each page says.
  */
 #ifndef ALIQUOT_DAEMON_SWAP_SWAPPER_H
 #define ALIQUOT_DAEMON_SWAP_SWAPPER_H
@@ -40,11 +40,11 @@ int swapper_fd(const struct swapper *swapper);
 
 void swapper_give(struct swapper *swapper, const uint8_t gpu[16], uint64_t capacity_bytes);
 
-/* `session` swaps; it is borrowed for the call. A new one takes a descriptor, of which there are to
- * be `most`. On failure (-EMFILE, and those of pages_open()) its orders stay as they were. */
+/* `session` swaps; it is borrowed for the call. A new session takes a descriptor; at most `most`
+ * are taken. On failure (-EMFILE, or as pages_open()) the session's orders stay as they were. */
 int swapper_put(struct swapper *swapper, const struct sessions_one *session, unsigned most,
                 struct error *err);
-/* One that was never put is passed over. */
+/* Ignores a session that was never put. */
 void swapper_drop(struct swapper *swapper, const uint8_t id[16]);
 
 struct swapper_view {
@@ -54,10 +54,10 @@ struct swapper_view {
         uint64_t stuck;                       /* how often it got stuck */
 };
 
-/* False: it was never put, or the thread has not looked at it yet. */
+/* False: the session was never put, or the thread has not seen it yet. */
 bool swapper_read(struct swapper *swapper, const uint8_t id[16], struct swapper_view *ret);
 
-/* A session that got stuck since it was last told of; false: there is none. */
+/* The next session that got stuck and was not returned for that yet; false: there is none. */
 bool swapper_next_stuck(struct swapper *swapper, uint8_t ret_id[16]);
 
 #endif
