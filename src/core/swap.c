@@ -220,8 +220,16 @@ static void gates_move(const struct swap_look *look)
         }
 }
 
-/* A change ends when each session with a turn runs and has room for all that it needs. A change
- * that moved no bytes says nothing about the cost. */
+/* Whether a change is not done before this session runs, has room for all that it needs, or has
+ * moved out what it is told to. */
+static bool is_changing(const struct swap_session *session)
+{
+        if (!session->has_turn)
+                return !session->stuck_ns && should_move(session);
+        return is_shut(session) || session->order.resident_bytes < session->need_bytes;
+}
+
+/* A change that moved no bytes says nothing about the cost. */
 static void change_end(const struct swap_look *look)
 {
         struct swap_card *card = look->card;
@@ -229,10 +237,7 @@ static void change_end(const struct swap_look *look)
         if (!card->change_ns)
                 return;
         for (unsigned i = 0; i < look->count; i++) {
-                const struct swap_session *session = look_at(look, i);
-
-                if (session->has_turn &&
-                    (is_shut(session) || session->order.resident_bytes < session->need_bytes))
+                if (is_changing(look_at(look, i)))
                         return;
         }
         if (card->has_moved) {
