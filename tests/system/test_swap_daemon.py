@@ -167,7 +167,7 @@ def test_run_starts_a_daemon_for_it(cli, build):
     (["--swap", "--memory", "64MiB"], "one GPU"),
     (["--swap"], "one GPU"),
     (["--swap", "--gpu", "any=2"], "one GPU"),
-    (["--swap=maybe", "--gpu", "0"], "true or false"),
+    (["--swap=maybe", "--gpu", "0"], "yes or no"),
 ))
 def test_the_command_refuses_what_cannot_swap(daemon, cli, words, why):
     result = cli("run", *words, "--", "true")
@@ -398,6 +398,20 @@ def test_plain_sessions_take_from_what_all_that_swap_have(daemon, sim):
     first.wait(lambda page: page.room[GPU][1] == CARD - 256 * MIB)
     assert daemon.delete("/v1/sessions/plain").status == 204
     first.wait(lambda page: page.room[GPU][1] == CARD)
+
+
+@pytest.mark.parametrize("memory", ("64MiB", "1GiB"))
+def test_a_claim_of_pinned_memory_leaves_others_most_of_the_card(daemon, sim, memory):
+    """A ledger is believed up to what its session was admitted with, and up to a quarter of the card."""
+    for name, size in (("liar", memory), ("honest", "1GiB")):
+        swap(daemon, name, size)
+    liar, honest = Player(sim, "liar"), Player(sim, "honest")
+    liar.hold(gpu=CARD)
+    honest.hold(gpu=16 * MIB)
+    honest.wait(lambda page: 0 < page.room[GPU][1] < CARD)
+    claimed = 64 * MIB if memory == "64MiB" else CARD // 4
+    time.sleep(0.3)
+    assert honest.limits().room[GPU][1] > CARD - claimed - 96 * MIB, honest.limits().room
 
 
 def test_the_metrics_of_turns(daemon, sim):

@@ -23,6 +23,10 @@ enum { ROW_GPU, ROW_HOST, ROW_SWAP };
 #define WANT_NS UINT64_C(100000000)
 #define STOOD_NS UINT64_C(120000000)
 #define WALK_EVERY_NS UINT64_C(100000000)
+/* A probe of a slot passes all locks on the file, of which its tenant may have any number. A look
+ * that took longer than PROBE_DEAR_NS rests for PROBE_REST times as long before the next one. */
+#define PROBE_DEAR_NS UINT64_C(100000)
+#define PROBE_REST 50u
 
 #define HEAD_BYTES (offsetof(struct slots_page, meter) + sizeof(struct page_meter))
 
@@ -260,10 +264,19 @@ static void hear(struct pages *pages, const struct page_meter *meter, uint64_t n
         ret->wished_pinned_bytes = meter->wished_pinned_bytes;
 }
 
+static bool must_walk(const struct pages *pages, const struct head *head, uint64_t now_ns)
+{
+        return head->ledger[ROW_GPU].used_bytes &&
+               (!pages->walked_ns || now_ns - pages->walked_ns >= WALK_EVERY_NS ||
+                !are_dead_still(pages, head));
+}
+
 bool pages_look(struct pages *pages, const struct pages_about *about, struct swap_seen *ret)
 {
-        const uint64_t now_ns = about->now_ns;
-        bool must_walk;
+        const uint64_t now_ns = about->now_ns, began_ns = clock_thread_ns();
+        bool may_probe = now_ns >= pages->rests_ns;
+        uint64_t took_ns;
+        bool walks;
         struct head head;
 
         *ret = (struct swap_seen){ 0 };
@@ -273,15 +286,16 @@ bool pages_look(struct pages *pages, const struct pages_about *about, struct swa
                 ret->is_drained = true;
                 return false;
         }
-        must_walk = about->may_walk && head.ledger[ROW_GPU].used_bytes &&
-                    (!pages->walked_ns || now_ns - pages->walked_ns >= WALK_EVERY_NS ||
-                     !are_dead_still(pages, &head));
-        if (must_walk)
+        walks = may_probe && about->may_walk && must_walk(pages, &head, now_ns);
+        if (walks)
                 walk_dead(pages, &head, now_ns);
         count_live(pages, &head, ret);
         hear(pages, &head.meter, now_ns, ret);
-        ret->is_drained = about->gate && have_answered(pages, &head, about->gate);
-        return must_walk;
+        ret->is_drained = about->gate && may_probe && have_answered(pages, &head, about->gate);
+        took_ns = clock_thread_ns() - began_ns;
+        if (may_probe && clock_is_machine() && took_ns > PROBE_DEAR_NS)
+                pages->rests_ns = now_ns + took_ns * PROBE_REST;
+        return walks;
 }
 
 /* -- Writing `limits` ------------------------------------------------------------------------- */

@@ -48,6 +48,7 @@ struct pages {
         uint64_t dead_bytes[PAGES_ROWS];     /* as the last whole walk found them, */
         uint64_t dead_reclaimed[PAGES_ROWS]; /* while the counters were these */
         uint64_t walked_ns;                  /* when the last whole walk ended; 0: none has */
+        uint64_t rests_ns;                   /* its slots are not probed before */
         uint64_t wished_ns;                  /* time of the wish last seen; CLOCK_NEVER: none */
         struct swap_order written;
         bool has_written;

@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/minmax.h"
 #include "common/random.h"
+#include "common/sums.h"
 #include "daemon/swap/pages.h"
 
 /* The thread uses at most one part in WORK_PART of a processor, however many sessions there are and
@@ -20,6 +21,8 @@
 #define WORK_PART 4u
 /* One pass looks for the dead of so many sessions at most; the next pass goes on behind them. */
 #define WALKS_MOST 8u
+/* A session may pin so great a part of the card. */
+#define PINNED_PARTS 4u
 
 _Static_assert(SESSIONS_MOST <= SWAP_SESSIONS && SESSIONS_GPUS <= SWAP_CARDS,
                "the core has a place for each session and each GPU");
@@ -34,6 +37,7 @@ struct swapper_entry {
         uint8_t wish; /* enum wish */
         uint8_t card;
         uint8_t class;
+        uint64_t ceiling_bytes; /* sessions_share.ceiling_bytes */
         bool is_seen;
         struct swapper_view view;
         uint64_t told_stuck;
@@ -43,6 +47,7 @@ struct swapper_entry {
 /* The thread's own part of an entry. */
 struct holder {
         struct pages *pages; /* NULL: it is not added */
+        uint64_t ceiling_bytes;
         bool was_stuck;
 };
 
@@ -117,6 +122,7 @@ static void take_wishes(struct swapper *self)
                         add(self, i);
                 else if (self->holder[i].pages)
                         swap_rank(&self->swap, i, entry->class);
+                self->holder[i].ceiling_bytes = entry->ceiling_bytes;
                 entry->wish = WISH_NOTHING;
                 if (!closed)
                         continue;
@@ -133,6 +139,21 @@ static bool may_walk(const struct swapper *self, unsigned at)
         return self->walks < WALKS_MOST && at >= self->walk_from;
 }
 
+/* A session's ledger is believed up to what the session was admitted with. What it says to be
+ * pinned keeps others off the card, so that is believed up to what it was granted, or up to its
+ * part of the card; more is a false claim, or memory that the driver took unasked. */
+static void bound(const struct swap *swap, const struct swap_session *session,
+                  uint64_t ceiling_bytes, struct swap_seen *seen)
+{
+        uint64_t part_bytes = swap->card[session->card].capacity_bytes / PINNED_PARTS;
+        uint64_t most_bytes = max_u64(session->order.pinned_bytes, part_bytes);
+
+        seen->used_bytes = min_u64(seen->used_bytes, ceiling_bytes);
+        seen->swappable_bytes =
+                max_u64(seen->swappable_bytes, difference_of(seen->used_bytes, most_bytes));
+        seen->wished_pinned_bytes = min_u64(seen->wished_pinned_bytes, part_bytes);
+}
+
 static void look_at(struct swapper *self, unsigned at, uint64_t now_ns)
 {
         const struct swap_session *session = &self->swap.session[at];
@@ -147,6 +168,7 @@ static void look_at(struct swapper *self, unsigned at, uint64_t now_ns)
                 self->walks++;
                 self->walk_from = at + 1;
         }
+        bound(&self->swap, session, self->holder[at].ceiling_bytes, &seen);
         swap_see(&self->swap, at, &seen);
 }
 
@@ -239,6 +261,8 @@ static void *run(void *argument)
         struct swapper *self = argument;
 
         clock_join(TIME_BACKGROUND);
+        self->swap.now_ns =
+                clock_now_ns(); /* sessions that are added now have waited for nothing */
         while (!is_ending(self)) {
                 uint32_t bell = load_acquire(&self->bell);
                 uint64_t due_ns = pass(self);
@@ -377,8 +401,10 @@ static bool change(struct swapper *self, const struct sessions_one *session)
                 self->count--;
                 entry = NULL;
         }
-        if (entry)
+        if (entry) {
                 entry->class = session->priority;
+                entry->ceiling_bytes = session->share[0].ceiling_bytes;
+        }
         pthread_mutex_unlock(&self->lock);
         return entry != NULL;
 }
@@ -402,6 +428,7 @@ static int seat(struct swapper *self, const struct sessions_one *session, struct
                                          .wish = WISH_ADD,
                                          .card = (uint8_t)card,
                                          .class = session->priority,
+                                         .ceiling_bytes = session->share[0].ceiling_bytes,
                                          .pages = pages };
         memcpy(entry->id, session->id, sizeof(entry->id));
         self->entries = max_u32(self->entries, at + 1);
