@@ -18,7 +18,7 @@ KINDS = (("kernel", 20 * US), ("kernel", 200 * US), ("kernel", 2 * MS), ("sync",
 @pytest.fixture
 def load(sim):
     """Runs a program that wants the whole device; what it got."""
-    def load_run(kind, ns, percent, seconds=4, **settings):
+    def load_run(kind, ns, percent, seconds=2, **settings):
         return load_alone(sim, settings, kind=kind, ns=ns, cap=percent * PERCENT, seconds=seconds, settle=300)
     return load_run
 
@@ -26,7 +26,7 @@ def load(sim):
 @pytest.fixture
 def beside(sim):
     """The same, beside itself without a cap."""
-    def beside_run(kind, ns, percent, seconds=4, **settings):
+    def beside_run(kind, ns, percent, seconds=2, **settings):
         return beside_solo(sim, settings, kind=kind, ns=ns, cap=percent * PERCENT, seconds=seconds, solo_seconds=1, settle=300)
     return beside_run
 

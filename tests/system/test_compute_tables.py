@@ -27,7 +27,7 @@ LOADS = {
 def test_a_program_has_its_part_of_what_it_does_alone(sim, load, percent):
     """Where the host does something else before it waits, the ends of flights are sampled, and two threads may fall out of
     step: then more of the time is in flight for the same work."""
-    got = mixes_beside_solo(sim, load, cap=percent * PERCENT, seconds=10)
+    got = mixes_beside_solo(sim, load, cap=percent * PERCENT, seconds=6)
     assert abs(got["of_solo"] - got["promised"]) < (3 * POINT if "pause" in load else POINT), got
 
 
