@@ -6,7 +6,7 @@ The real daemon, library and programs in the simulator's virtual time. Turns are
 moments lie in different parts of them, of either session's.
 """
 import signal
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 
@@ -38,8 +38,7 @@ def assert_has_its_share_again(seen, share):
     assert abs(seen.share("s0", again + 1.2, again + 2) - share) < 0.05, (again, seen.windows("s0", again, again + 2, 0.1))
 
 
-@pytest.mark.parametrize("ns", LENGTHS)
-@pytest.mark.parametrize("at", MOMENTS)
+@pytest.mark.parametrize("at, ns", [*((at, LENGTHS[0]) for at in MOMENTS), *product(MOMENTS[1:4:2], LENGTHS[1:])])
 def test_who_is_stopped_is_waited_for_once(beside, at, ns):
     """And has its share again when it goes on."""
     seen, _ = beside([f"{at}:stop:s0", "2000:cont:s0"], ns, seconds=SECONDS)
