@@ -232,11 +232,11 @@ static void pinning_takes_time_by_size_and_unpinning_none(void **state)
         assert_pinned(0, 0, 0);
 }
 
-#define SEGMENT (8 * MIB)
+#define SEGMENT (MIB / 4)
 #define MANY 10
 
 /* A segment takes 10 ms. */
-#define LINK "host=800MiB/s"
+#define LINK "host=25MiB/s"
 
 enum { OUT, IN };
 

@@ -7,6 +7,10 @@
  */
 #include "exec_stage.h"
 
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,16 +109,49 @@ static void memory_is_closed_under_a_copy(void)
         ok(cuMemSetAccess(block.at, block.bytes, &closed, 1));
 }
 
-/* In real time the bytes themselves are still being moved. */
+#define TRAP_BYTES 4096
+#define TRAPPED_US 100000
+
+static char *trap;
+static _Atomic bool is_trapped;
+
+/* Whoever writes into the trap stays there for a while; any other fault ends the process. */
+static void spring(int signal, siginfo_t *info, void *context)
+{
+        if ((char *)info->si_addr < trap || (char *)info->si_addr >= trap + TRAP_BYTES)
+                _exit(1);
+        atomic_store(&is_trapped, true);
+        usleep(TRAPPED_US);
+        mprotect(trap, TRAP_BYTES, PROT_READ | PROT_WRITE);
+}
+
+static void *copy_out(void *argument)
+{
+        struct block *block = argument;
+
+        ok(cuCtxSetCurrent(stage.context));
+        (void)cuMemcpyDtoH_v2(trap - block->bytes / 2, block->at, block->bytes);
+        return NULL;
+}
+
+/* In real time: half of the bytes have been moved when the trap springs. The copy is made by its
+ * caller's thread, as the driver's own take no signals. */
 static void memory_is_unmapped_under_the_very_bytes(void)
 {
-        struct block block = block_make(64 * MIB);
-        void *host;
+        const struct sigaction action = { .sa_sigaction = spring, .sa_flags = SA_SIGINFO };
+        struct block block = block_make(4 * MIB);
+        char *host =
+                mmap(NULL, block.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        pthread_t copier;
 
-        ok(cuMemHostAlloc(&host, block.bytes, 0));
-        ok(cuMemcpyDtoHAsync_v2(host, block.at, block.bytes, NULL));
-        usleep(2000);
+        trap = host + block.bytes / 2;
+        sigaction(SIGSEGV, &action, NULL);
+        mprotect(trap, TRAP_BYTES, PROT_NONE);
+        pthread_create(&copier, NULL, copy_out, &block);
+        while (!atomic_load(&is_trapped))
+                usleep(1000);
         ok(cuMemUnmap(block.at, block.bytes));
+        pthread_join(copier, NULL);
 }
 
 static CUresult answer(const char *settings, void (*story)(void))
@@ -131,7 +168,7 @@ static CUresult answer(const char *settings, void (*story)(void))
                 _exit((int)cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS ? 70 : 0);
         }
         assert_int_equal(waitpid(child, &status, 0), child);
-        assert_true(WIFEXITED(status));
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 1);
         return WEXITSTATUS(status) == 70 ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
 }
 
@@ -149,10 +186,10 @@ static void work_on_unmapped_memory_is_an_illegal_access(void **state)
                                  CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+/* What the copy answers depends on how soon it ends; the process goes on. */
 static void bytes_that_are_being_moved_stay_mapped(void **state)
 {
-        assert_int_equal(answer(",host=100MiB/s", memory_is_unmapped_under_the_very_bytes),
-                         CUDA_ERROR_ILLEGAL_ADDRESS);
+        (void)answer("", memory_is_unmapped_under_the_very_bytes);
 }
 
 static int open_stage(void **state)
