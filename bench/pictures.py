@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of shares in docs/pictures, from the records in a folder of docs/results.
+"""The pictures in docs/pictures, from the records in a folder of docs/results.
 
-    pictures.py FOLDER              draws what is there (share.json: bench/share.py's)
+    pictures.py FOLDER              draws what is there (share.json: bench/share.py's; swap.json: bench/swap.py's)
     pictures.py FOLDER --measure    measures the records of single mixes anew before, in virtual time
 """
 import json
@@ -63,10 +63,37 @@ def draw_caps(folder):
                    check=True)
 
 
+def progress(job, begin_ns, steps):
+    return [(round((at - begin_ns) / 1e6), round(100 * done / steps, 2)) for at, done in job["done"]]
+
+
+def draw_swap(folder):
+    rows = {row["what"]: row["raw"] for row in json.loads((folder / "swap.json").read_text(encoding="utf-8"))["rows"]}
+    raw = rows["two of 0.94 of the card, busy"]
+    alone, jobs = raw["alone"][0], raw["together"]
+    begin_ns = min(job["done"][0][0] for job in jobs)
+    steps = max(job["done"][-1][1] for job in jobs)
+    ms = alone["took_ns"] / 1e6
+    figure = {
+        "title": "Two jobs that each need 0.94 of a card, in turns",
+        "about": "Simulated, virtual time: a card of 1 GiB with a link of 1.6 GB/s, as 16 GiB on PCIe 4. While a line is level, its job is "
+                 "held and its memory moves",
+        "note": f"In turns {max(job['took_ns'] for job in jobs) / (2 * alone['took_ns']):.3f} of the time that they take one after the other",
+        "x": {"label": "seconds", "to": 260_000, "unit": 1000}, "y": {"label": "percent of the job done", "to": 100},
+        "lines": [line("one after the other", "dashes", 7, [(0, 0), (ms, 100)]), line("", "dashes", 7, [(ms, 0), (2 * ms, 100)]),
+                  *(line(name, "line", colour, progress(job, begin_ns, steps)) for name, colour, job in
+                    zip(("first job", "second job"), (0, 2), jobs))]}
+    subprocess.run([BUILD / "src/plot/aliquot-plot", PICTURES / "swap-turns.png"], input=json.dumps(figure), text=True,
+                   check=True)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
-    draw_mixes(folder, "--measure" in sys.argv[2:])
-    draw_caps(folder)
+    if (folder / "share.json").exists():
+        draw_mixes(folder, "--measure" in sys.argv[2:])
+        draw_caps(folder)
+    if (folder / "swap.json").exists():
+        draw_swap(folder)
 
 
 main()

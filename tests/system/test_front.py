@@ -313,7 +313,8 @@ def test_two_steps_run_at_a_time_and_what_they_say_is_not_mixed(checked):
 def test_a_step_does_not_run_beside_the_one_whose_folder_it_uses(checked):
     """tidy after clang, whose build is a script here."""
     checked.tell("ninja", "sleep 1; echo built >>build/ran")
-    assert checked("clang", "tidy")[2] == ["ninja", "built", "ninja", "built", "tidy"]
+    ran = checked("clang", "tidy")[2]
+    assert ran[-1] == "tidy" and ran.count("built") == ran.count("ninja") > 1, ran
 
 
 def test_steps_that_never_ran_fail_the_sum(checked, tool):

@@ -196,7 +196,7 @@ REFUSED = [
     ({"ALIQUOT_OVERSUBSCRIBE": "half"}, "as in 8GiB"),
     ({"ALIQUOT_SWAP": "true"}, "only a daemon's sessions take turns"),
     ({"ALIQUOT_SWAP": "1", "ALIQUOT_MEMORY": "1GiB"}, "only a daemon's sessions take turns"),
-    ({"ALIQUOT_SWAP": "maybe"}, "true or false"),
+    ({"ALIQUOT_SWAP": "maybe"}, "yes or no"),
     ({"CUDA_MEM_RATIO": "2"}, "not supported"),
     ({"CUDA_MEM_RATIO": "2", "ALIQUOT_MEMORY": "1GiB"}, "not supported"),  # no limit hides a wish
     ({"ALIQUOT_CONTEXT": "maybe"}, "charge or free"),

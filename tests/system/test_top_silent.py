@@ -105,7 +105,7 @@ def test_its_keys_work_while_the_daemon_hangs(daemon, top):
     terminal.press("Enter")
     terminal.wait("^setting memory of s: 2GiB")
     terminal.press("l")
-    terminal.wait("^memory of s, as")
+    terminal.wait("^memory of s, such as")
     terminal.type("3GiB")
     terminal.press("Enter")
     terminal.wait("^memory of s: 2GiB: not done yet")

@@ -230,7 +230,7 @@ static void test_memory_that_is_moved(void **state)
         assert_int_equal(settings_read_flags(&settings, both, NULL, &err), -EINVAL);
         assert_non_null(strstr(err.text, "ALIQUOT_SWAP=1: contradicts oversubscription"));
         expect_refused("ALIQUOT_SWAP=on", "only a daemon", "ALIQUOT_SWAP=on");
-        expect_refused("ALIQUOT_SWAP=8GiB", "true or false", "ALIQUOT_SWAP=8GiB");
+        expect_refused("ALIQUOT_SWAP=8GiB", "yes or no", "ALIQUOT_SWAP=8GiB");
         expect_asked("memory=1073741824", "ALIQUOT_SWAP=false", "ALIQUOT_MEMORY=1GiB");
 }
 
