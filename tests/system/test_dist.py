@@ -22,9 +22,14 @@ OLDEST_GLIBC = (2, 28)  # RHEL 8; Ubuntu 20.04 has 2.31
 LIBC = re.compile(r"(libc\.so\.6|libpthread\.so\.0|libdl\.so\.2|ld-linux-.*)")
 
 
-def make_dist(folder, *words):
-    done = subprocess.run([SOURCE / "tools/dist", "--to", folder, *words], text=True,
-                          capture_output=True, timeout=2400, check=False)
+# What is checked of the other architecture's, whose programs do not run here, is the same without optimisation, which takes the
+# compiler half the time.
+HOW = {arch: "2" if arch == platform.machine() else "0" for arch in ARCHITECTURES}
+
+
+def make_dist(folder, arch, *words):
+    done = subprocess.run([SOURCE / "tools/dist", "--to", folder, *words, arch], text=True,
+                          capture_output=True, timeout=2400, check=False, env={**os.environ, "DIST_OPTIMIZATION": HOW[arch]})
     if done.returncode == 77:
         pytest.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stdout + done.stderr
@@ -34,7 +39,8 @@ def make_dist(folder, *words):
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dist")
-    make_dist(folder, *ARCHITECTURES)
+    for arch in ARCHITECTURES:
+        make_dist(folder, arch)
     return folder
 
 
@@ -98,7 +104,7 @@ def test_the_sums_are_of_the_files(dist):
 def test_the_same_sources_give_the_same_bytes(dist, tmp_path):
     """No time, no path, no owner of a machine goes in: the library, built again elsewhere, and the tarball, packed again."""
     library, elsewhere = "src/shim/libaliquot.so", tmp_path / "else/where"
-    assert make_dist(elsewhere, "--part", library, "x86_64") == []
+    assert make_dist(elsewhere, "x86_64", "--part", library) == []
     assert digest(elsewhere / "x86_64" / library) == digest(dist / "x86_64" / library)
     before = digest(tarball(dist, "x86_64"))
     (dist / "x86_64.made").unlink()
@@ -109,7 +115,8 @@ def test_the_same_sources_give_the_same_bytes(dist, tmp_path):
 def test_what_is_there_is_not_made_again(dist):
     """Not even written: a release that was checked stays the file that it is."""
     before = {path: path.stat().st_mtime_ns for path in dist.glob("*.tar.gz")}
-    make_dist(dist, *ARCHITECTURES)
+    for arch in ARCHITECTURES:
+        make_dist(dist, arch)
     assert before == {path: path.stat().st_mtime_ns for path in dist.glob("*.tar.gz")}
 
 
