@@ -436,5 +436,5 @@ def test_a_page_of_nonsense_harms_its_own_session_alone(daemon, sim, damage):
             file.write((b"\0" if damage == "zero" else b"\xff") * 300000)
     if damage != "ones":
         second.wait(lambda page: page.room[GPU][0] >= 600 * MIB, lambda: second.wish(600 * MIB))
-    assert daemon.session("b")["swap"]["state"] in ("runs", "drains", "held")
+    wait_for(lambda: daemon.session("b")["swap"]["state"] in ("runs", "drains", "held"))
     assert daemon.is_up()
