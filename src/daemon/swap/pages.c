@@ -43,9 +43,11 @@ int pages_open(struct pages **ret, const struct store *store, const struct sessi
 {
         struct pages *pages = calloc(1, sizeof(*pages));
         const struct limits_page *limits;
-        int rc = pages ? seat_open(store, session, &pages->seat, err)
-                       : fail(err, -ENOMEM, "out of memory");
+        int rc;
 
+        if (!pages)
+                return fail(err, -ENOMEM, "out of memory");
+        rc = seat_open(store, session, &pages->seat, err);
         if (rc < 0) {
                 free(pages);
                 return rc;

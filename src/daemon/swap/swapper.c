@@ -298,9 +298,11 @@ static int start_thread(struct swapper *self, struct error *err)
 int swapper_start(struct swapper **ret, const struct store *store, struct error *err)
 {
         struct swapper *self = calloc(1, sizeof(*self));
-        int rc = self ? random_fill(&self->swap.gates, sizeof(self->swap.gates), err)
-                      : fail(err, -ENOMEM, "out of memory");
+        int rc;
 
+        if (!self)
+                return fail(err, -ENOMEM, "out of memory");
+        rc = random_fill(&self->swap.gates, sizeof(self->swap.gates), err);
         if (rc < 0) {
                 free(self);
                 return rc;

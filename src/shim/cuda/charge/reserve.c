@@ -7,29 +7,45 @@
 #include "shim/cuda/stream/access.h"
 #include "shim/time/time.h"
 
-/* A request and its charge: `swappable`, or `plain` where that is NULL. */
+/* A request and its charge, by its kind. */
 struct reserve_request {
-        struct charge *plain;
-        struct charge_swappable *swappable;
+        enum room_kind kind;
+        union {
+                struct charge *pinned;
+                struct charge_swappable *swappable;
+        } charge;
         struct place place;
         uint64_t bytes;
 };
 
+static bool grant_pinned(const struct reserve_request *request)
+{
+        struct charge *charge = request->charge.pinned;
+
+        if (!charge_begin(charge, request->place.row, request->bytes))
+                return false;
+        charge->owner = request->place.owner;
+        return true;
+}
+
+static bool grant_swappable(const struct reserve_request *request)
+{
+        struct charge_swappable *charge = request->charge.swappable;
+
+        if (!charge_begin_swappable(charge, request->place.row, request->bytes))
+                return false;
+        charge->card.owner = charge->swap.owner = request->place.owner;
+        return true;
+}
+
 static bool grant(const struct reserve_request *request)
 {
-        struct charge_swappable *swappable = request->swappable;
-        bool is_granted =
-                swappable ? charge_begin_swappable(swappable, request->place.row, request->bytes)
-                          : charge_begin(request->plain, request->place.row, request->bytes);
+        bool is_granted = request->kind == ROOM_OF_SWAPPABLE ? grant_swappable(request)
+                                                             : grant_pinned(request);
 
-        if (!is_granted)
-                return false;
-        if (swappable)
-                swappable->card.owner = swappable->swap.owner = request->place.owner;
-        else
-                request->plain->owner = request->place.owner;
-        remainder_granted(request->place.row, request->bytes);
-        return true;
+        if (is_granted)
+                remainder_granted(request->place.row, request->bytes);
+        return is_granted;
 }
 
 static bool grant_or_relieve(const struct reserve_request *request)
@@ -69,7 +85,7 @@ static CUresult reserve_in_time(const struct reserve_request *request)
 {
         struct room_want want = { .row = request->place.row,
                                   .bytes = request->bytes,
-                                  .kind = request->swappable ? ROOM_OF_SWAPPABLE : ROOM_OF_PINNED };
+                                  .kind = request->kind };
         struct room_wait wait = { 0 };
 
         do {
@@ -88,7 +104,9 @@ static CUresult reserve_nowhere(struct charge *ret, struct place place, uint64_t
 
 CUresult reserve_at_once(struct charge *ret, struct place place, uint64_t bytes)
 {
-        struct reserve_request request = { .plain = ret, .place = place, .bytes = bytes };
+        struct reserve_request request = {
+                .kind = ROOM_OF_PINNED, .charge.pinned = ret, .place = place, .bytes = bytes
+        };
 
         if (place.row == SESSION_NO_ROW)
                 return reserve_nowhere(ret, place, bytes);
@@ -97,7 +115,9 @@ CUresult reserve_at_once(struct charge *ret, struct place place, uint64_t bytes)
 
 CUresult reserve_at_first(struct charge *ret, struct place place, uint64_t bytes)
 {
-        struct reserve_request request = { .plain = ret, .place = place, .bytes = bytes };
+        struct reserve_request request = {
+                .kind = ROOM_OF_PINNED, .charge.pinned = ret, .place = place, .bytes = bytes
+        };
 
         if (place.row == SESSION_NO_ROW)
                 return reserve_nowhere(ret, place, bytes);
@@ -115,7 +135,9 @@ CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes)
 
 CUresult reserve_swappable(struct charge_swappable *ret, struct place place, uint64_t bytes)
 {
-        struct reserve_request request = { .swappable = ret, .place = place, .bytes = bytes };
+        struct reserve_request request = {
+                .kind = ROOM_OF_SWAPPABLE, .charge.swappable = ret, .place = place, .bytes = bytes
+        };
         CUresult rc = reserve_in_time(&request);
 
         if (rc == CUDA_ERROR_OUT_OF_MEMORY)
