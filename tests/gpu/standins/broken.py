@@ -72,7 +72,8 @@ def claim_or_end(self, what, holds, detail=""):
 
 Teller.claim = claim_or_end
 '''
-BY_FIGURES = ("loose", "unfair")
+# Not there: verdicts by figures, and stories that have a daemon to end before the next one starts.
+WHOLE = ("loose", "unfair", "lossy", "roomy")
 COPY_IN, NOTHING = b"cuMemcpyHtoDAsync_v2", b"cuCtxSynchronize"
 DYNAMIC_SYMBOLS, SYMBOL_BYTES = 11, 24
 
@@ -95,7 +96,7 @@ def break_bundle(bundle, how, idle_library, driver):
         append(bundle / "check/aliquotd.py", UNFAIR)
     if how == "roomy":
         append(bundle / "check/aliquotd.py", ROOMY)
-    if how not in BY_FIGURES:
+    if how not in WHOLE:
         append(bundle / "check/story.py", HASTY)
     if how == "mute":
         (bundle / "check/programs/contracts.py").write_text("")
