@@ -107,7 +107,8 @@ void swap_see(struct swap *swap, unsigned entry, const struct swap_seen *seen)
                 return;
         session->is_known = true;
         session->may_reside_bytes = max_u64(resident_of(session), session->order.resident_bytes);
-        out_bytes = less_by(now->out_bytes, out_bytes) + less_by(out_bytes, now->out_bytes);
+        out_bytes =
+                difference_of(now->out_bytes, out_bytes) + difference_of(out_bytes, now->out_bytes);
         session->moved_bytes = sum_of(session->moved_bytes, out_bytes);
         session->moves_bytes = sum_of(session->moves_bytes, out_bytes);
         swap->card[session->card].has_moved |= out_bytes > 0;
@@ -287,7 +288,7 @@ static void card_step(const struct swap_look *look)
 
 void swap_step(struct swap *swap, uint64_t now_ns)
 {
-        uint64_t elapsed_ns = less_by(now_ns, swap->now_ns);
+        uint64_t elapsed_ns = difference_of(now_ns, swap->now_ns);
 
         swap->now_ns = max_u64(now_ns, swap->now_ns);
         swap->next_ns = SWAP_NEVER;

@@ -47,11 +47,6 @@ static inline struct swap_session *look_at(const struct swap_look *look, unsigne
         return &look->swap->session[look->list[i]];
 }
 
-static inline uint64_t less_by(uint64_t a, uint64_t b)
-{
-        return a > b ? a - b : 0;
-}
-
 static inline uint64_t resident_of(const struct swap_session *session)
 {
         return session->seen.used_bytes - session->seen.out_bytes;

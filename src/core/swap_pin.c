@@ -26,7 +26,7 @@ struct pins {
 
 static uint64_t wish_of(const struct swap_session *session)
 {
-        return less_by(session->seen.wished_pinned_bytes, pinned_of(session));
+        return difference_of(session->seen.wished_pinned_bytes, pinned_of(session));
 }
 
 static void sum_up(const struct swap_look *look, struct pins *pins)
@@ -39,7 +39,7 @@ static void sum_up(const struct swap_look *look, struct pins *pins)
                 pins->pinned_bytes += pinned_of(session);
                 most_bytes = max_u64(most_bytes, session->seen.swappable_bytes);
         }
-        pins->left_bytes = less_by(look->capacity_bytes, pins->pinned_bytes + most_bytes);
+        pins->left_bytes = difference_of(look->capacity_bytes, pins->pinned_bytes + most_bytes);
 }
 
 static void meet_wishes(const struct swap_look *look, struct pins *pins)
@@ -68,7 +68,8 @@ static void add_headroom(const struct swap_look *look, struct pins *pins)
 
         for (unsigned i = 0; i < look->count; i++) {
                 struct swap_session *session = look_at(look, i);
-                uint64_t has_bytes = less_by(session->order.pinned_bytes, session->target_bytes);
+                uint64_t has_bytes =
+                        difference_of(session->order.pinned_bytes, session->target_bytes);
 
                 if (has_bytes < headroom_bytes / 2 ||
                     has_bytes > min_u64(even_bytes, 2 * headroom_bytes))
@@ -115,7 +116,7 @@ static void limit_all(const struct swap_look *look, struct pins *pins)
                 uint64_t others_bytes = pins->may_pin_bytes -
                                         max_u64(session->may_pin_bytes, session->target_bytes);
 
-                session->order.most_bytes = less_by(look->capacity_bytes, others_bytes);
+                session->order.most_bytes = difference_of(look->capacity_bytes, others_bytes);
                 if (!session->is_known || others_bytes > look->capacity_bytes ||
                     session->may_use_bytes > session->order.most_bytes) {
                         pins->tight++;
@@ -142,7 +143,7 @@ static void tell_all(const struct swap_look *look, const struct pins *pins)
 static void see_growth(const struct swap_session *session, uint64_t *ret)
 {
         uint64_t wish_bytes =
-                max_u64(less_by(session->seen.wished_resident_bytes, resident_of(session)),
+                max_u64(difference_of(session->seen.wished_resident_bytes, resident_of(session)),
                         wish_of(session));
         bool is_refused = (wish_of(session) && !session->is_asked) ||
                           session->seen.used_bytes + wish_bytes > session->order.most_bytes;

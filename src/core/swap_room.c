@@ -41,7 +41,7 @@ static void rooms_begin(const struct swap_look *look, struct rooms *rooms)
 static void take_deficit(const struct swap_look *look, struct rooms *rooms)
 {
         uint64_t deficit_bytes =
-                less_by(rooms->need_bytes + rooms->kept_bytes, look->capacity_bytes);
+                difference_of(rooms->need_bytes + rooms->kept_bytes, look->capacity_bytes);
 
         for (unsigned i = look->count; i-- > 0 && deficit_bytes;) {
                 struct swap_session *session = look_at(look, i);
@@ -59,7 +59,7 @@ static void take_deficit(const struct swap_look *look, struct rooms *rooms)
 static uint64_t headroom_of(const struct swap_look *look, const struct rooms *rooms)
 {
         uint64_t capacity_bytes = look->capacity_bytes;
-        uint64_t all_bytes = less_by(capacity_bytes, rooms->need_bytes + rooms->kept_bytes);
+        uint64_t all_bytes = difference_of(capacity_bytes, rooms->need_bytes + rooms->kept_bytes);
 
         if (rooms->turns < look->count)
                 all_bytes = min_u64(all_bytes,
@@ -99,7 +99,7 @@ static void add_headroom(const struct swap_look *look, struct rooms *rooms)
 static void add_advance(const struct swap_look *look, const struct rooms *rooms)
 {
         uint64_t left_bytes =
-                less_by(look->capacity_bytes, rooms->target_bytes + rooms->kept_bytes);
+                difference_of(look->capacity_bytes, rooms->target_bytes + rooms->kept_bytes);
 
         for (unsigned i = 0; i < look->count; i++) {
                 struct swap_session *session = look_at(look, i);
@@ -128,13 +128,14 @@ static void lower_all(const struct swap_look *look, struct rooms *rooms)
                         session->order.resident_bytes = resident_of(session);
                 session->order.resident_bytes =
                         min_u64(session->order.resident_bytes, target_bytes);
-                rooms->free_bytes = less_by(rooms->free_bytes, session->may_reside_bytes);
+                rooms->free_bytes = difference_of(rooms->free_bytes, session->may_reside_bytes);
         }
 }
 
 static void raise_to(struct rooms *rooms, struct swap_session *session, uint64_t bytes)
 {
-        uint64_t more_bytes = min_u64(rooms->free_bytes, less_by(bytes, session->may_reside_bytes));
+        uint64_t more_bytes =
+                min_u64(rooms->free_bytes, difference_of(bytes, session->may_reside_bytes));
 
         if (!session->is_known || bytes <= session->order.resident_bytes)
                 return;

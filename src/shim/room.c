@@ -91,11 +91,6 @@ struct room_books room_read(void)
         };
 }
 
-static uint64_t less(uint64_t bytes, uint64_t taken)
-{
-        return bytes - min_u64(taken, bytes);
-}
-
 enum room_answer room_answer(const struct room_books *books, uint64_t more_bytes,
                              enum room_kind kind)
 {
@@ -104,16 +99,16 @@ enum room_answer room_answer(const struct room_books *books, uint64_t more_bytes
         if (used_bytes > books->most_bytes || used_bytes > books->limit_bytes)
                 return ROOM_NEVER;
         if (kind == ROOM_OF_PINNED &&
-            less(used_bytes, books->swappable_bytes) > books->pinned_bytes)
+            difference_of(used_bytes, books->swappable_bytes) > books->pinned_bytes)
                 return ROOM_PINNED;
-        if (less(used_bytes, books->out_bytes) > books->resident_bytes)
+        if (difference_of(used_bytes, books->out_bytes) > books->resident_bytes)
                 return ROOM_SHORT;
         return ROOM_FITS;
 }
 
 uint64_t room_excess(const struct room_books *books)
 {
-        return less(room_resident(books), books->resident_bytes);
+        return difference_of(room_resident(books), books->resident_bytes);
 }
 
 void room_reap(void)
@@ -197,8 +192,8 @@ static void wish(struct room_wait *wait, const struct room_books *books,
         struct room_wish own = { .resident_bytes = sum_of(room_resident(books), want->bytes) };
 
         if (want->kind == ROOM_OF_PINNED)
-                own.pinned_bytes =
-                        sum_of(less(books->used_bytes, books->swappable_bytes), want->bytes);
+                own.pinned_bytes = sum_of(difference_of(books->used_bytes, books->swappable_bytes),
+                                          want->bytes);
         if (!is_same(&there, &wait->wish) && is_larger(&there, &own)) {
                 wait->wished_ns = 0;
                 return;

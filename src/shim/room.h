@@ -22,6 +22,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/sums.h"
+
 /* Rows of the page. All are CHARGE_NO_DEVICE if the session does not swap. */
 struct room_rows {
         int card; /* all memory of the session on its GPU, wherever it is now */
@@ -71,8 +73,7 @@ bool room_admits(enum room_kind kind);
 uint64_t room_excess(const struct room_books *books);
 static inline uint64_t room_resident(const struct room_books *books)
 {
-        return books->used_bytes -
-               (books->out_bytes < books->used_bytes ? books->out_bytes : books->used_bytes);
+        return difference_of(books->used_bytes, books->out_bytes);
 }
 
 /* What a waiting request asks the daemon for: bytes of the session on the card and pinned, with the
