@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/room.h"
 
-#include <limits.h>
 #include <stddef.h>
 
 #include "common/atomic.h"
@@ -9,6 +8,7 @@
 #include "common/minmax.h"
 #include "common/sums.h"
 #include "shim/attach.h"
+#include "shim/bell.h"
 #include "shim/charge.h"
 #include "shim/session.h"
 
@@ -219,14 +219,6 @@ static bool is_answered(const struct room_wait *wait, const struct room_books *b
                is_same(&there, &wait->wish);
 }
 
-static void ring(void)
-{
-        struct slots_page *slots = session_slots();
-
-        add_acq_rel(shared_half(&slots->bell), 1);
-        clock_wake(shared_half(&slots->bell), INT_MAX);
-}
-
 /* False: the answer is final. */
 static bool doubt(struct room_wait *wait, unsigned most)
 {
@@ -272,7 +264,7 @@ bool room_wait(struct room_wait *wait, const struct room_want *want)
         is_first = !wait->wished_ns;
         wish(wait, &books, want);
         if (is_first && wait->wished_ns)
-                ring();
+                bell_ring(session_slots());
         clock_wait(shared_half(&limits->epoch), epoch, clock_now_ns() + WISH_NS);
         return true;
 }
@@ -284,5 +276,5 @@ void room_stand(void)
         if (card < 0)
                 return;
         store_relaxed(shared_word(&session_slots()->meter[card].stood_at_ns), clock_now_ns());
-        ring();
+        bell_ring(session_slots());
 }

@@ -4,11 +4,10 @@
  */
 #include "shim/time/account.h"
 
-#include <limits.h>
-
 #include "common/atomic.h"
 #include "common/clock.h"
 #include "common/minmax.h"
+#include "shim/bell.h"
 #include "shim/time/bucket.h"
 
 /* A lease that is written right now is read again; the writer may have died at it. */
@@ -80,12 +79,6 @@ struct terms account_terms(const struct account *account, uint64_t now_ns)
 
 /* -- Ringing ---------------------------------------------------------------------------------- */
 
-static void ring(const struct account *account)
-{
-        add_acq_rel(shared_half(&account->slots->bell), 1);
-        clock_wake(shared_half(&account->slots->bell), INT_MAX);
-}
-
 static bool is_in_flight(const struct account *account)
 {
         return account->row && load_relaxed(shared_word(&account->row->flight_begin_ns)) != 0;
@@ -105,7 +98,7 @@ void account_want(const struct account *account, const struct terms *terms, uint
 
         store_release(wanted, now_ns);
         if (is_new)
-                ring(account);
+                bell_ring(account->slots);
 }
 
 static void note_active(const struct account *account, uint64_t now_ns)
@@ -117,7 +110,7 @@ static void note_active(const struct account *account, uint64_t now_ns)
                 return;
         store_release(active, now_ns);
         if (!is_recent(at_ns, ACTIVE_PAUSE_NS, now_ns))
-                ring(account);
+                bell_ring(account->slots);
 }
 
 /* -- Flights ---------------------------------------------------------------------------------- */
@@ -316,7 +309,7 @@ static void tell_drained(const struct account *account, uint64_t now_ns)
             (mode == PAGE_MODE_OPEN &&
              !is_recent(load_relaxed(&told_ns[account->at]), DRAINED_STEP_NS, now_ns))) {
                 store_relaxed(&told_ns[account->at], now_ns);
-                ring(account);
+                bell_ring(account->slots);
         }
 }
 

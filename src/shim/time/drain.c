@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "shim/attach.h"
+#include "shim/bell.h"
 #include "shim/session.h"
 #include "shim/time/fence.h"
 #include "shim/time/time.h"
@@ -139,12 +140,9 @@ static struct page_slot *own_slot(void)
 /* What was so when the fence was made is so until the gate opens. */
 static void answer(struct page_slot *slot, uint32_t gate)
 {
-        struct slots_page *slots = session_slots();
-
         store_release(shared_half(&slot->drained_gate), gate);
         clock_wake(shared_half(&slot->drained_gate), INT_MAX);
-        add_acq_rel(shared_half(&slots->bell), 1);
-        clock_wake(shared_half(&slots->bell), INT_MAX);
+        bell_ring(session_slots());
 }
 
 bool drain_is_answered(void)
