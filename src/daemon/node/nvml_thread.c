@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -13,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/text.h"
+#include "daemon/base/thread.h"
 #include "daemon/node/people.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -285,19 +285,6 @@ static void release(struct nvml_thread *thread)
         free(thread);
 }
 
-/* Starts the thread with all signals blocked: they are the loop's. */
-static int start_thread(struct nvml_thread *thread)
-{
-        sigset_t all, before;
-        int rc;
-
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        rc = pthread_create(&thread->id, NULL, run, thread);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        return -rc;
-}
-
 static void make_lock(struct nvml_thread *thread)
 {
         pthread_condattr_t attr;
@@ -330,7 +317,7 @@ int nvml_thread_start(struct nvml_thread **ret, const struct nvml_thread_options
                 release(thread);
                 return fail(err, -ENOMEM, "out of memory, or of descriptors");
         }
-        rc = start_thread(thread);
+        rc = thread_start(&thread->id, NULL, run, thread);
         if (rc < 0) {
                 release(thread);
                 return fail(err, rc, "a thread for NVML: %s", strerror(-rc));

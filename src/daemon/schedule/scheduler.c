@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -12,6 +11,7 @@
 #include "common/atomic.h"
 #include "common/clock.h"
 #include "common/minmax.h"
+#include "daemon/base/thread.h"
 #include "daemon/schedule/members.h"
 #include "daemon/schedule/wait.h"
 
@@ -363,18 +363,12 @@ static void *run(void *argument)
 
 static int start_thread(struct scheduler *self, struct error *err)
 {
-        sigset_t all, before;
-        int rc;
+        int rc = thread_start(&self->thread, "aliquot-sched", run, self);
 
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        rc = pthread_create(&self->thread, NULL, run, self);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        if (rc != 0) {
-                errno = rc;
-                return fail(err, -rc, "the scheduler's thread: %m");
+        if (rc < 0) {
+                errno = -rc;
+                return fail(err, rc, "the scheduler's thread: %m");
         }
-        pthread_setname_np(self->thread, "aliquot-sched");
         return 0;
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -14,6 +13,7 @@
 #include "common/minmax.h"
 #include "common/random.h"
 #include "common/sums.h"
+#include "daemon/base/thread.h"
 #include "daemon/swap/pages.h"
 
 /* The thread uses at most one part in WORK_PART of a processor, however many sessions there are and
@@ -277,20 +277,15 @@ static void *run(void *argument)
 
 static int start_thread(struct swapper *self, struct error *err)
 {
-        sigset_t all, before;
         int rc;
 
         if (self->has_thread)
                 return 0;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        rc = pthread_create(&self->thread, NULL, run, self);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        if (rc != 0) {
-                errno = rc;
-                return fail(err, -rc, "the thread that deals turns of memory: %m");
+        rc = thread_start(&self->thread, "aliquot-swap", run, self);
+        if (rc < 0) {
+                errno = -rc;
+                return fail(err, rc, "the thread that deals turns of memory: %m");
         }
-        pthread_setname_np(self->thread, "aliquot-swap");
         self->has_thread = true;
         return 0;
 }

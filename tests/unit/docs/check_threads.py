@@ -8,7 +8,7 @@ import sys
 
 root = pathlib.Path(sys.argv[1])
 WORDS_OF = ("src/shim", "src/daemon")
-STARTS = re.compile(r"\b(?:pthread_create|make)\(&[\w>.-]+, (?:NULL|&attributes), (\w+), ")
+STARTS = re.compile(r'\b(?:pthread_create|make|thread_start)\(&[\w>.-]+, (?:NULL|&attributes|"[\w-]+"), (\w+), ')
 LOCK = re.compile(r"^\s*(?:static )?(?:_Alignas\(64\) )?(?:struct lock|pthread_mutex_t) (\w+)(?:\[\w+\])?(?: = \w+)?;")
 ATOMIC = r"(?:_Atomic \w+|_Atomic\([^)]*\)|[\w ]+\*_Atomic)"
 WORD = re.compile(rf"^(?:\s+(?:_Alignas\(64\) )?|static ){ATOMIC} (\w+)(?:\[\w+\])?(?: = [^;]*)?;")
