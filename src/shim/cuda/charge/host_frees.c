@@ -66,10 +66,13 @@ static void forget(struct host_free *block)
 CUresult host_free_in_order(struct charge *taken, CUdeviceptr address, CUstream stream,
                             host_unpinner *unpin)
 {
-        uint64_t number = note(address, taken->owner, unpin);
         struct host_free *block;
+        uint64_t number;
         CUresult rc;
 
+        if (may_be_capturing(stream))
+                return CUDA_ERROR_INVALID_VALUE;
+        number = note(address, taken->owner, unpin);
         if (!number)
                 return CUDA_ERROR_OUT_OF_MEMORY;
         charge_keep(taken, SPACE_FREED_HOST, number);

@@ -23,8 +23,8 @@
 /* Frees a block that nothing uses any more, whichever context is current. */
 typedef CUresult host_unpinner(CUdeviceptr address);
 
-/* `taken` is the block's charge, kept here if the answer is success. In a stream that is not being
- * captured, with the default one spelt out. */
+/* `taken` is the block's charge, kept here if the answer is success. The default stream is spelt
+ * out. CUDA_ERROR_INVALID_VALUE in a stream that is being captured. */
 CUresult host_free_in_order(struct charge *taken, CUdeviceptr address, CUstream stream,
                             host_unpinner *unpin);
 

@@ -90,8 +90,7 @@ CUresult spill_free(CUdeviceptr address)
 
 CUresult spill_free_in_order(struct charge *taken, CUdeviceptr address, CUstream stream)
 {
-        return may_be_capturing(stream) ? CUDA_ERROR_INVALID_VALUE
-                                        : host_free_in_order(taken, address, stream, host_unpin);
+        return host_free_in_order(taken, address, stream, host_unpin);
 }
 
 bool spill_find(CUdeviceptr address, CUdeviceptr *ret_base, uint64_t *ret_bytes)

@@ -344,8 +344,7 @@ CUresult swap_free(CUdeviceptr address)
 
 CUresult swap_free_in_order(struct charge *taken, CUdeviceptr address, CUstream stream)
 {
-        return may_be_capturing(stream) ? CUDA_ERROR_INVALID_VALUE
-                                        : host_free_in_order(taken, address, stream, unpin);
+        return host_free_in_order(taken, address, stream, unpin);
 }
 
 /* -- Ranges ------------------------------------------------------------------------------------ */
