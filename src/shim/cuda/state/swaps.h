@@ -74,14 +74,17 @@ struct swap_mover {
         uint64_t not_before_ns;
 };
 
+/* Whether the driver can map memory as blocks need it. */
+enum swap_mapping { MAPPING_UNASKED, MAPPING_WORKS, MAPPING_FAILS };
+
 struct swap_state {
         struct lock swap_lock; /* guards the tables and `spans` */
         struct spans spans;
         struct handle_table swap_blocks;
         struct handle_table swap_segments;
         struct handle_table swap_channels;
-        _Atomic uint32_t swap_live;      /* blocks in `spans` */
-        _Atomic uint32_t swap_is_barred; /* the driver cannot map memory */
+        _Atomic uint32_t swap_live;    /* blocks in `spans` */
+        _Atomic uint32_t swap_mapping; /* enum swap_mapping; a session that swaps has one GPU */
 
         struct swap_mover mover;
 };

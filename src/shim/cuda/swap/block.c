@@ -37,15 +37,21 @@ static bool can_map(CUdevice device)
                page_bytes && PAGE_BYTES % page_bytes == 0;
 }
 
+/* The driver is asked once. What fill() finds out afterwards stays. */
+static bool mapping_works(CUdevice device)
+{
+        uint32_t unasked = MAPPING_UNASKED;
+
+        if (load_relaxed(&swap_state.swap_mapping) == MAPPING_UNASKED)
+                cas_acq_rel(&swap_state.swap_mapping, &unasked,
+                            can_map(device) ? MAPPING_WORKS : MAPPING_FAILS);
+        return load_relaxed(&swap_state.swap_mapping) == MAPPING_WORKS;
+}
+
 bool swap_takes(struct place place, uint64_t bytes)
 {
-        if (place.row < 0 || place.row != room_rows().card || bytes < LEAST_BYTES ||
-            bytes > MOST_BYTES || load_relaxed(&swap_state.swap_is_barred) || captures_are_open())
-                return false;
-        if (can_map(place.device))
-                return true;
-        store_relaxed(&swap_state.swap_is_barred, 1);
-        return false;
+        return place.row >= 0 && place.row == room_rows().card && bytes >= LEAST_BYTES &&
+               bytes <= MOST_BYTES && !captures_are_open() && mapping_works(place.device);
 }
 
 /* -- Records ----------------------------------------------------------------------------------- */
@@ -192,7 +198,7 @@ static CUresult fill(struct swap_block *block, struct place place)
                 charge_note_driver_refused(&charge.card);
         charge_drop_swappable(&charge);
         if (rc == CUDA_ERROR_NOT_SUPPORTED)
-                store_relaxed(&swap_state.swap_is_barred, 1);
+                store_relaxed(&swap_state.swap_mapping, MAPPING_FAILS);
         return rc;
 }
 
