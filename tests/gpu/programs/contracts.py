@@ -191,21 +191,6 @@ def fill_spares(gpu, count):
         spare["module"].append(gpu.module(CODE))
 
 
-def in_thread(gpu, context, mode, call):
-    """The call's code in a thread that has the context, and exchanged its capture mode if one is given."""
-    codes = []
-
-    def work():
-        gpu.use(context)
-        if mode is not None:
-            gpu.call("cuThreadExchangeStreamCaptureMode", byref(c_int(mode)))
-        codes.append(call())
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    return codes[0] if codes else "raised"
-
-
 def ask_calls(section):
     gpu = Gpu().ready()
     things = Things(gpu)
@@ -230,7 +215,7 @@ def ask_capture(section):
     for what, mode, is_other, exchanged in situations:
         for name, call in calls(gpu, things).items():
             gpu.call("cuStreamBeginCapture_v2", stream, mode)
-            code = in_thread(gpu, gpu.context, exchanged, call) if is_other else call()
+            code = gpu.in_thread(exchanged, call) if is_other else call()
             graph = c_void_p()
             section.answer(f"{what}: {name}", [code, gpu.code("cuStreamEndCapture", stream, byref(graph))])
         gpu.sync()
@@ -246,7 +231,7 @@ def ask_blocking_capture(gpu, section, things):
                        ("cuStreamIsCapturing, null", lambda: gpu.code("cuStreamIsCapturing", None, byref(c_int())))):
         for who, exchanged in (("another thread", None), ("a relaxed thread", RELAXED)):
             gpu.call("cuStreamBeginCapture_v2", stream, GLOBAL)
-            code = in_thread(gpu, gpu.context, exchanged, call)
+            code = gpu.in_thread(exchanged, call)
             section.answer(f"global, a blocking stream, {who}: {name}",
                            [code, gpu.code("cuStreamEndCapture", stream, byref(c_void_p()))])
 

@@ -9,7 +9,6 @@ import os
 import pathlib
 import statistics
 import sys
-import threading
 import time
 from ctypes import byref, c_int, c_size_t, c_uint, c_uint64, c_void_p, create_string_buffer
 
@@ -338,23 +337,10 @@ def ask_captures(section, gpu):
                                   ("relaxed", RELAXED, RELAXED)):
         for what, step in steps(gpu).items():
             gpu.call("cuStreamBeginCapture_v2", captured, mode)
-            codes = [launch(), in_thread(gpu, exchanged, step), launch(),
+            codes = [launch(), gpu.in_thread(exchanged, step), launch(),
                      gpu.code("cuStreamEndCapture", captured, byref(c_void_p()))]
             section.answer(f"{name}, a relaxed thread: {what}: launch, code, launch, end", codes)
         gpu.sync()
-
-
-def in_thread(gpu, mode, call):
-    codes = []
-
-    def work():
-        gpu.call("cuCtxSetCurrent", gpu.context)
-        gpu.call("cuThreadExchangeStreamCaptureMode", byref(c_int(mode)))
-        codes.append(call())
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    return codes[0] if codes else "raised"
 
 
 def nvml():

@@ -6,6 +6,7 @@
     rc = gpu.code("cuMemFree_v2", block)        # the answer itself
 """
 import ctypes
+import threading
 from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 
 SUCCESS, OUT_OF_MEMORY = 0, 2
@@ -153,6 +154,20 @@ class Driver:
         self.call("cuDevicePrimaryCtxRetain", byref(self.context), 0)
         self.call("cuCtxSetCurrent", self.context)
         return self
+
+    def in_thread(self, mode, call):
+        """The answer of `call` in a thread that has the context, and exchanged its capture mode if one is given."""
+        answers = []
+
+        def work():
+            self.call("cuCtxSetCurrent", self.context)
+            if mode is not None:
+                self.call("cuThreadExchangeStreamCaptureMode", byref(c_int(mode)))
+            answers.append(call())
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        return answers[0] if answers else "raised"
 
     def value(self, kind, name, *arguments, first=True):
         """What a call puts where its first (or last) argument points to."""
