@@ -117,44 +117,44 @@ bool model_parse(const char *text, uint64_t *ret)
         return false;
 }
 
+/* `yes` is 1, `no` is 0. */
+static bool either(const char *text, const char *yes, const char *no, uint64_t *ret)
+{
+        *ret = strcmp(text, yes) == 0;
+        return *ret || strcmp(text, no) == 0;
+}
+
 bool noop_parse(const char *text, uint64_t *ret)
 {
-        *ret = strcmp(text, "noop") == 0;
-        return *ret || strcmp(text, "off") == 0;
+        return either(text, "noop", "off", ret);
 }
 
 bool on_parse(const char *text, uint64_t *ret)
 {
-        *ret = strcmp(text, "on") == 0;
-        return *ret || strcmp(text, "off") == 0;
+        return either(text, "on", "off", ret);
 }
 
 bool current_parse(const char *text, uint64_t *ret)
 {
-        *ret = strcmp(text, "measured") == 0;
-        return *ret || strcmp(text, "usual") == 0;
+        return either(text, "measured", "usual", ret);
 }
 
 bool ended_parse(const char *text, uint64_t *ret)
 {
-        *ret = strcmp(text, "crash") == 0;
-        return *ret || strcmp(text, "error") == 0;
+        return either(text, "crash", "error", ret);
 }
 
 bool costs_parse(const char *text, uint64_t *ret)
 {
-        *ret = strcmp(text, "real") == 0;
-        return *ret || strcmp(text, "none") == 0;
+        return either(text, "real", "none", ret);
 }
 
 bool grants_parse(const char *text, uint64_t *ret)
 {
-        *ret = strcmp(text, "real") == 0;
-        return *ret || strcmp(text, "plain") == 0;
+        return either(text, "real", "plain", ret);
 }
 
 bool clock_parse(const char *text, uint64_t *ret)
 {
-        *ret = strcmp(text, "virtual") == 0;
-        return *ret || strcmp(text, "real") == 0;
+        return either(text, "virtual", "real", ret);
 }
