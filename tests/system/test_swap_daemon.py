@@ -414,6 +414,26 @@ def test_a_claim_of_pinned_memory_leaves_others_most_of_the_card(daemon, sim, me
     assert honest.limits().room[GPU][1] > CARD - claimed - 96 * MIB, honest.limits().room
 
 
+def test_a_block_that_is_being_charged_takes_nothing_from_others(daemon, sim):
+    """It is charged to two rows, one after the other, and its process may be stopped in between."""
+    for name in "ab":
+        swap(daemon, name, "1GiB")
+    first, second = Player(sim, "a"), Player(sim, "b")
+    for player in (first, second):
+        player.hold(gpu=16 * MIB)
+    second.wait(lambda page: 0 < page.room[GPU][1] < CARD)
+    time.sleep(0.3)
+    before = second.limits().room[GPU][1]
+    for _ in range(5):
+        first.hold(gpu=700 * MIB)
+        least = min(before if time.sleep(0.002) else second.limits().room[GPU][1] for _ in range(15))
+        first.hold(swap=684 * MIB)
+        assert least >= before - 32 * MIB, (least, before)
+        first.hold(swap=0)
+        first.hold(gpu=16 * MIB)
+        time.sleep(0.08)  # it is looked at each 20 ms
+
+
 def test_the_metrics_of_turns(daemon, sim):
     daemon.reload("[metrics]\nsessions = yes\n")
     swap(daemon, "a")

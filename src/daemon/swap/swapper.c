@@ -23,6 +23,7 @@
 #define WALKS_MOST 8u
 /* A session may pin so great a part of the card. */
 #define PINNED_PARTS 4u
+#define PINNED_STAYS_NS UINT64_C(100000000)
 
 _Static_assert(SESSIONS_MOST <= SWAP_SESSIONS && SESSIONS_GPUS <= SWAP_CARDS,
                "the core has a place for each session and each GPU");
@@ -48,6 +49,8 @@ struct swapper_entry {
 struct holder {
         struct pages *pages; /* NULL: it is not added */
         uint64_t ceiling_bytes;
+        uint64_t pinned_bytes; /* as they counted last */
+        uint64_t over_ns;      /* since when more is pinned than was granted; 0: no more is */
         bool was_stuck;
 };
 
@@ -139,18 +142,35 @@ static bool may_walk(const struct swapper *self, unsigned at)
         return self->walks < WALKS_MOST && at >= self->walk_from;
 }
 
-/* A session's ledger is believed up to what the session was admitted with. What it says to be
- * pinned keeps others off the card, so that is believed up to what it was granted, or up to its
- * part of the card; more is a false claim, or memory that the driver took unasked. */
-static void bound(const struct swap *swap, const struct swap_session *session,
-                  uint64_t ceiling_bytes, struct swap_seen *seen)
+/* What a session has pinned keeps others off the card, and a library pins no more than it was
+ * granted. More is seen for a moment while a swappable block is charged or given back, since that
+ * takes two rows: until it has stayed, what was seen before counts. Then it is memory that the
+ * driver took unasked, or a false claim, and counts up to the session's part of the card. */
+static uint64_t pinned_bytes(struct holder *holder, const struct swap_session *session,
+                             uint64_t part_bytes, uint64_t seen_bytes, uint64_t now_ns)
+{
+        uint64_t granted_bytes = session->order.pinned_bytes;
+
+        if (seen_bytes <= granted_bytes)
+                holder->over_ns = 0;
+        else if (!holder->over_ns)
+                holder->over_ns = now_ns;
+        if (!session->is_told || !holder->over_ns || now_ns - holder->over_ns >= PINNED_STAYS_NS)
+                holder->pinned_bytes = min_u64(seen_bytes, max_u64(granted_bytes, part_bytes));
+        return min_u64(holder->pinned_bytes, seen_bytes);
+}
+
+/* A session's ledger is believed up to what the session was admitted with. */
+static void bound(struct holder *holder, const struct swap *swap,
+                  const struct swap_session *session, uint64_t now_ns, struct swap_seen *seen)
 {
         uint64_t part_bytes = swap->card[session->card].capacity_bytes / PINNED_PARTS;
-        uint64_t most_bytes = max_u64(session->order.pinned_bytes, part_bytes);
+        uint64_t pinned;
 
-        seen->used_bytes = min_u64(seen->used_bytes, ceiling_bytes);
+        seen->used_bytes = min_u64(seen->used_bytes, holder->ceiling_bytes);
+        pinned = difference_of(seen->used_bytes, seen->swappable_bytes);
         seen->swappable_bytes =
-                max_u64(seen->swappable_bytes, difference_of(seen->used_bytes, most_bytes));
+                seen->used_bytes - pinned_bytes(holder, session, part_bytes, pinned, now_ns);
         seen->wished_pinned_bytes = min_u64(seen->wished_pinned_bytes, part_bytes);
 }
 
@@ -168,7 +188,7 @@ static void look_at(struct swapper *self, unsigned at, uint64_t now_ns)
                 self->walks++;
                 self->walk_from = at + 1;
         }
-        bound(&self->swap, session, self->holder[at].ceiling_bytes, &seen);
+        bound(&self->holder[at], &self->swap, session, now_ns, &seen);
         swap_see(&self->swap, at, &seen);
 }
 
