@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from hang import IS_SLOW
+from hang import HANG_SECONDS, IS_SLOW
 from keeper import OUT, SWAP, Keeper, wait
 from node import finished
 from script import INVALID_VALUE, MIB, NOT_INITIALIZED, OUT_OF_MEMORY, Script, replay
@@ -398,15 +398,16 @@ def test_memory_of_every_kind_waits_for_room(sim, keeper, line):
         assert keeper.used(SWAP) == 0
 
 
-def test_contexts_that_wait_for_room_do_not_hold_up_a_hold(sim, keeper):
-    """One of them has the turn to make the session's first context, for which the other one waits."""
+@pytest.mark.parametrize("line", ["context 0 0", "retain 0 0"])
+def test_contexts_that_wait_for_room_do_not_hold_up_a_hold(sim, keeper, line):
+    """Of the session's first context one process waits for room, the other for its turn to make one."""
     with Script(sim, **keeper.env) as gpu, Script(sim, **keeper.env) as other:
         keeper.give(resident=0)
         gpu.do("init")
         other.do("init")
-        gpu.send("context 0 0")
+        gpu.send(line)
         wait(lambda: keeper.wish()[2])
-        other.send("context 0 0")
+        other.send(line)
         time.sleep(0.05)
         begun = time.monotonic()
         keeper.shut()
@@ -414,6 +415,16 @@ def test_contexts_that_wait_for_room_do_not_hold_up_a_hold(sim, keeper):
         assert time.monotonic() - begun < 2
         keeper.give().open()
         assert gpu.hear() == other.hear() == ["0"]
+
+
+def test_threads_that_import_one_memory_do_not_hold_up_a_hold(sim, keeper):
+    """Of several that open it at one moment one charges it, and waits for room; the others wait for that one."""
+    keeper.give(resident=CONTEXT + 4 * MIB)
+    with sim.start([sim.build.program("hooks/imports"), 1, "external"], preload=True, **keeper.env) as program:
+        wait(lambda: keeper.wish()[2])
+        time.sleep(0.05)
+        keeper.hold().give().open()
+        assert program.communicate(timeout=HANG_SECONDS)[0] == "4 0\n" and program.returncode == 0
 
 
 def test_a_primary_context_waits_without_a_lock(sim, keeper):

@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/clock.h"
 #include "shim/cuda/charge/orphan.h"
 #include "shim/cuda/charge/reserve.h"
 #include "shim/cuda/state/imports.h"
+#include "shim/cuda/stream/access.h"
 #include "store/liveness.h"
 
 #define CHARGING_SLEEP_NS 20000
@@ -186,7 +186,7 @@ static bool is_mine_to_charge(struct memory_import *import, struct import_growth
                 lock_drop(&shared_state.imports_lock);
                 if (is_charged || !is_busy)
                         return !is_charged;
-                clock_sleep_ns(CHARGING_SLEEP_NS);
+                access_sleep_ns(CHARGING_SLEEP_NS);
         }
 }
 

@@ -81,6 +81,16 @@ bool reserve_await(struct room_wait *wait, struct room_want *want)
         return is_again;
 }
 
+bool reserve_again(struct room_wait *wait, struct place place, uint64_t bytes)
+{
+        struct room_want want = { .row = place.row, .bytes = bytes, .kind = ROOM_OF_PINNED };
+
+        if (reserve_await(wait, &want))
+                return true;
+        charge_note_refused(place.row);
+        return false;
+}
+
 static CUresult reserve_in_time(const struct reserve_request *request)
 {
         struct room_want want = { .row = request->place.row,

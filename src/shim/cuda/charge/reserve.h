@@ -46,6 +46,9 @@ CUresult reserve_swappable(struct charge_swappable *ret, struct place place, uin
  */
 bool reserve_await(struct room_wait *wait, struct room_want *want);
 
+/* As reserve_await(), after reserve_at_once(): counts a refusal that stands. */
+bool reserve_again(struct room_wait *wait, struct place place, uint64_t bytes);
+
 static inline CUresult reserve(struct charge *ret, uint64_t bytes)
 {
         return reserve_at(ret, place_here(), bytes);

@@ -46,18 +46,15 @@ static CUresult making_try(struct making *making, uint64_t *ret_bytes, bool is_w
  * this waits for room: another process may wait for the turn, in a call that holds up a hold. */
 static CUresult making_begin(struct making *making, CUdevice device, const CUcontext *ret)
 {
-        struct room_want want = { .kind = ROOM_OF_PINNED };
         struct room_wait wait = { 0 };
+        uint64_t bytes;
         CUresult rc;
 
         making->attempt = 0;
         making->place = place_of_device(device);
-        want.row = making->place.row;
         do
-                rc = making_try(making, &want.bytes, ret != NULL);
-        while (rc == CUDA_ERROR_OUT_OF_MEMORY && reserve_await(&wait, &want));
-        if (rc == CUDA_ERROR_OUT_OF_MEMORY)
-                charge_note_refused(making->place.row);
+                rc = making_try(making, &bytes, ret != NULL);
+        while (rc == CUDA_ERROR_OUT_OF_MEMORY && reserve_again(&wait, making->place, bytes));
         return rc;
 }
 

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "common/atomic.h"
-#include "common/clock.h"
 #include "shim/cards.h"
 #include "shim/cuda/charge/remainder.h"
 #include "shim/cuda/driver/real.h"
 #include "shim/cuda/measure/measure.h"
+#include "shim/cuda/stream/access.h"
 
 /* No context is smaller or larger than this: NVML's word is not believed beyond. */
 #define CONTEXT_LEAST (UINT64_C(1) << 20)
@@ -50,7 +50,7 @@ void *context_turn_take(struct place place)
         for (unsigned i = 0; i < TURN_LOOKS && !load_relaxed(measured_bytes(place)); i++) {
                 if (turn_try(PAGE_LOCK_CONTEXT(place.row), &turn))
                         break;
-                clock_sleep_ns(sleep_ns);
+                access_sleep_ns(sleep_ns);
                 sleep_ns = sleep_ns * 2 < TURN_SLEEP_MOST_NS ? sleep_ns * 2 : TURN_SLEEP_MOST_NS;
         }
         return turn;

@@ -85,7 +85,13 @@ static uint64_t primary_bytes(struct place place)
         return is_active(place, NULL) ? 0 : context_bytes(place);
 }
 
-/* One try; `ret_charge` is what it was granted, as long as the driver has no memory. */
+struct retaining {
+        struct room_wait wait;
+        unsigned attempt; /* while the driver has no memory for what was granted */
+        CUresult rc;
+};
+
+/* `ret_charge` is what it was granted, as long as the driver has no memory. */
 static CUresult retain_once(CUcontext *ret, struct place place, struct charge *ret_charge,
                             bool *ret_is_new)
 {
@@ -118,52 +124,43 @@ static void primary_correct(struct place place, CUcontext context)
         lock_drop(&primary_state.primary_lock);
 }
 
-/* The lock is not held while bytes of the dead drain. */
-static CUresult retain(CUcontext *ret, struct place place)
+/* One try, in its turn to make a context; false: the result is final. Neither turn nor lock is held
+ * while this waits for room, or for the bytes of the dead to drain. */
+static bool retain_try(CUcontext *ret, struct place place, struct retaining *retaining)
 {
-        bool is_new = false;
-        struct room_want want = { .row = place.row, .kind = ROOM_OF_PINNED };
-        struct room_wait wait = { 0 };
+        struct charge charge;
+        bool is_new = false, is_refused, is_again;
+        uint64_t bytes;
+        void *turn = context_turn_take(place);
+        CUresult rc = retain_once(ret, place, &charge, &is_new);
 
-        for (unsigned attempt = 0;; attempt++) {
-                struct charge charge;
-                CUresult rc = retain_once(ret, place, &charge, &is_new);
-                bool is_refused = rc == CUDA_ERROR_OUT_OF_MEMORY && !charge.is_reserved;
-                bool is_again = rc == CUDA_ERROR_OUT_OF_MEMORY && charge.is_reserved &&
-                                charge_wait_for_drain(&charge, attempt);
-
-                charge_drop(&charge);
-                if (is_new) {
-                        primary_correct(place, *ret);
-                        remainder_changed(place.row);
-                }
-                want.bytes = is_refused ? context_bytes(place) : 0;
-                if (is_refused && reserve_await(&wait, &want)) {
-                        attempt = 0;
-                        continue;
-                }
-                if (is_refused)
-                        charge_note_refused(place.row);
-                if (!is_again)
-                        return rc;
+        if (is_new) {
+                primary_correct(place, *ret);
+                remainder_changed(place.row);
         }
+        is_refused = rc == CUDA_ERROR_OUT_OF_MEMORY && !charge.is_reserved;
+        bytes = is_refused ? context_bytes(place) : 0;
+        turn_drop(turn);
+        retaining->rc = rc;
+        is_again = is_refused ? reserve_again(&retaining->wait, place, bytes)
+                              : is_draining(&charge, rc, &retaining->attempt);
+        charge_drop(&charge);
+        return is_again;
 }
 
 CUresult hook_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
 {
         scoped_access const struct credit *access = access_scope();
         struct place place = place_of_device(device);
-        void *turn;
-        CUresult rc;
+        struct retaining retaining = { 0 };
 
         if (!ret || place.row == CHARGE_NO_DEVICE)
                 return real.cuDevicePrimaryCtxRetain(ret, device);
         if (place.row < 0)
                 return refusal(place);
-        turn = context_turn_take(place);
-        rc = retain(ret, place);
-        turn_drop(turn);
-        return rc;
+        while (retain_try(ret, place, &retaining))
+                continue;
+        return retaining.rc;
 }
 
 /* Around a call that may end a primary context: nobody asks the driver meanwhile about what is in

@@ -4,6 +4,7 @@
  */
 #include "shim/cuda/stream/access.h"
 
+#include "common/clock.h"
 #include "shim/cuda/place/front.h"
 #include "shim/time/fence.h"
 #include "shim/time/time.h"
@@ -38,7 +39,7 @@ bool access_pause(void)
 {
         struct credit *credit = &credit_here;
 
-        if (!credit->number || load_relaxed(&credit->caller->calls) > 1)
+        if (!credit->number || load_relaxed(&credit->caller->calls) != 1)
                 return false;
         credit_leave(credit);
         return true;
@@ -47,6 +48,15 @@ bool access_pause(void)
 void access_resume(void)
 {
         access_begin();
+}
+
+void access_sleep_ns(uint64_t ns)
+{
+        bool is_paused = access_pause();
+
+        clock_sleep_ns(ns);
+        if (is_paused)
+                access_resume();
 }
 
 bool access_try(void)

@@ -36,6 +36,10 @@ void access_wait(void);
 bool access_pause(void);
 void access_resume(void);
 
+/* Sleeps in a hook that waits for another thread or process of ours, and holds no lock: paused, if
+ * that can be. */
+void access_sleep_ns(uint64_t ns);
+
 /* As access_begin(), for work that can be done later: does not wait. False: the gate is shut, and
  * access_end() must not follow. */
 bool access_try(void);
