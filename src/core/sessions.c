@@ -81,10 +81,13 @@ static void set_policy(const struct sessions_step *step)
 {
         const char *field = sessions_check_policy(&step->event->policy);
 
-        if (field)
+        if (field) {
                 refuse(step->ret, SESSIONS_BAD, field);
-        else
-                step->node->policy = step->event->policy;
+                return;
+        }
+        step->node->policy = step->event->policy;
+        if (step->event->rules)
+                step->node->rules = *step->event->rules;
 }
 
 static bool may_restore(const struct sessions_step *step, const struct sessions_one *one)
@@ -315,13 +318,12 @@ static void take_step(const struct sessions_step *step, unsigned last)
 void sessions_step(struct sessions *node, const struct sessions_event *event, uint64_t now_ns,
                    struct sessions_actions *ret)
 {
-        const struct sessions_step step = {
-                .node = node, .event = event, .now_ns = now_ns, .ret = ret
-        };
+        struct sessions_step step = { .node = node, .event = event, .now_ns = now_ns, .ret = ret };
         unsigned last = node->last;
 
         *ret = (struct sessions_actions){ .answer = SESSIONS_YES };
         node->last = NOWHERE;
+        sessions_grant(node, event, &step.grant);
         take_step(&step, last);
         node->was_tick = event->type == SESSIONS_TICK;
         if (ret->answer != SESSIONS_YES)

@@ -35,6 +35,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/policy.h"
+
 #define SESSIONS_MOST 4096u
 /* The last entries, for sessions of root and of the daemon's own user. */
 #define SESSIONS_KEPT 64u
@@ -146,6 +148,7 @@ struct sessions_due {
 /* To be read by anybody and written by sessions_step() alone. A session keeps its entry. */
 struct sessions {
         struct sessions_policy policy;
+        struct policy rules; /* who may take what; none bounds root and the admin */
         unsigned gpu_count;
         struct sessions_gpu gpu[SESSIONS_GPUS];
         unsigned count;   /* sessions */
@@ -163,7 +166,8 @@ struct sessions {
 enum sessions_event_type {
         SESSIONS_GPU_HERE, /* .gpu (is_here is not read): new, or here again, or of another size */
         SESSIONS_GPU_GONE, /* .gpu.uuid */
-        /* .policy: for what comes; nobody who was admitted is put out. No actions. */
+        /* .policy, and .rules if it is not NULL: for what comes; nobody who was admitted is put
+         * out. No actions. */
         SESSIONS_POLICY,
         /* .session: as it was saved. Before everything else; no actions before the next TICK. */
         SESSIONS_RESTORE,
@@ -223,7 +227,8 @@ enum sessions_change {
 struct sessions_wish {
         bool is_chosen_here;
         bool has_choice;
-        uint8_t choice;            /* enum sessions_choice, if has_choice; else the policy's */
+        uint32_t barred; /* set here: bit per entry of .gpu of the node: not for who asks */
+        uint8_t choice;  /* enum sessions_choice, if has_choice; else the policy's */
         uint64_t free_least_bytes; /* only GPUs with so much room before this session */
 };
 
@@ -238,12 +243,18 @@ struct sessions_event {
         bool is_unsaved;
         uint32_t change_bits;
         uint32_t remains; /* CREATE: removed sessions of its owner that still take room */
+        /* By which groups and profile the rules are found for who asks. A profile is bounded
+         * whoever asks by it. Borrowed for the step. */
+        const uint32_t *group;
+        unsigned group_count;
+        const char *profile; /* NULL: by none */
         uint64_t version;
         uint64_t ttl_ns;
         struct sessions_wish wish;
         struct sessions_gpu gpu;
         struct sessions_policy policy;
-        const struct sessions_one *session; /* borrowed for the step */
+        const struct policy *rules;         /* borrowed for the step */
+        const struct sessions_one *session; /* likewise */
 };
 
 enum sessions_answer {
@@ -263,6 +274,7 @@ enum sessions_answer {
         SESSIONS_BUSY,     /* programs run, and it was not forced */
         SESSIONS_FULL,     /* no entry, or no GPU's; owner_most: .field is "owner" */
         SESSIONS_TOO_LONG, /* TTL above ttl_most_ns */
+        SESSIONS_RULED,    /* more than a rule gives who asks: .excess */
         SESSIONS_CLOSED,   /* it is ending: that can be forced, and nothing else */
         SESSIONS_BAD,      /* .field says which */
 };
@@ -317,6 +329,13 @@ struct sessions_action {
         const struct sessions_one *session; /* inside the state */
 };
 
+/* Of SESSIONS_RULED. */
+struct sessions_excess {
+        enum policy_key key;
+        uint64_t rules; /* bit per rule of the node's .rules that has the bound */
+        uint64_t most, asked;
+};
+
 /* What points into the state holds until the next step, also of a session that is forgotten (its
  * entry is free then, its fields are still there). */
 struct sessions_actions {
@@ -328,6 +347,7 @@ struct sessions_actions {
         uint64_t free_bytes;
         uint32_t wanted_milli_percent;
         uint32_t free_milli_percent;
+        struct sessions_excess excess;
         bool is_more; /* TICK: there is more to do; step again with the same time */
         unsigned count;
         struct sessions_action action[SESSIONS_ACTIONS];
@@ -344,6 +364,15 @@ void sessions_step(struct sessions *node, const struct sessions_event *event, ui
 
 /* The session with this name; NULL: there is none. */
 const struct sessions_one *sessions_find(const struct sessions *node, const char *name);
+
+/* What the rules give who asks for this event (.uid, .is_admin, .group, .profile). */
+void sessions_grant(const struct sessions *node, const struct sessions_event *event,
+                    struct policy_grant *ret);
+
+/* What the rules, and no other session of another owner, answer to this SESSIONS_CREATE now.
+ * Nothing changes. */
+void sessions_try(struct sessions *node, const struct sessions_event *event,
+                  struct sessions_actions *ret);
 
 /* What of a GPU is promised, by what counts of each session, and the most that one more session may
  * get that does not swap (0: nothing is left, or the GPU is not here). Sessions that swap count

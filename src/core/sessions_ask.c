@@ -40,29 +40,26 @@ static bool is_open(const struct sessions_step *step, const struct sessions_one 
 
 /* -- How long --------------------------------------------------------------------------------- */
 
-static bool may_last(const struct sessions_step *step, uint64_t ttl_ns)
-{
-        uint64_t most_ns = step->node->policy.ttl_most_ns;
-
-        if (most_ns == 0 || (ttl_ns != 0 && ttl_ns <= most_ns))
-                return true;
-        return refuse(step->ret, SESSIONS_TOO_LONG, "ttl");
-}
-
 /* Else who is not to stay for longer than ttl_most_ns would stay with deny-new. */
 static bool may_end_so(const struct sessions_step *step, uint8_t ending)
 {
         const struct sessions_policy *policy = &step->node->policy;
 
-        if (policy->ttl_most_ns == 0 || step->event->is_admin || step->event->uid == 0 ||
+        if (ruled_ttl_ns(step) == 0 || step->event->is_admin || step->event->uid == 0 ||
             ending >= policy->ending)
                 return true;
         return refuse(step->ret, SESSIONS_BAD, "on_end");
 }
 
-static uint64_t usual_ttl_ns(const struct sessions_policy *policy)
+/* The shorter of two TTLs, where 0 is without end. */
+static uint64_t shorter_ns(uint64_t a_ns, uint64_t b_ns)
 {
-        return policy->ttl_ns != 0 ? policy->ttl_ns : policy->ttl_most_ns;
+        return a_ns != 0 && (b_ns == 0 || a_ns < b_ns) ? a_ns : b_ns;
+}
+
+static uint64_t usual_ttl_ns(const struct sessions_step *step)
+{
+        return shorter_ns(step->node->policy.ttl_ns, ruled_ttl_ns(step));
 }
 
 static uint64_t expiry_ns(uint64_t now_ns, uint64_t ttl_ns)
@@ -98,6 +95,8 @@ static bool may_own_another(const struct sessions_step *step, uint32_t owner_uid
         const struct sessions *node = step->node;
         uint64_t count = step->event->remains;
 
+        if (step->grant.rules[POLICY_SESSIONS]) /* that rule stands in its place */
+                return true;
         if (node->policy.owner_most == 0 || is_for_admin(step->event, owner_uid))
                 return true;
         for (unsigned i = 0; i < node->entries; i++) {
@@ -106,6 +105,22 @@ static bool may_own_another(const struct sessions_step *step, uint32_t owner_uid
                         count++;
         }
         return count < node->policy.owner_most || refuse(step->ret, SESSIONS_FULL, "owner");
+}
+
+static bool may_have(const struct sessions_step *step, const struct sessions_one *one)
+{
+        return may_own_another(step, one->owner_uid) && ruled_may_last(step, one->ttl_ns) &&
+               may_end_so(step, one->ending) && ruled_may_create(step, one);
+}
+
+/* What is not said of it. */
+static void complete(const struct sessions_step *step, struct sessions_one *one)
+{
+        ruled_cap(step, NULL, one);
+        if (!(step->event->change_bits & SESSIONS_HAS_TTL))
+                one->ttl_ns = usual_ttl_ns(step);
+        if (!(step->event->change_bits & SESSIONS_HAS_ENDING))
+                one->ending = (uint8_t)step->node->policy.ending;
 }
 
 static bool may_create(const struct sessions_step *step, const struct sessions_one *one)
@@ -122,21 +137,19 @@ static bool may_create(const struct sessions_step *step, const struct sessions_o
                 return refuse(step->ret, SESSIONS_EXISTS, "name");
         if (!has_entry(step, one->owner_uid))
                 return refuse(step->ret, SESSIONS_FULL, NULL);
-        return may_own_another(step, one->owner_uid) && may_last(step, one->ttl_ns) &&
-               may_end_so(step, one->ending);
+        return may_have(step, one);
 }
 
 void ask_create(const struct sessions_step *step)
 {
         struct sessions *node = step->node;
         struct sessions_one one = *step->event->session;
+        struct sessions_wish wish = step->event->wish;
         unsigned index = entry_free(node);
 
-        if (!(step->event->change_bits & SESSIONS_HAS_TTL))
-                one.ttl_ns = usual_ttl_ns(&node->policy);
-        if (!(step->event->change_bits & SESSIONS_HAS_ENDING))
-                one.ending = (uint8_t)node->policy.ending;
-        if (!may_create(step, &one) || !room_admit(node, &step->event->wish, &one, step->ret))
+        wish.barred = ruled_barred(step);
+        complete(step, &one);
+        if (!may_create(step, &one) || !room_admit(node, &wish, &one, step->ret))
                 return;
         for (unsigned i = 0; i < one.share_count; i++)
                 one.share[i].ceiling_bytes = one.share[i].memory_bytes;
@@ -152,6 +165,21 @@ void ask_create(const struct sessions_step *step)
         act(step->ret, SESSIONS_SAVE, step->ret->session);
         tell(step->ret, SESSIONS_NOTE_CREATED, step->ret->session);
         act(step->ret, SESSIONS_MAKE, step->ret->session);
+}
+
+void sessions_try(struct sessions *node, const struct sessions_event *event,
+                  struct sessions_actions *ret)
+{
+        struct sessions_step step = { .node = node, .event = event, .ret = ret };
+        struct sessions_one one = *event->session;
+
+        *ret = (struct sessions_actions){ .answer = SESSIONS_YES };
+        sessions_grant(node, event, &step.grant);
+        complete(&step, &one);
+        if (!may_ask(event, one.owner_uid))
+                refuse(ret, SESSIONS_BAD, "owner");
+        else if (check_session(&one, event->wish.is_chosen_here, ret))
+                may_have(&step, &one);
 }
 
 /* -- CHANGE ----------------------------------------------------------------------------------- */
@@ -221,11 +249,12 @@ static bool may_become(const struct sessions_step *step, const struct sessions_o
 {
         if (!check_session(wanted, false, step->ret))
                 return false;
-        if ((step->event->change_bits & SESSIONS_HAS_TTL) && !may_last(step, wanted->ttl_ns))
+        if ((step->event->change_bits & SESSIONS_HAS_TTL) && !ruled_may_last(step, wanted->ttl_ns))
                 return false;
         if ((step->event->change_bits & SESSIONS_HAS_ENDING) && !may_end_so(step, wanted->ending))
                 return false;
-        return room_regrant(step->node, one, wanted, step->ret);
+        return ruled_may_change(step, one, wanted) &&
+               room_regrant(step->node, one, wanted, step->ret);
 }
 
 void ask_change(const struct sessions_step *step)
@@ -242,6 +271,8 @@ void ask_change(const struct sessions_step *step)
                 return;
         if ((step->event->change_bits & SHARE_BITS) && !change_shares(step, &wanted))
                 return;
+        if (step->event->change_bits & SESSIONS_HAS_COMPUTE)
+                ruled_cap(step, one, &wanted);
         change_fields(step, &wanted);
         if (!may_become(step, one, &wanted))
                 return;
@@ -256,14 +287,6 @@ void ask_change(const struct sessions_step *step)
 
 /* -- RENEW ------------------------------------------------------------------------------------ */
 
-/* How long the session lasts from now; its own TTL may be from when more was allowed. */
-static uint64_t renewed_ns(const struct sessions_step *step, uint64_t ttl_ns)
-{
-        uint64_t most_ns = step->node->policy.ttl_most_ns;
-
-        return most_ns != 0 && most_ns < ttl_ns ? most_ns : ttl_ns;
-}
-
 void ask_renew(const struct sessions_step *step)
 {
         unsigned index = entry_asked(step);
@@ -275,13 +298,15 @@ void ask_renew(const struct sessions_step *step)
         uint64_t asked_ns = step->event->ttl_ns;
         uint64_t ttl_ns = asked_ns != 0 ? asked_ns : one->ttl_ns;
 
-        if (!is_open(step, one) || (asked_ns != 0 && !may_last(step, asked_ns)) || ttl_ns == 0)
+        if (!is_open(step, one) || (asked_ns != 0 && !ruled_may_last(step, asked_ns)) ||
+            ttl_ns == 0)
                 return;
         entry_remember(step->node, index);
         if (ttl_ns != one->ttl_ns)
                 raise_version(one);
         one->ttl_ns = ttl_ns;
-        one->expires_ns = expiry_ns(step->now_ns, renewed_ns(step, ttl_ns));
+        /* Its own TTL may be from when more was allowed. */
+        one->expires_ns = expiry_ns(step->now_ns, shorter_ns(ttl_ns, ruled_ttl_ns(step)));
         plan_expiry(step, index);
         act(step->ret, SESSIONS_SAVE, one);
         tell(step->ret, SESSIONS_NOTE_RENEWED, one);

@@ -6,6 +6,7 @@
  *      sessions_ask.c      what somebody asks for: create, change, renew, release
  *      sessions_end.c      endings, from the first action to the last
  *      sessions_entry.c    entries in the state, and what TICK has to do with each
+ *      sessions_policy.c   what the rules let who asks have
  *      sessions_room.c     who fits where
  *      sessions_check.c    what makes sense at all
  *
@@ -27,6 +28,7 @@ struct sessions_step {
         const struct sessions_event *event;
         uint64_t now_ns;
         struct sessions_actions *ret;
+        struct policy_grant grant; /* of who asks */
 };
 
 static inline bool uuid_is_same(const uint8_t a[16], const uint8_t b[16])
@@ -111,6 +113,25 @@ void ask_create(const struct sessions_step *step);
 void ask_change(const struct sessions_step *step);
 void ask_renew(const struct sessions_step *step);
 void ask_release(const struct sessions_step *step);
+
+/* -- sessions_policy.c ------------------------------------------------------------------------ */
+
+/* The longest TTL that may be asked for; 0: any, and none at all. */
+uint64_t ruled_ttl_ns(const struct sessions_step *step);
+bool ruled_may_last(const struct sessions_step *step, uint64_t ttl_ns);
+
+/* A cap that is not said is the largest that who asks may have; not of a session that had more
+ * before the rule came (`had` NULL: it is new). */
+void ruled_cap(const struct sessions_step *step, const struct sessions_one *had,
+               struct sessions_one *one);
+
+/* Whether the rules let who asks have this new session, or make `wanted` of `one`. */
+bool ruled_may_create(const struct sessions_step *step, const struct sessions_one *one);
+bool ruled_may_change(const struct sessions_step *step, const struct sessions_one *one,
+                      const struct sessions_one *wanted);
+
+/* GPUs from which no share is to be chosen for who asks: bit per entry of the node's .gpu. */
+uint32_t ruled_barred(const struct sessions_step *step);
 
 /* -- sessions_room.c -------------------------------------------------------------------------- */
 

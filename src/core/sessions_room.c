@@ -246,8 +246,11 @@ static void offer_make(struct offer *ret, const struct sessions *node,
         ret->free_least_bytes = wish->free_least_bytes;
         ret->swaps = swaps;
         ret->choice = wish->has_choice ? wish->choice : node->policy.choice;
-        for (unsigned i = 0; i < node->gpu_count; i++)
+        for (unsigned i = 0; i < node->gpu_count; i++) {
                 ret->room[i] = room_of(node, node->gpu[i].uuid, NULL, swaps);
+                if (wish->barred & UINT32_C(1) << i)
+                        ret->room[i].gpu = NULL;
+        }
 }
 
 /* What is not promised yet, without a bound as if the bound were the card. */

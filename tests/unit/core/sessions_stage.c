@@ -19,6 +19,8 @@
 static struct {
         struct sessions node;
         struct world world;
+        struct policy rules;
+        uint32_t group[8]; /* of who asks in this event */
         uint64_t now_ns;
         unsigned carried_out; /* of the actions of the next event, the first so many */
         bool is_crash;        /* and then a crash */
@@ -65,11 +67,42 @@ static bool is_gpu_told(const struct sessions_actions *actions)
         return actions->answer == SESSIONS_NO_ROOM || actions->answer == SESSIONS_NO_GPU;
 }
 
+static const char *const kinds[] = { "everybody", "group", "user", "profile", NULL };
+static const char *const keys[] = { "gpus",   "memory",   "memory-in-all", "compute", "guarantee",
+                                    "weight", "priority", "sessions",      "ttl",     "swap",
+                                    NULL };
+
+static void say_amount(enum policy_key key, uint64_t amount)
+{
+        if (amount == POLICY_ANY)
+                say("any");
+        else if (key == POLICY_TTL)
+                say("%" PRIu64, amount / SECOND);
+        else
+                say_bytes(amount);
+}
+
+/* `: memory asks 5G, most 4G by user 1000` */
+static void say_excess(const struct sessions_excess *excess)
+{
+        say(": %s asks ", keys[excess->key]);
+        say_amount(excess->key, excess->asked);
+        say(", most ");
+        say_amount(excess->key, excess->most);
+        for (unsigned i = 0; i < stage.node.rules.count; i++) {
+                const struct policy_rule *rule = &stage.node.rules.rule[i];
+
+                if (excess->rules & UINT64_C(1) << i)
+                        say(" by %s%s%s", kinds[rule->kind], rule->name[0] ? " " : "", rule->name);
+        }
+}
+
 static void say_actions(const struct sessions_actions *actions)
 {
         static const char *const answers[] = { "yes",    "no-room",  "no-gpu", "no-time",
                                                "exists", "unknown",  "stale",  "busy",
-                                               "full",   "too-long", "closed", "bad" };
+                                               "full",   "too-long", "ruled",  "closed",
+                                               "bad" };
 
         say("  %s", answers[actions->answer]);
         if (actions->field)
@@ -80,6 +113,8 @@ static void say_actions(const struct sessions_actions *actions)
                 say(", free ");
                 say_bytes(actions->free_bytes);
         }
+        if (actions->answer == SESSIONS_RULED)
+                say_excess(&actions->excess);
         if (actions->answer == SESSIONS_NO_TIME)
                 say(": %c, free %u", actions->gpu[0], actions->free_milli_percent);
         if (actions->count > 0 && actions->session)
@@ -103,6 +138,14 @@ static void step(const struct sessions_event *event)
         }
         stage.carried_out = SESSIONS_ACTIONS;
         stage.is_crash = false;
+}
+
+static void try(const struct sessions_event *event)
+{
+        struct sessions_actions actions;
+
+        sessions_try(&stage.node, event, &actions);
+        say_actions(&actions);
 }
 
 /* -- What is said ----------------------------------------------------------------------------- */
@@ -193,6 +236,69 @@ static void read_policy(const struct story_line *line, struct sessions_event *ev
         };
 }
 
+/* Cards by their letters: gpus=AB. */
+static void read_rule_gpus(const char *letters, struct policy_rule *rule)
+{
+        for (; *letters; letters++) {
+                struct policy_gpu *gpu = &rule->gpu[rule->gpu_count++];
+
+                memset(gpu->uuid, *letters, sizeof(gpu->uuid));
+                gpu->digits = 32;
+        }
+}
+
+static void read_bound(const char *word, const char *value, struct policy_rule *rule)
+{
+        enum policy_key key = (enum policy_key)choice_of(keys, word);
+
+        rule->said |= UINT32_C(1) << key;
+        if (strchr(value, '%'))
+                rule->of_card |= UINT32_C(1) << key;
+        if (key == POLICY_GPUS)
+                read_rule_gpus(value, rule);
+        else if (strcmp(value, "any") == 0)
+                rule->most[key] = POLICY_ANY;
+        else
+                rule->most[key] = key == POLICY_TTL ? scaled(value, SECOND) : bytes_of(value);
+}
+
+/* Bounds behind the kind, and behind who it is: rule user 1000 memory=4G. */
+static void read_rule(const struct story_line *line, struct sessions_event *event)
+{
+        struct policy_rule *rule = &stage.rules.rule[stage.rules.count++];
+        unsigned first = 2;
+
+        rule->kind = (enum policy_kind)choice_of(kinds, line->word[1]);
+        if (rule->kind != POLICY_EVERYBODY) {
+                strcpy(rule->name, line->word[first++]);
+                rule->id = (uint32_t)strtoul(rule->name, NULL, 10);
+        }
+        for (unsigned i = first; i < line->count; i++) {
+                char word[32];
+                size_t bytes = strcspn(line->word[i], "=");
+
+                assert_true(bytes < sizeof(word));
+                memcpy(word, line->word[i], bytes);
+                word[bytes] = '\0';
+                read_bound(word, line->word[i] + bytes + 1, rule);
+        }
+        event->type = SESSIONS_POLICY;
+        event->policy = stage.node.policy;
+        event->rules = &stage.rules;
+}
+
+/* group=7,8 */
+static void read_groups(const struct story_line *line, struct sessions_event *event)
+{
+        const char *at = value_of(line, "group");
+        char *end;
+
+        event->group = stage.group;
+        for (; at && *at; at = *end ? end + 1 : end)
+                stage.group[event->group_count++] = (uint32_t)strtoul(at, &end, 10);
+        event->profile = value_of(line, "profile");
+}
+
 static void read_gpu(const struct story_line *line, struct sessions_event *event)
 {
         event->type = line->count > 2 ? SESSIONS_GPU_HERE : SESSIONS_GPU_GONE;
@@ -281,7 +387,8 @@ static bool read_event(const struct story_line *line, struct sessions_event *eve
         } events[] = { { "create", SESSIONS_CREATE }, { "change", SESSIONS_CHANGE },
                        { "renew", SESSIONS_RENEW },   { "release", SESSIONS_RELEASE },
                        { "empty", SESSIONS_EMPTY },   { "tick", SESSIONS_TICK },
-                       { "held", SESSIONS_HELD },     { "fail", SESSIONS_FAILED } };
+                       { "held", SESSIONS_HELD },     { "fail", SESSIONS_FAILED },
+                       { "try", SESSIONS_CREATE } };
 
         event->uid = (uint32_t)number_of(line, "by", 1000);
         event->is_admin = has_word(line, "admin");
@@ -289,6 +396,7 @@ static bool read_event(const struct story_line *line, struct sessions_event *eve
         event->is_unsaved = has_word(line, "unsaved");
         event->version = number_of(line, "version", 0);
         event->ttl_ns = time_of(line, "ttl");
+        read_groups(line, event);
         event->name = line->count > 1 ? line->word[1] : "";
         for (unsigned i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
                 if (strcmp(line->word[0], events[i].word) != 0)
@@ -299,6 +407,8 @@ static bool read_event(const struct story_line *line, struct sessions_event *eve
         }
         if (strcmp(line->word[0], "policy") == 0)
                 read_policy(line, event);
+        else if (strcmp(line->word[0], "rule") == 0)
+                read_rule(line, event);
         else if (strcmp(line->word[0], "gpu") == 0 || strcmp(line->word[0], "gone") == 0)
                 read_gpu(line, event);
         else
@@ -390,7 +500,10 @@ static void play_line(const struct story_line *line)
         event.is_busy = found && found->running > 0;
         if (event.type == SESSIONS_EMPTY && found)
                 found->running = 0;
-        step(&event);
+        if (strcmp(line->word[0], "try") == 0)
+                try(&event);
+        else
+                step(&event);
 }
 
 void play(const char *text)

@@ -7,7 +7,9 @@
  *      create one A=10G                a session on it
  *        yes, one: save tell(created) make(A=10G)
  *
- * Events: policy, gpu, gone, create, change, renew, release, empty, tick, fail. Besides: `at 60`
+ * Events: policy, rule, gpu, gone, create, change, renew, release, empty, tick, fail. `rule user
+ * 1000 memory=4G` adds a rule; `group=7` and `profile=p` say who asks besides `by=1000`; `try` asks
+ * whether a creation would be let. Besides: `at 60`
  * sets the clock (seconds), `run one` starts a program in the pretend world, `show one`, `room A`,
  * `next`. Before an event, `only N`: just the first N of its actions are carried out; `crash N`:
  * and then whoever carried them out starts anew. Each story begins at second 1000 with nothing.

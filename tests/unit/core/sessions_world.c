@@ -115,6 +115,7 @@ void world_restart(const struct world *world, const struct sessions *before, str
         struct sessions_event event = { .type = SESSIONS_RESTORE };
 
         sessions_init(ret, &before->policy);
+        ret->rules = before->rules;
         for (unsigned i = 0; i < WORLD_SESSIONS; i++) {
                 if (world->session[i].name[0] == '\0' || !world->session[i].is_saved)
                         continue;

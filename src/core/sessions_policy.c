@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the rules (core/policy.h) let who asks have. Every session that is created, changed or
+ * renewed passes here, whichever way the wish came in: the steps of sessions_ask.c are the only
+ * ones that give anybody more.
+ *
+ * A change is refused for what it raises alone: what was admitted before a rule came stays.
+ */
+#include "common/minmax.h"
+#include "core/sessions_parts.h"
+
+_Static_assert(POLICY_CARDS_MOST == SESSIONS_GPUS, "each GPU of a node has a bit");
+
+/* -- Whose rules ------------------------------------------------------------------------------ */
+
+/* Root in a container that came by a profile is no administrator of the node. */
+static bool is_above_rules(const struct sessions_event *event)
+{
+        return !event->profile && (event->is_admin || event->uid == 0);
+}
+
+static void list_cards(const struct sessions *node, struct policy_cards *ret)
+{
+        ret->count = node->gpu_count;
+        ret->largest_bytes = 0;
+        for (unsigned i = 0; i < node->gpu_count; i++) {
+                memcpy(ret->uuid[i], node->gpu[i].uuid, sizeof(ret->uuid[i]));
+                ret->largest_bytes = max_u64(ret->largest_bytes, node->gpu[i].card_bytes);
+        }
+}
+
+void sessions_grant(const struct sessions *node, const struct sessions_event *event,
+                    struct policy_grant *ret)
+{
+        const struct policy_who who = { .uid = event->uid,
+                                        .group = event->group,
+                                        .group_count = event->group_count,
+                                        .profile = event->profile };
+        struct policy_cards cards;
+
+        if (is_above_rules(event)) {
+                policy_grant_all(ret);
+                return;
+        }
+        list_cards(node, &cards);
+        policy_resolve(&node->rules, &who, &cards, ret);
+}
+
+/* -- What is asked, in the keys of the rules -------------------------------------------------- */
+
+static uint64_t gpus_of(const struct sessions *node, const struct sessions_one *one)
+{
+        uint64_t set = 0;
+
+        for (unsigned i = 0; i < node->gpu_count; i++) {
+                if (share_find(one, node->gpu[i].uuid) < one->share_count)
+                        set |= UINT64_C(1) << i;
+        }
+        return set;
+}
+
+/* The largest cap of its shares. */
+static uint64_t cap_of(const struct sessions_one *one)
+{
+        uint32_t cap = 0;
+
+        for (unsigned i = 0; i < one->share_count; i++) {
+                uint32_t said = one->share[i].compute_milli_percent;
+
+                cap = max_u32(cap, said ? said : SESSIONS_WHOLE_MILLI_PERCENT);
+        }
+        return cap;
+}
+
+static void add_sums(const struct sessions_one *one, uint64_t ret[POLICY_KEYS])
+{
+        for (unsigned i = 0; i < one->share_count; i++) {
+                ret[POLICY_MEMORY_IN_ALL] =
+                        sum_of(ret[POLICY_MEMORY_IN_ALL],
+                               max_u64(one->share[i].ceiling_bytes, one->share[i].memory_bytes));
+                ret[POLICY_GUARANTEE_IN_ALL] += one->share[i].guarantee_milli_percent;
+        }
+        ret[POLICY_SESSIONS]++;
+}
+
+/* What the owner's sessions come to if `one`, with these GPUs, stands for `but`. */
+static void measure(const struct sessions *node, const struct sessions_one *but,
+                    const struct sessions_one *one, uint64_t ret[POLICY_KEYS])
+{
+        memset(ret, 0, POLICY_KEYS * sizeof(ret[0]));
+        for (unsigned i = 0; i < one->share_count; i++)
+                ret[POLICY_MEMORY] = sum_of(ret[POLICY_MEMORY], one->share[i].memory_bytes);
+        ret[POLICY_COMPUTE] = cap_of(one);
+        ret[POLICY_WEIGHT] = one->weight;
+        ret[POLICY_PRIORITY] = one->priority;
+        ret[POLICY_SWAP] = one->swaps;
+        add_sums(one, ret);
+        for (unsigned i = 0; i < node->entries; i++) {
+                const struct sessions_one *other = &node->session[i];
+
+                if (other != but && other->state != SESSIONS_FREE &&
+                    other->owner_uid == one->owner_uid)
+                        add_sums(other, ret);
+        }
+}
+
+static bool refuse_excess(const struct sessions_step *step, enum policy_key key, uint64_t asked)
+{
+        static const char *const fields[POLICY_KEYS] = {
+                [POLICY_GPUS] = "gpus",
+                [POLICY_MEMORY] = "memory",
+                [POLICY_MEMORY_IN_ALL] = "memory",
+                [POLICY_COMPUTE] = "compute",
+                [POLICY_GUARANTEE_IN_ALL] = "guarantee",
+                [POLICY_WEIGHT] = "weight",
+                [POLICY_PRIORITY] = "priority",
+                [POLICY_SESSIONS] = "owner",
+                [POLICY_TTL] = "ttl",
+                [POLICY_SWAP] = "swap",
+        };
+
+        step->ret->excess = (struct sessions_excess){ .key = key,
+                                                      .rules = step->grant.rules[key],
+                                                      .most = step->grant.most[key],
+                                                      .asked = asked };
+        return refuse(step->ret, SESSIONS_RULED, fields[key]);
+}
+
+static bool compare(const struct sessions_step *step, const uint64_t asked[POLICY_KEYS],
+                    const uint64_t had[POLICY_KEYS])
+{
+        enum policy_key key = policy_find_excess(&step->grant, asked, had);
+
+        return key == POLICY_KEYS || refuse_excess(step, key, asked[key]);
+}
+
+/* -- What the steps ask ----------------------------------------------------------------------- */
+
+uint64_t ruled_ttl_ns(const struct sessions_step *step)
+{
+        uint64_t most_ns = step->grant.most[POLICY_TTL];
+
+        if (!step->grant.rules[POLICY_TTL])
+                return step->node->policy.ttl_most_ns;
+        return most_ns == POLICY_ANY ? 0 : most_ns;
+}
+
+bool ruled_may_last(const struct sessions_step *step, uint64_t ttl_ns)
+{
+        uint64_t most_ns = ruled_ttl_ns(step);
+
+        if (most_ns == 0 || (ttl_ns != 0 && ttl_ns <= most_ns))
+                return true;
+        if (!step->grant.rules[POLICY_TTL])
+                return refuse(step->ret, SESSIONS_TOO_LONG, "ttl");
+        return refuse_excess(step, POLICY_TTL, ttl_ns ? ttl_ns : POLICY_ANY);
+}
+
+void ruled_cap(const struct sessions_step *step, const struct sessions_one *had,
+               struct sessions_one *one)
+{
+        uint64_t most = step->grant.most[POLICY_COMPUTE];
+
+        if (most >= SESSIONS_WHOLE_MILLI_PERCENT || (had && cap_of(had) > most))
+                return;
+        for (unsigned i = 0; i < one->share_count; i++) {
+                if (one->share[i].compute_milli_percent == 0)
+                        one->share[i].compute_milli_percent = (uint32_t)most;
+        }
+}
+
+/* All that are here, if none of them is for who asks. */
+static uint64_t hopeless(const struct sessions_step *step)
+{
+        const struct sessions *node = step->node;
+        uint64_t here = 0;
+
+        for (unsigned i = 0; i < node->gpu_count; i++) {
+                if (node->gpu[i].is_here)
+                        here |= UINT64_C(1) << i;
+        }
+        return here & step->grant.most[POLICY_GPUS] ? 0 : here;
+}
+
+bool ruled_may_create(const struct sessions_step *step, const struct sessions_one *one)
+{
+        static const uint64_t nothing[POLICY_KEYS];
+        uint64_t asked[POLICY_KEYS];
+
+        measure(step->node, NULL, one, asked);
+        asked[POLICY_SESSIONS] += step->event->remains;
+        asked[POLICY_GPUS] =
+                step->event->wish.is_chosen_here ? hopeless(step) : gpus_of(step->node, one);
+        return compare(step, asked, nothing);
+}
+
+bool ruled_may_change(const struct sessions_step *step, const struct sessions_one *one,
+                      const struct sessions_one *wanted)
+{
+        uint64_t asked[POLICY_KEYS], had[POLICY_KEYS];
+
+        measure(step->node, one, one, had);
+        measure(step->node, one, wanted, asked);
+        return compare(step, asked, had);
+}
+
+uint32_t ruled_barred(const struct sessions_step *step)
+{
+        return (uint32_t)~step->grant.most[POLICY_GPUS];
+}
