@@ -17,6 +17,7 @@
 #include "daemon/base/address.h"
 #include "daemon/base/owner.h"
 #include "daemon/config/config_keys.h"
+#include "daemon/config/config_policy.h"
 
 #define EXPECTED_BYTES 256u
 
@@ -28,7 +29,8 @@ struct config_reading {
         const char *at, *end;
         unsigned line;
         int rc;
-        uint64_t said; /* bit per key */
+        uint64_t said;                         /* bit per key */
+        uint32_t rule_said[POLICY_RULES_MOST]; /* likewise of each rule */
 };
 
 /* Adds a mistake to the report; returns -EINVAL. */
@@ -64,6 +66,7 @@ void config_init(struct config *ret)
         memset(ret, 0, sizeof(*ret));
         for (size_t i = 0; i < config_key_count; i++)
                 config_key_parse(&config_keys[i], config_keys[i].standard, ret);
+        config_policy_init(&ret->rules);
 }
 
 static const struct config_key *find_key(const char *key)
@@ -148,14 +151,82 @@ static void list_known(const char *section, char *ret, size_t bytes)
                         text_add(&text, "%s[%s]", text.used ? ", " : "", key->section);
                 before = key->section;
         }
+        if (!has_section)
+                text_add(&text, ", [policy]");
 }
+
+/* -- Policy ----------------------------------------------------------------------------------- */
+
+static void list_policy_keys(const struct policy_rule *rule, char *ret, size_t bytes)
+{
+        struct text text;
+
+        text_begin(&text, ret, bytes);
+        for (unsigned i = 0; i < POLICY_KEYS; i++) {
+                if (config_policy_keys[i].standard || rule->kind != POLICY_EVERYBODY)
+                        text_add(&text, "%s%s", text.used ? ", " : "",
+                                 policy_key_name(config_policy_keys[i].key));
+        }
+}
+
+/* A key that the rule may have; NULL after a complaint. */
+static const struct config_policy_key *policy_key(const struct config_reading *reading,
+                                                  const struct policy_rule *rule, const char *name)
+{
+        const struct config_policy_key *key = config_policy_find(name);
+        char section[CONFIG_POLICY_NAME_BYTES], known[512];
+
+        config_policy_section(rule, section);
+        list_policy_keys(rule, known, sizeof(known));
+        if (!key)
+                complain(reading->report, "%s:%u: [%s] %s: no such key; expected one of %s",
+                         reading->name, reading->line, text_shown(section), text_shown(name),
+                         known);
+        else if (!key->standard && rule->kind == POLICY_EVERYBODY)
+                complain(reading->report, "%s:%u: [%s] %s: of everybody this is said by %s",
+                         reading->name, reading->line, section, name, key->instead);
+        else
+                return key;
+        return NULL;
+}
+
+static int take_policy(struct config_reading *reading, const char *section, const char *name,
+                       const char *value)
+{
+        struct policy *rules = &reading->config->rules;
+        const struct config_policy_key *key;
+        struct policy_rule *rule;
+        uint32_t *said, bit;
+        struct error err = { 0 };
+
+        rule = config_policy_rule(rules, section, &err);
+        if (!rule)
+                return complain(reading->report, "%s:%u: [%s]: %s", reading->name, reading->line,
+                                text_shown(section), err.text);
+        key = policy_key(reading, rule, name);
+        if (!key)
+                return -EINVAL;
+        said = &reading->rule_said[rule - rules->rule];
+        bit = UINT32_C(1) << key->key;
+        if (*said & bit)
+                return complain(reading->report, "%s:%u: [%s] %s = %s: is said a second time",
+                                reading->name, reading->line, text_shown(section), name,
+                                text_shown(value));
+        *said |= bit;
+        if (config_policy_parse(key, value, rule) == 0)
+                return 0;
+        return complain(reading->report, "%s:%u: [%s] %s = %s: expected %s", reading->name,
+                        reading->line, text_shown(section), name, text_shown(value), key->expected);
+}
+
+/* -- Lines ------------------------------------------------------------------------------------ */
 
 /* inih's answer for "go on": mistakes are counted here, since it would only keep the first. */
 #define GO_ON 1
 
-static int take_value(void *context, const char *section, const char *name, const char *value)
+static int take_key(struct config_reading *reading, const char *section, const char *name,
+                    const char *value)
 {
-        struct config_reading *reading = context;
         const struct config_key *key = config_key_find(section, name);
         char origin[CONFIG_PATH_BYTES + 16], known[512];
         uint64_t bit;
@@ -178,6 +249,15 @@ static int take_value(void *context, const char *section, const char *name, cons
                 reading->config->places.line[key - config_keys] = reading->line;
                 reading->config->places.other[key - config_keys] = NULL;
         }
+        return rc;
+}
+
+static int take_value(void *context, const char *section, const char *name, const char *value)
+{
+        struct config_reading *reading = context;
+        int rc = config_policy_is_section(section) ? take_policy(reading, section, name, value)
+                                                   : take_key(reading, section, name, value);
+
         if (rc < 0)
                 reading->rc = rc;
         return GO_ON;
@@ -338,6 +418,7 @@ int config_reload(struct config *config, const struct config *fresh, struct conf
                         kept++;
                 }
         }
+        config->rules = fresh->rules;
         config->places = fresh->places;
         return kept;
 }
@@ -366,4 +447,5 @@ void config_print(FILE *stream, const struct config *config)
                         config_key_is_same(key, config, &standard) ? "#" : "", key->name,
                         value[0] ? " " : "", value);
         }
+        config_policy_print(stream, &config->rules);
 }

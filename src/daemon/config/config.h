@@ -2,6 +2,7 @@
 /*
  * What the daemon was told: an INI file, then flags. One table (config_keys.c) says of each key its
  * type, default, range and meaning; reading, checking, printing and the manual all come from it.
+ * The sections that begin with "policy" have a table of their own (config_policy.h).
  *
  *      config_init(&config);                           // the defaults
  *      config_read_file(&config, path, &report);
@@ -80,6 +81,8 @@ struct config {
         bool has_session_metrics;
         uint32_t audit_days; /* 0: for ever */
         uint64_t audit_rows; /* 0: any number */
+
+        struct policy rules; /* who may take what: config_policy.h */
 
         struct config_places places; /* last: what is before it is the values */
 };
