@@ -113,7 +113,8 @@ static bool reload(void)
 static void apply_policy(void)
 {
         const struct sessions_event event = { .type = SESSIONS_POLICY,
-                                              .policy = self.config.policy };
+                                              .policy = self.config.policy,
+                                              .rules = &self.config.rules };
         struct sessions_actions actions;
         struct error err = { 0 };
 
@@ -312,6 +313,7 @@ static int start_node(struct error *err)
                                         .store = &self.store,
                                         .database = self.database,
                                         .policy = &self.config.policy,
+                                        .rules = &self.config.rules,
                                         .is_temporary = self.options.is_until_empty,
                                         .is_simulated = self.options.is_simulated,
                                         .watch = &self.config.watch,

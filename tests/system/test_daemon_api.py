@@ -192,6 +192,12 @@ EXPECTED = [  # method, path, body, headers, status: every answer that the descr
     ("GET", "/v1", None, {}, 200), ("GET", "/healthz", None, {}, 200), ("GET", "/readyz", None, {}, 200),
     ("GET", "/openapi.json", None, {}, 200), ("GET", "/v1/devices", None, {}, 200), ("GET", "/v1/devices?x=1", None, {}, 400),
     ("GET", "/v1/devices/{uuid}", None, {}, 200), ("GET", "/v1/devices/{uuid}?x", None, {}, 400),
+    ("GET", "/v1/policy", None, {}, 200), ("GET", "/v1/policy?x", None, {}, 400), ("POST", "/v1/policy/check", {}, {}, 200),
+    ("POST", "/v1/policy/check", {"user": 7, "session": {"memory": "1MiB", "priority": "rt"}}, {}, 403),
+    ("POST", "/v1/policy/check", {"user": 7, "groups": [7], "session": {"memory": "1MiB"}}, {}, 200),
+    ("POST", "/v1/policy/check", {"user": "7"}, {}, 400), ("POST", "/v1/policy/check", {"groups": [-1]}, {}, 400),
+    ("POST", "/v1/policy/check", {"users": 7}, {}, 400), ("POST", "/v1/policy/check", {"session": 7}, {}, 400),
+    ("POST", "/v1/policy/check", {"profile": 7}, {}, 400),
     ("GET", "/v1/processes", None, {}, 200), ("GET", "/v1/processes?x=1", None, {}, 400),
     ("POST", "/v1/sessions", {"name": "n", "memory": "1MiB"}, {}, 201), ("POST", "/v1/sessions", {}, {}, 400),
     ("POST", "/v1/sessions", {"name": "n", "memory": "1MiB"}, {}, 409), ("POST", "/v1/sessions", {"memory": "1TiB"}, {}, 409),
@@ -411,7 +417,7 @@ def test_the_page_lists_every_metric_and_no_other(daemon):
 
 
 def test_the_page_lists_every_problem_path_and_field():
-    source = "".join(path.read_text() for path in (SOURCE / "src/daemon").glob("*.c"))
+    source = "".join(path.read_text() for path in (SOURCE / "src/daemon").rglob("*.c"))
     kinds = set(re.findall(r'(?:api_refuse|http_problem)\([^;]*?\d{3},\s*"([a-z-]+)"', source)) | {"no-room", "no-gpu"}
     table = PAGE[PAGE.index("## Refusals"):PAGE.index("## Events")]
     assert kinds <= set(re.findall(r"`([a-z-]+)`", table)), kinds

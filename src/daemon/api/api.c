@@ -27,6 +27,8 @@ static const struct route routes[] = {
         { "GET", "/v1/devices", API_DEVICES, api_get_devices, false },
         { "GET", "/v1/devices/{}", API_DEVICES, api_get_device, false },
         { "GET", "/v1/events", API_EVENTS, api_get_events, false },
+        { "GET", "/v1/policy", API_META, api_get_policy, false },
+        { "POST", "/v1/policy/check", API_META, api_post_policy_check, false },
         { "GET", "/v1/processes", API_DEVICES, api_get_all_processes, false },
         { "GET", "/v1/sessions", API_SESSIONS, api_get_sessions, false },
         { "POST", "/v1/sessions", API_SESSIONS, api_post_session, false },

@@ -170,8 +170,8 @@ static void refuse_field(struct api_call *call, const struct sessions_event *eve
                            "%s: not a value that makes sense here", field ? field : "body");
 }
 
-static void refuse_answer(struct api_call *call, const struct sessions_event *event,
-                          const struct sessions_actions *actions)
+void api_refuse_answer(struct api_call *call, const struct sessions_event *event,
+                       const struct sessions_actions *actions)
 {
         const struct refusal *usual = usual_refusal(actions->answer);
 
@@ -197,6 +197,9 @@ static void refuse_answer(struct api_call *call, const struct sessions_event *ev
         case SESSIONS_TOO_LONG:
                 refuse_ttl(call);
                 break;
+        case SESSIONS_RULED:
+                api_refuse_ruled(call, actions);
+                break;
         default:
                 refuse_field(call, event, actions->field);
                 break;
@@ -213,11 +216,13 @@ static bool step(struct api_call *call, struct sessions_event *event, struct ses
 
         event->uid = call->caller.uid;
         event->is_admin = call->caller.is_admin;
+        if (call->exchange->peer->is_local)
+                event->group = http_groups(call->exchange, &event->group_count);
         rc = node_step(call->api->options.node, event, call->caller.who, ret, &err);
         if (rc < 0)
                 api_refuse(call, 503, "unavailable", NULL, "%s", err.text);
         else if (ret->answer != SESSIONS_YES)
-                refuse_answer(call, event, ret);
+                api_refuse_answer(call, event, ret);
         return rc == 0 && ret->answer == SESSIONS_YES;
 }
 

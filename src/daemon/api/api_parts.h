@@ -60,6 +60,7 @@ typedef void api_handler(struct api_call *call);
 api_handler api_get_root, api_get_health, api_get_ready, api_get_openapi;
 api_handler api_get_metrics, api_get_devices, api_get_device, api_get_events;
 api_handler api_get_sessions, api_get_session, api_get_processes, api_get_all_processes;
+api_handler api_get_policy, api_post_policy_check;
 api_handler api_post_session, api_patch_session, api_delete_session, api_post_renew;
 
 /* -- api.c -- */
@@ -83,6 +84,13 @@ bool api_whole(const char *text, uint64_t most, uint64_t *ret);
 /* The session of the path, or NULL and 404: also for who may not see it. */
 const struct sessions_one *api_find(struct api_call *call);
 bool api_may_see(const struct api_call *call, const struct sessions_one *session);
+
+/* -- api_change.c, api_policy.c: what the core refuses -- */
+
+void api_refuse_answer(struct api_call *call, const struct sessions_event *event,
+                       const struct sessions_actions *actions);
+/* Of SESSIONS_RULED. */
+void api_refuse_ruled(struct api_call *call, const struct sessions_actions *actions);
 
 /* -- api_view.c: how things look -- */
 

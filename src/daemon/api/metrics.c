@@ -52,7 +52,7 @@ static void put_counts(FILE *out, const struct node_counts *counts)
                 [SESSIONS_NO_ROOM] = "no-room", [SESSIONS_NO_TIME] = "no-time",
                 [SESSIONS_NO_GPU] = "no-gpu",   [SESSIONS_EXISTS] = "exists",
                 [SESSIONS_FULL] = "full",       [SESSIONS_TOO_LONG] = "ttl",
-                [SESSIONS_BAD] = "bad",
+                [SESSIONS_RULED] = "policy",    [SESSIONS_BAD] = "bad",
         };
 
         put_one(out, "aliquot_sessions_admitted_total", "counter", "Sessions that were admitted.",
@@ -64,6 +64,11 @@ static void put_counts(FILE *out, const struct node_counts *counts)
                         fprintf(out, "aliquot_sessions_refused_total{reason=\"%s\"} %llu\n",
                                 reasons[i], (number)counts->refused[i]);
         }
+        metrics_head(out, "aliquot_policy_refusals_total", "counter",
+                     "Wishes that the policy refused, changes and renewals too, by its key.");
+        for (unsigned i = 0; i < POLICY_KEYS; i++)
+                fprintf(out, "aliquot_policy_refusals_total{key=\"%s\"} %llu\n",
+                        policy_key_name((enum policy_key)i), (number)counts->ruled[i]);
         put_one(out, "aliquot_sessions_ended_total", "counter",
                 "Sessions of which nothing is left.", counts->ended);
         put_one(out, "aliquot_actions_failed_total", "counter",

@@ -190,6 +190,7 @@ static void on_local(struct evconnlistener *listener, evutil_socket_t fd, struct
                 return;
         }
         peer.uid = said.uid;
+        peer.gid = said.gid;
         peer.pid = said.pid;
         peer.is_owner = peer.uid == 0 || peer.uid == geteuid();
         key = peers_user(peer.uid);

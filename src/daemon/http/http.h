@@ -43,7 +43,7 @@ struct http_connection;
 struct http_peer {
         bool is_local; /* on the socket: uid and pid are the kernel's word */
         bool is_owner; /* is_local, and root or the user that the daemon runs as */
-        uint32_t uid;
+        uint32_t uid, gid;
         int32_t pid;
 };
 
@@ -81,6 +81,10 @@ int http_listen_tcp(struct http *http, const struct address *address, unsigned *
                     struct error *err);
 /* What was answered leaves if it can do so at once. */
 void http_stop(struct http *http);
+
+/* The groups of a local peer by the kernel's word, as of its connect(); the first is its primary
+ * one. Valid until the next call. Before Linux 4.13 that one alone is known. */
+const uint32_t *http_groups(const struct http_exchange *exchange, unsigned *ret_count);
 
 /* A header of the answer to come; name and value are copied. */
 void http_header(struct http_exchange *exchange, const char *name, const char *format, ...)

@@ -375,6 +375,14 @@ static void step_core(struct node *node, const struct sessions_event *event,
         sessions_step(node->sessions, event, step_ns(node), ret);
 }
 
+void node_try(struct node *node, const struct sessions_event *event, struct sessions_actions *ret)
+{
+        struct sessions_event counted = *event;
+
+        counted.remains = remains_of(node->remains, event->session->owner_uid);
+        sessions_try(node->sessions, &counted, ret);
+}
+
 /* A name that some user's own session has here. */
 static bool is_taken(struct node *node, const struct sessions_event *event)
 {
@@ -399,6 +407,8 @@ int node_step(struct node *node, const struct sessions_event *event, const char 
         }
         node->steps++;
         step_core(node, event, ret);
+        if (ret->answer == SESSIONS_RULED)
+                ruled_tell(node, event, who, &ret->excess);
         rc = carry_out(node, &work, err);
         if (ret->count)
                 session = ret->action[0].session;

@@ -33,8 +33,9 @@ struct node_options {
         const struct store *store;
         struct database *database; /* borrowed for the node's life */
         const struct sessions_policy *policy;
-        const char *nvml;  /* the library, as for dlopen(); borrowed for the node's life */
-        bool is_temporary; /* it ends with the last session, and has its own alone */
+        const struct policy *rules; /* who may take what; both are copied */
+        const char *nvml;           /* the library, as for dlopen(); borrowed for the node's life */
+        bool is_temporary;          /* it ends with the last session, and has its own alone */
         bool is_simulated; /* the library names processes by our pids, in any PID namespace */
         /* The policy of the watch, borrowed likewise, and read at each use. */
         const struct watch_policy *watch;
@@ -57,6 +58,9 @@ void node_close(struct node *node);
  */
 int node_step(struct node *node, const struct sessions_event *event, const char *who,
               struct sessions_actions *ret, struct error *err);
+
+/* What the policy would answer to this SESSIONS_CREATE now; nothing changes, and nobody is told. */
+void node_try(struct node *node, const struct sessions_event *event, struct sessions_actions *ret);
 
 /* Looks for the cards again, from the beginning; waits a moment for the driver's answer. */
 void node_look_again(struct node *node);
@@ -99,6 +103,7 @@ void node_look(struct node *node, const char *name);
 struct node_counts {
         uint64_t admitted;
         uint64_t refused[NODE_ANSWERS]; /* of creations, by enum sessions_answer */
+        uint64_t ruled[POLICY_KEYS];    /* what the policy refused, renewals and changes too */
         uint64_t ended;                 /* sessions of which nothing is left */
         uint64_t failed;                /* actions that could not be carried out */
         uint64_t signals;               /* sent to processes */

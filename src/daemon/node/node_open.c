@@ -70,6 +70,17 @@ static int start(struct node *node, const struct node_options *options, struct e
         return 0;
 }
 
+/* Before anybody is served. The config was checked, so the core takes it. */
+static void set_rules(struct node *node, const struct node_options *options)
+{
+        const struct sessions_event event = { .type = SESSIONS_POLICY,
+                                              .policy = *options->policy,
+                                              .rules = options->rules };
+        struct sessions_actions actions;
+
+        sessions_step(node->sessions, &event, node_now_ns(), &actions);
+}
+
 int node_open(struct node **ret, const struct node_options *options, struct error *err)
 {
         struct node *node = calloc(1, sizeof(*node));
@@ -93,6 +104,7 @@ int node_open(struct node **ret, const struct node_options *options, struct erro
         node->database = options->database;
         node->is_temporary = options->is_temporary;
         sessions_init(node->sessions, options->policy);
+        set_rules(node, options);
         rc = start(node, options, err);
         if (rc < 0) {
                 node_close(node);

@@ -5,7 +5,8 @@
  * node.c carries steps out; node_open.c begins and ends, and reconciles folders with what was
  * saved; node_watch.c has the timers: what is due, who lives; node_cards.c asks the driver which
  * cards there are and who is on them, node_judge.c whose they are, node_answer.c does what comes of
- * that, node_claims.c the same of GPU time, and node_held.c tells what is held of lowered limits.
+ * that, node_claims.c the same of GPU time, node_held.c tells what is held of lowered limits,
+ * and node_ruled.c what the policy refused.
  */
 #ifndef ALIQUOT_DAEMON_NODE_NODE_PARTS_H
 #define ALIQUOT_DAEMON_NODE_NODE_PARTS_H
@@ -37,6 +38,7 @@ struct node {
         unsigned oversized[SESSIONS_MOST]; /* by place: how often trim.h found it so */
         struct owner_log events;           /* lines of the log about what sessions were asked for */
         struct owner_log trouble;          /* and what went wrong with them */
+        struct accounts ruled;             /* events of what the policy refused, by who asked */
         uint64_t steps;
         node_listener *listener;
         void *listener_context;
@@ -139,6 +141,10 @@ void told_farewell(struct node *node, const struct sessions_one *session);
 bool judge_is_close(const struct judge *judge);
 /* Whose identity is to be read again, and the sessions that there are. */
 void judge_ask(struct node *node, struct nvml_ask *ask);
+
+/* node_ruled.c: who asked for more than a rule of the policy gives. */
+void ruled_tell(struct node *node, const struct sessions_event *asked, const char *who,
+                const struct sessions_excess *excess);
 
 /* node_swap.c: after a step, what is promised may be another sum. */
 void swap_note_promises(struct node *node);
