@@ -101,6 +101,7 @@ void api_refuse_ruled(struct api_call *call, const struct sessions_actions *acti
 static json_t *view_rule(const struct policy_rule *rule)
 {
         char section[CONFIG_POLICY_NAME_BYTES], value[CONFIG_POLICY_TEXT_BYTES];
+        char name[CONFIG_POLICY_NAME_BYTES + 2];
         json_t *most = json_object();
         bool has_id = rule->kind == POLICY_USER || rule->kind == POLICY_GROUP;
 
@@ -111,7 +112,8 @@ static json_t *view_rule(const struct policy_rule *rule)
                         json_object_set_new(most, policy_key_name(key->key),
                                             json_string(config_policy_format(key, rule, value)));
         }
-        return json_pack("{s:s, s:o, s:o}", "rule", config_policy_section(rule, section), "id",
+        snprintf(name, sizeof(name), "[%s]", config_policy_section(rule, section));
+        return json_pack("{s:s, s:o, s:o}", "rule", name, "id",
                          has_id ? json_integer(rule->id) : json_null(), "most", most);
 }
 

@@ -30,14 +30,14 @@ static struct owner_account *may_tell(struct accounts *accounts, uint32_t uid)
         return account;
 }
 
-/* The first rule that has the bound: "policy user anna". */
+/* The first rule that has the bound: "[policy user anna]". */
 static void name_rule(const struct sessions *sessions, uint64_t rules, char *ret, size_t bytes)
 {
         unsigned at = rules ? (unsigned)__builtin_ctzll(rules) : 0;
         const struct policy_rule *rule = &sessions->rules.rule[at];
         const char *kind = policy_kind_name(rule->kind);
 
-        text_put(ret, bytes, NULL, "policy%s%s%s%s", kind[0] ? " " : "", kind, kind[0] ? " " : "",
+        text_put(ret, bytes, NULL, "[policy%s%s%s%s]", kind[0] ? " " : "", kind, kind[0] ? " " : "",
                  rule->name);
 }
 
@@ -51,7 +51,7 @@ void ruled_tell(struct node *node, const struct sessions_event *asked, const cha
 {
         struct owner_account *account = may_tell(&node->ruled, asked->uid);
         struct database_event event = { .time_ns = node_now_ns() };
-        char rule[POLICY_NAME_BYTES + 16];
+        char rule[POLICY_NAME_BYTES + 24];
         struct error err = { 0 };
         json_t *detail;
 
