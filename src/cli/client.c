@@ -165,7 +165,7 @@ static json_t *ttl_of(const struct client_wish *wish)
         return wish->ttl_ns ? json_real((double)wish->ttl_ns / SECOND_NS) : json_null();
 }
 
-static json_t *body_of(const struct client_session *seen, const struct client_wish *wish)
+json_t *client_wish_body(const struct client_session *seen, const struct client_wish *wish)
 {
         json_t *body = client_object();
 
@@ -316,7 +316,7 @@ int client_create(const struct store *store, const struct client_wish *wish, str
 {
         scoped_call struct call call = { .store = store,
                                          .method = "POST",
-                                         .body = body_of(NULL, wish) };
+                                         .body = client_wish_body(NULL, wish) };
 
         client_start_call(&call, NULL, "/v1/sessions");
         return client_perform(&call, err);
@@ -419,7 +419,7 @@ int client_change(const struct store *store, const struct client_session *seen,
 {
         scoped_call struct call call = { .store = store,
                                          .method = "PATCH",
-                                         .body = body_of(seen, wish),
+                                         .body = client_wish_body(seen, wish),
                                          .version = seen->version };
         int rc = client_start_call(&call, err, "/v1/sessions/%s", seen->name);
 

@@ -6,7 +6,9 @@
 
 #include <errno.h>
 
+#include "cli/client_devices.h"
 #include "cli/client_events.h"
+#include "cli/client_policy.h"
 #include "cli/presence.h"
 
 const bool client_is_built = false;
@@ -68,6 +70,24 @@ int client_renew(const struct store *store, const char *name, const struct clien
 }
 
 int client_remove(const struct store *store, const char *name, bool is_forced, struct error *err)
+{
+        return refuse(store, err);
+}
+
+int client_devices(const struct store *store, long patience_ms,
+                   struct client_device ret[SETTINGS_GPUS], struct error *err)
+{
+        return refuse(store, err);
+}
+
+int client_rules(const struct store *store, const struct client_bounds *bounds, struct error *err)
+{
+        return refuse(store, err);
+}
+
+int client_check(const struct store *store, const struct client_subject *subject,
+                 const struct client_wish *wish, const struct client_bounds *bounds,
+                 struct error *err)
 {
         return refuse(store, err);
 }

@@ -48,6 +48,9 @@ void client_end_call(struct call *call);
 /* An empty one for a body: what then has no memory in it is an error of client_perform(). */
 json_t *client_object(void);
 
+/* What a wish is as the body of a request; `seen`: whose labels it is merged into, or NULL. */
+json_t *client_wish_body(const struct client_session *seen, const struct client_wish *wish);
+
 /* An answer that somebody waits for. */
 struct client_vigil {
         const struct store *store;

@@ -61,8 +61,9 @@ static void offer_gpus(const char *typed)
         static struct cli_request request;
         char text[UUID_TEXT_BYTES];
 
+        request.is_of_node = true;
         if (request_open_driver(&(struct request_flags){ 0 }, &request, NULL) < 0 ||
-            library_cards(&request.library, &request.cards, NULL) < 0)
+            request_cards(&request, NULL) < 0)
                 return;
         for (unsigned i = 0; i < request.cards.count; i++) {
                 const struct card *card = &request.cards.card[i];
@@ -108,6 +109,10 @@ int command_complete(int argc, char **argv)
                 offer_commands(typed);
         if (strcmp(command->name, "bench") == 0 && argc == 3)
                 offer("share", typed);
+        if (strcmp(command->name, "policy") == 0 && argc == 3) {
+                offer("show", typed);
+                offer("check", typed);
+        }
         if (!command->argp)
                 return STATUS_YES;
         if (options_takes_value(command->argp, argv[argc - 2]))

@@ -88,6 +88,7 @@ int command_create(int argc, char **argv)
         rc = request_read(&creation.flags, false, request, &err);
         if (rc < 0)
                 return command_fail("create", STATUS_WRONG, &err);
+        request->is_of_node = true;
         rc = request_open_driver(&creation.flags, request, &err);
         if (rc == 0)
                 rc = request_resolve(request, &err);

@@ -45,7 +45,8 @@ static const struct argp_child children[] = { { &view_list_argp, 0, NULL, 0 },
 
 const struct argp argp_gpus = {
         .parser = parse,
-        .doc = "List the GPUs of this machine, and the limits that sessions have on them.",
+        .doc = "List the GPUs of this machine, and the limits that sessions have on them."
+               "\vWhere a daemon serves, its GPUs are listed, unless --sim names others.\n",
         .children = children,
 };
 
@@ -248,6 +249,7 @@ int command_gpus(int argc, char **argv)
         options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_gpus, 0, &gpus);
         if (view_choose(&gpus.view, &table, &err) < 0)
                 return command_fail("gpus", STATUS_WRONG, &err);
+        gpus.request.is_of_node = true;
         if (request_open_driver(&gpus.flags, &gpus.request, &err) < 0 ||
             request_cards(&gpus.request, &err) < 0)
                 return command_fail("gpus", STATUS_NO, &err);

@@ -321,32 +321,60 @@ static int wish_for_swap(const struct request_flags *flags, const struct cli_req
         return 0;
 }
 
-int remote_create(const struct store *store, const struct request_flags *flags,
-                  const struct cli_request *request, const char *name, struct error *err)
-{
+/* The texts and shares of the wish for a new session. */
+struct new_room {
         struct client_share share[PAGE_DEVICES];
-        struct client_wish wish = wish_of(flags, request);
         char size[SIZE_TEXT_BYTES], uuid[UUID_TEXT_BYTES];
-        struct shares_of_time room;
+        struct shares_of_time time;
+};
+
+static int wish_for_new(const struct store *store, const struct request_flags *flags,
+                        const struct cli_request *request, struct new_room *room,
+                        struct client_wish *ret, struct error *err)
+{
+        struct client_wish wish = wish_of(flags, request);
         int rc = 0;
 
-        wish.name = name;
-        wish_for_rank(request, &room, &wish);
+        wish_for_rank(request, &room->time, &wish);
         if (flags->any_gpus)
-                rc = wish_for_any(flags, request, size, &wish, err);
+                rc = wish_for_any(flags, request, room->size, &wish, err);
         else if (!request->settings.memory.count && !wish.swaps)
                 rc = fail(err, -EINVAL,
                           "a daemon serves %s and grants memory; say how much, as in --memory 4GiB",
                           store->path);
         else if (!request->has_cards)
                 rc = fail(err, -ENODEV, "the GPUs of this machine cannot be listed");
-        wish.share = share;
-        wish.share_count = wish.any_gpus || rc < 0 ? 0 : shares_of(request, NULL, share);
+        wish.share = room->share;
+        wish.share_count = wish.any_gpus || rc < 0 ? 0 : shares_of(request, NULL, room->share);
         if (rc == 0 && wish.swaps)
-                rc = wish_for_swap(flags, request, uuid, &wish, err);
+                rc = wish_for_swap(flags, request, room->uuid, &wish, err);
         if (rc == 0)
-                rc = wish_for_cap(request, &(struct session_gpus){ NULL, share, wish.share_count },
-                                  &room, &wish, err);
+                rc = wish_for_cap(request,
+                                  &(struct session_gpus){ NULL, room->share, wish.share_count },
+                                  &room->time, &wish, err);
+        *ret = wish;
+        return rc;
+}
+
+int remote_check(const struct store *store, const struct request_flags *flags,
+                 const struct cli_request *request, const struct remote_question *question,
+                 struct error *err)
+{
+        struct client_wish wish;
+        struct new_room room;
+        int rc = wish_for_new(store, flags, request, &room, &wish, err);
+
+        return rc < 0 ? rc : client_check(store, question->subject, &wish, question->bounds, err);
+}
+
+int remote_create(const struct store *store, const struct request_flags *flags,
+                  const struct cli_request *request, const char *name, struct error *err)
+{
+        struct client_wish wish;
+        struct new_room room;
+        int rc = wish_for_new(store, flags, request, &room, &wish, err);
+
+        wish.name = name;
         if (rc == 0)
                 rc = client_create(store, &wish, err);
         /* Then its GPUs are not those that we see. */

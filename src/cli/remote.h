@@ -10,6 +10,7 @@
 #define ALIQUOT_CLI_REMOTE_H
 
 #include "cli/client.h"
+#include "cli/client_policy.h"
 #include "cli/request.h"
 #include "store/store.h"
 
@@ -45,6 +46,17 @@ void remote_tell_silence(const struct store *store);
 /* Makes the session; its page is there when this returns. */
 int remote_create(const struct store *store, const struct request_flags *flags,
                   const struct cli_request *request, const char *name, struct error *err);
+
+/* Whom a check of the policy is about, and who is told of what they may take. */
+struct remote_question {
+        const struct client_subject *subject;
+        const struct client_bounds *bounds;
+};
+
+/* Whether the policy would let the session be made. */
+int remote_check(const struct store *store, const struct request_flags *flags,
+                 const struct cli_request *request, const struct remote_question *question,
+                 struct error *err);
 
 /* Changes what was given of limits, time and labels. `request->gpus` and ->limits are resolved
  * where memory was given. */

@@ -11,6 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/client_devices.h"
+#include "cli/options.h"
+#include "cli/presence.h"
 #include "common/text.h"
 
 enum key {
@@ -282,9 +285,33 @@ int request_open_driver(const struct request_flags *flags, struct cli_request *r
         return rc < 0 ? rc : library_load(&request->own, &request->library, err);
 }
 
+/* The GPUs of a daemon; false: none serves, or it does not tell. */
+static bool ask_daemon(struct cards *ret)
+{
+        static struct client_device device[SETTINGS_GPUS];
+        struct store store;
+        int count;
+
+        if (!client_is_built || options_find_store(&store, NULL) < 0 ||
+            presence_look(&store) != PRESENCE_LISTENS)
+                return false;
+        count = client_devices(&store, 0, device, NULL);
+        if (count < 0)
+                return false;
+        *ret = (struct cards){ .count = (unsigned)count };
+        for (int i = 0; i < count; i++)
+                ret->card[i] = device[i].card;
+        return true;
+}
+
 int request_cards(struct cli_request *request, struct error *err)
 {
-        int rc = library_cards(&request->library, &request->cards, err);
+        bool is_named = request->is_sim || getenv("ALIQUOT_REAL_LIBNVML");
+        int rc;
+
+        if (request->is_of_node && !is_named && ask_daemon(&request->cards))
+                return 0;
+        rc = library_cards(&request->library, &request->cards, err);
 
         if (rc == 0 || !request->is_sim)
                 return rc;

@@ -39,6 +39,7 @@ struct cli_request {
         struct own_library library;
         bool is_sim;
         bool may_lack_driver;   /* set before request_resolve(): check what can be checked */
+        bool is_of_node;        /* set before: GPUs are those of the daemon, where one serves */
         bool is_daemons_choice; /* of GPUs: it resolves the limits on them */
         bool has_cards; /* false: GPUs could not be told; only limits for all of them resolve */
         struct cards cards;
@@ -70,7 +71,9 @@ int request_read(const struct request_flags *flags, bool flags_only, struct cli_
 int request_open_driver(const struct request_flags *flags, struct cli_request *request,
                         struct error *err);
 
-/* The cards of this machine; of a simulated GPU that does not start, what was expected. */
+/* The cards of this machine; of a simulated GPU that does not start, what was expected. With
+ * is_of_node those of the daemon that serves the runtime folder, unless a driver is named
+ * (--sim, ALIQUOT_REAL_LIBNVML). */
 int request_cards(struct cli_request *request, struct error *err);
 
 /* The cards, the limits on them, the selection. */

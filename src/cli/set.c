@@ -102,7 +102,8 @@ static int resolve(struct set_call *change, const struct store_session *session,
 
         if (rc < 0)
                 return rc;
-        if (library_cards(&request->library, &request->cards, session ? NULL : err) == 0 &&
+        request->is_of_node = true;
+        if (request_cards(request, session ? NULL : err) == 0 &&
             (!session || has_gpus_of(session, &request->cards)))
                 cards_as_gpus(&request->cards, &request->gpus);
         else if (!session)

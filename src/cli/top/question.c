@@ -49,8 +49,12 @@ static void *ask(void *context)
         struct question *question = context;
         const struct client_listener listener = { add, question, PATIENCE_MS, false };
         bool is_dropped;
+        int count = 0;
 
         question->rc = client_list(&question->store, &listener, NULL);
+        if (question->rc == 0 && question->wants_devices)
+                count = client_devices(&question->store, PATIENCE_MS, question->device, NULL);
+        question->device_count = count > 0 ? (unsigned)count : 0;
         question->at_ns = clock_now_ns();
         if (question->count)
                 qsort(question->session, question->count, sizeof(*question->session), by_name);
@@ -80,7 +84,7 @@ static int start(struct question *question)
         return rc;
 }
 
-struct question *question_ask(const struct store *store)
+struct question *question_ask(const struct store *store, bool wants_devices)
 {
         struct question *question = calloc(1, sizeof(*question));
         pthread_condattr_t monotonic;
@@ -88,6 +92,7 @@ struct question *question_ask(const struct store *store)
         if (!question)
                 return NULL;
         question->store = *store;
+        question->wants_devices = wants_devices;
         pthread_mutex_init(&question->lock, NULL);
         pthread_condattr_init(&monotonic);
         pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

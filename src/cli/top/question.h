@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon asked for its sessions by a thread of its own: one that does not answer keeps nobody
- * else waiting.
+ * The daemon asked for its sessions, and its GPUs, by a thread of its own: one that does not answer
+ * keeps nobody else waiting.
  *
  *      question = question_ask(&store);
  *      if (question && question_is_over(question, 100))
@@ -15,13 +15,16 @@
 
 #include <pthread.h>
 
-#include "cli/client.h"
+#include "cli/client_devices.h"
 
 struct question {
         /* The answer, once it is over. */
         int rc;                         /* as of client_list() */
         struct client_session *session; /* owned; in the order of their names. May be taken. */
         size_t count, room;
+        bool wants_devices;    /* set by question_ask() */
+        unsigned device_count; /* of its GPUs, where they are wanted */
+        struct client_device device[SETTINGS_GPUS];
         uint64_t at_ns; /* when they were told; clock_now_ns() */
         /* The thread's own copy of the store. */
         struct store store;
@@ -30,8 +33,8 @@ struct question {
         bool is_over, is_dropped;
 };
 
-/* NULL: there is no memory or no thread for it. */
-struct question *question_ask(const struct store *store);
+/* `wants_devices`: also its GPUs. NULL: there is no memory or no thread for it. */
+struct question *question_ask(const struct store *store, bool wants_devices);
 
 /* Whether the answer is there; waits for it, so long at most. */
 bool question_is_over(struct question *question, unsigned wait_ms);

@@ -360,6 +360,7 @@ int source_open(struct source *source, const struct request_flags *flags, struct
 
         if (rc < 0)
                 return rc;
+        source->terms.wants_devices = !source->has_driver;
         source->scratch = calloc(PAGE_SLOTS, sizeof(*source->scratch));
         if (!source->scratch)
                 return fail(err, -ENOMEM, "out of memory");

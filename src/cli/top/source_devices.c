@@ -54,7 +54,8 @@ void source_devices_close(struct source *source)
         source->has_driver = false;
 }
 
-static void add_card(struct snapshot *snapshot, const struct cards *cards, unsigned at)
+static struct snapshot_device *add_card(struct snapshot *snapshot, const struct cards *cards,
+                                        unsigned at)
 {
         const struct card *card = &cards->card[at];
         struct snapshot_device *device = &snapshot->device[snapshot->device_count++];
@@ -66,7 +67,27 @@ static void add_card(struct snapshot *snapshot, const struct cards *cards, unsig
         memcpy(device->uuid, card->uuid, sizeof(device->uuid));
         cards_short_uuid(cards, at, device->short_uuid);
         text_quote(card->name, device->name, sizeof(device->name));
-        gauges_read(card->uuid, card->is_instance, &device->gauges);
+        return device;
+}
+
+/* As the daemon tells them. */
+static void add_told(struct source *source, struct snapshot *ret)
+{
+        const struct source_terms *terms = &source->terms;
+        struct cards *cards = &source->request.cards;
+
+        cards->count = terms->device_count;
+        for (unsigned i = 0; i < cards->count; i++)
+                cards->card[i] = terms->device[i].card;
+        for (unsigned i = 0; i < cards->count; i++)
+                add_card(ret, cards, i)->gauges = terms->device[i].gauges;
+}
+
+static void add_seen(struct snapshot *ret, const struct cards *cards, unsigned at)
+{
+        const struct card *card = &cards->card[at];
+
+        gauges_read(card->uuid, card->is_instance, &add_card(ret, cards, at)->gauges);
 }
 
 void source_devices_read(struct source *source, struct snapshot *ret)
@@ -75,15 +96,18 @@ void source_devices_read(struct source *source, struct snapshot *ret)
         struct error err = { 0 };
 
         ret->device_count = 0;
-        text_put(ret->note, sizeof(ret->note), NULL, "%s", source->driver_note);
-        if (!source->has_driver)
+        text_put(ret->note, sizeof(ret->note), NULL, "%s",
+                 source->terms.device_count ? "" : source->driver_note);
+        if (!source->has_driver) {
+                add_told(source, ret);
                 return;
+        }
         if (cards_list(cards, &err) < 0) {
                 text_quote(err.text, ret->note, sizeof(ret->note));
                 return;
         }
         for (unsigned i = 0; i < cards->count; i++)
-                add_card(ret, cards, i);
+                add_seen(ret, cards, i);
 }
 
 /* The place of a GPU in the snapshot; -ENOENT: it is not there. */

@@ -21,6 +21,7 @@ static void forget(struct source_terms *terms)
 {
         terms->is_away = true;
         terms->count = 0;
+        terms->device_count = 0;
 }
 
 /* By its file alone: nobody listens there. */
@@ -38,7 +39,7 @@ static void begin(struct source_terms *terms, const struct store *store)
         terms->asked_ns = clock_machine_ns();
         terms->next_ns = terms->asked_ns + CLOCK_SECOND_NS;
         if (terms->presence == PRESENCE_LISTENS && client_is_built)
-                terms->question = question_ask(store);
+                terms->question = question_ask(store, terms->wants_devices);
         if (terms->question)
                 return;
         forget(terms);
@@ -55,6 +56,8 @@ static void take(struct source_terms *terms)
                 free(terms->session);
                 terms->session = steal_ptr(&question->session);
                 terms->count = question->count;
+                terms->device_count = question->device_count;
+                memcpy(terms->device, question->device, sizeof(terms->device));
                 terms->at_ns = question->at_ns;
                 terms->answered_ns = clock_machine_ns();
                 terms->is_away = false;
@@ -84,7 +87,7 @@ void source_terms_close(struct source_terms *terms)
 {
         question_drop(terms->question);
         free(terms->session);
-        *terms = (struct source_terms){ 0 };
+        memset(terms, 0, sizeof(*terms));
 }
 
 static bool is_expected(const struct source_terms *terms, bool has_sessions)

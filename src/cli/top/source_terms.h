@@ -16,7 +16,10 @@
 #include "cli/top/snapshot.h"
 
 struct source_terms {
-        bool waits_long; /* set before: there is one look, and not another */
+        bool waits_long;    /* set before: there is one look, and not another */
+        bool wants_devices; /* set before: of its GPUs too, since no driver tells of them here */
+        unsigned device_count;
+        struct client_device device[SETTINGS_GPUS];
 
         struct client_session *session; /* owned; in the order of their names */
         size_t count;

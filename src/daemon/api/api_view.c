@@ -343,14 +343,14 @@ json_t *api_view_device(const struct http_api *api, const struct card *card)
 {
         const struct sessions *all = node_sessions(api->options.node);
         char uuid[UUID_TEXT_BYTES];
-        json_t *view =
-                json_pack("{s:s, s:i, s:b, s:s, s:I, s:I, s:I, s:I, s:i}", "uuid",
-                          uuid_format(card->uuid, card->is_instance, uuid), "index",
-                          (int)card->index, "is_instance", card->is_instance, "name", card->name,
-                          "memory_bytes", whole(card->total_bytes), "promised_bytes",
-                          whole(sessions_promised(all, card->uuid)), "room_bytes",
-                          whole(sessions_room(all, card->uuid)), "used_bytes",
-                          whole(card->used_bytes), "sessions", (int)sessions_on(all, card->uuid));
+        json_t *view = json_pack(
+                "{s:s, s:i, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:i}", "uuid",
+                uuid_format(card->uuid, card->is_instance, uuid), "index", (int)card->index,
+                "is_instance", card->is_instance, "name", card->name, "memory_bytes",
+                whole(card->total_bytes), "card_bytes", whole(card->promisable_bytes),
+                "promised_bytes", whole(sessions_promised(all, card->uuid)), "room_bytes",
+                whole(sessions_room(all, card->uuid)), "used_bytes", whole(card->used_bytes),
+                "sessions", (int)sessions_on(all, card->uuid));
 
         api_add_gpu(api, view, card->uuid);
         return view;
