@@ -274,6 +274,7 @@ static void read_swap(const json_t *swap, struct client_swap *ret)
         ret->pinned_bytes = client_whole(swap, "pinned_bytes");
         ret->holds = client_whole(swap, "holds");
         ret->held_ns = ns_of(swap, "held_seconds");
+        ret->hold_ns = ns_of(swap, "hold_seconds");
         ret->moved_bytes = client_whole(swap, "moved_bytes");
         text_quote(client_text(swap, "state"), ret->state, sizeof(ret->state));
 }

@@ -90,6 +90,7 @@ struct client_swap {
         uint64_t resident_bytes, out_bytes, pinned_bytes;
         char state[CLIENT_WORD_BYTES]; /* "": not told, as what follows */
         uint64_t holds, held_ns, moved_bytes;
+        uint64_t hold_ns; /* of the present hold; 0: it runs */
 };
 
 /* A session as the daemon sees it. */

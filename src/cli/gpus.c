@@ -56,6 +56,7 @@ struct card_limit {
         char name[PAGE_NAME_BYTES];
         uint64_t limit_bytes;
         uint64_t used_bytes;
+        bool swaps; /* its memory is on the card in turns */
 };
 
 struct shares {
@@ -93,7 +94,8 @@ static void add_row(struct shares *shares, const struct store_session *session, 
 {
         const struct limits_device *device = &session->limits->device[row];
         struct card_limit share = { .limit_bytes = views_limit_bytes(session, row),
-                                    .used_bytes = used_bytes };
+                                    .used_bytes = used_bytes,
+                                    .swaps = (session->limits->flags & PAGE_SWAPS) != 0 };
         uint8_t uuid[16];
 
         memcpy(share.name, session->limits->name, sizeof(share.name));
@@ -110,7 +112,8 @@ static void add_told(struct shares *shares, const struct store *store, const cha
                 return;
         for (unsigned i = 0; i < told.share_count; i++) {
                 struct card_limit share = { .limit_bytes = told.share[i].memory_bytes,
-                                            .used_bytes = told.share[i].used_bytes };
+                                            .used_bytes = told.share[i].used_bytes,
+                                            .swaps = told.swaps };
                 uint8_t uuid[16];
 
                 memcpy(share.name, told.name, sizeof(share.name));
@@ -141,7 +144,7 @@ static void visit(struct shares *shares, const struct store *store, const char *
 /* The first few by name, the rest counted. */
 static void add_sessions(const struct shares *shares, unsigned card, struct table *table)
 {
-        char line[SESSIONS_SHOWN * (PAGE_NAME_BYTES + SIZE_TEXT_BYTES + 8)];
+        char line[SESSIONS_SHOWN * (PAGE_NAME_BYTES + SIZE_TEXT_BYTES + 16)];
         char size[SIZE_TEXT_BYTES];
         size_t found = 0;
         struct text text;
@@ -153,8 +156,9 @@ static void add_sessions(const struct shares *shares, unsigned card, struct tabl
                 if (share->card != card || share->limit_bytes == PAGE_UNLIMITED)
                         continue;
                 if (++found <= SESSIONS_SHOWN)
-                        text_add(&text, "%s%s %s", text.used ? ", " : "", share->name,
-                                 size_format(share->limit_bytes, size));
+                        text_add(&text, "%s%s %s%s", text.used ? ", " : "", share->name,
+                                 size_format(share->limit_bytes, size),
+                                 share->swaps ? " swaps" : "");
         }
         if (found > SESSIONS_SHOWN)
                 table_cell(table, "%s, +%zu more", line, found - SESSIONS_SHOWN);
@@ -192,6 +196,7 @@ static void print_shares(struct json_out *out, const struct shares *shares, unsi
                 json_out_text(out, "name", share->name);
                 views_limit(out, "memory_bytes", share->limit_bytes);
                 json_out_u64(out, "used_bytes", share->used_bytes);
+                json_out_bool(out, "swaps", share->swaps);
                 json_out_close(out, '}');
         }
         json_out_close(out, ']');

@@ -18,6 +18,8 @@ struct rank rank_of(const struct client_session *session)
         struct rank rank = { .is_clamped = session->is_clamped,
                              .is_reported = findings_has_any(session),
                              .is_ending = strcmp(session->state, "open") != 0,
+                             .swaps = session->swaps,
+                             .hold_ns = session->swap.hold_ns,
                              .weight = session->weight };
 
         /* One for all of its GPUs. */
@@ -101,6 +103,7 @@ static void add_time(struct text *text, uint32_t guarantee_ppm, uint32_t cap_ppm
 
 const char *rank_text(const struct rank *rank, uint32_t cap_ppm, char ret[RANK_TEXT_BYTES])
 {
+        char held[DURATION_TEXT_BYTES];
         struct text text;
 
         text_begin(&text, ret, RANK_TEXT_BYTES);
@@ -113,6 +116,10 @@ const char *rank_text(const struct rank *rank, uint32_t cap_ppm, char ret[RANK_T
                 text_add(&text, ", %s", rank->priority);
         if (rank->gang[0])
                 text_add(&text, ", gang %s", rank->gang);
+        if (rank->swaps)
+                text_add(&text, ", swaps");
+        if (rank->hold_ns)
+                text_add(&text, ", held %s", duration_format(rank->hold_ns, held));
         if (rank->is_ending)
                 text_add(&text, ", ending");
         if (rank->is_clamped)

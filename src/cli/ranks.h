@@ -19,6 +19,8 @@
 struct rank {
         char name[PAGE_NAME_BYTES];
         bool is_clamped, is_reported, is_ending;
+        bool swaps;
+        uint64_t hold_ns;       /* for so long its memory has had to be off the card; 0: it runs */
         uint32_t guarantee_ppm; /* 0: none */
         uint32_t weight;        /* 0: not told */
         char priority[CLIENT_WORD_BYTES];

@@ -164,10 +164,12 @@ static void put_swap(struct json_out *out, const struct seen *seen)
         if (swap.state[0]) {
                 json_out_u64(out, "holds", swap.holds);
                 json_out_seconds(out, "held_seconds", swap.held_ns);
+                json_out_seconds(out, "hold_seconds", swap.hold_ns);
                 json_out_u64(out, "moved_bytes", swap.moved_bytes);
         } else {
                 json_out_null(out, "holds");
                 json_out_null(out, "held_seconds");
+                json_out_null(out, "hold_seconds");
                 json_out_null(out, "moved_bytes");
         }
         json_out_close(out, '}');

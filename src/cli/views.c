@@ -245,12 +245,15 @@ bool views_swap(const struct store_session *session, const struct usage *usage,
 static void print_swap(const struct client_swap *swap)
 {
         char resident[SIZE_TEXT_BYTES], out[SIZE_TEXT_BYTES];
+        char now[DURATION_TEXT_BYTES], all[DURATION_TEXT_BYTES];
 
         printf("swap       %s on the card, %s in the host",
                size_format(swap->resident_bytes, resident), size_format(swap->out_bytes, out));
         if (swap->state[0])
-                printf("; %s, held %" PRIu64 " time%s", swap->state, swap->holds,
-                       swap->holds == 1 ? "" : "s");
+                printf("; %s%s%s; %" PRIu64 " hold%s, %s in all", swap->state,
+                       swap->hold_ns ? " for " : "",
+                       swap->hold_ns ? duration_format(swap->hold_ns, now) : "", swap->holds,
+                       swap->holds == 1 ? "" : "s", duration_format(swap->held_ns, all));
         putchar('\n');
 }
 

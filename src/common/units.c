@@ -416,3 +416,18 @@ const char *size_canonical(const struct size *size, char ret[SIZE_TEXT_BYTES])
                 snprintf(ret, SIZE_TEXT_BYTES, "%u%%", size->micro_percent / 1000000u);
         return ret;
 }
+
+const char *duration_format(uint64_t ns, char ret[DURATION_TEXT_BYTES])
+{
+        const unsigned long long s = ns / UINT64_C(1000000000), m = s / 60, h = m / 60, d = h / 24;
+
+        if (d)
+                snprintf(ret, DURATION_TEXT_BYTES, "%llud%02lluh", d, h % 24);
+        else if (h)
+                snprintf(ret, DURATION_TEXT_BYTES, "%lluh%02llum", h, m % 60);
+        else if (m)
+                snprintf(ret, DURATION_TEXT_BYTES, "%llum%02llus", m, s % 60);
+        else
+                snprintf(ret, DURATION_TEXT_BYTES, "%llus", s);
+        return ret;
+}

@@ -54,6 +54,12 @@ int percent_parse(const char *text, uint32_t *ret_micro_percent, struct error *e
 /* "250ms", "30s", "30" (seconds), "5m", "1.5h", "2d", "1h30m": nanoseconds, never 0. */
 int duration_parse(const char *text, uint64_t *ret_ns, struct error *err);
 
+#define DURATION_TEXT_BYTES 24u
+
+/* For people, of the two largest units: "12s", "3m05s", "2h07m", "5d01h"; what is less than a
+ * second is dropped. */
+const char *duration_format(uint64_t ns, char ret[DURATION_TEXT_BYTES]);
+
 /* For people: "4 GiB", "1.50 GiB", "512 B". Exact values print without a fraction. */
 const char *size_format(uint64_t bytes, char ret[SIZE_TEXT_BYTES]);
 

@@ -3,6 +3,7 @@
 import fcntl
 import mmap
 import os
+import re
 import shutil
 import struct
 import time
@@ -299,7 +300,14 @@ def test_who_waits_gets_the_room_of_who_is_idle(daemon, players, cli):
     assert told["state"] == "held" and told["holds"] == 1 and told["held_seconds"] > 0, told
     wait_for(lambda: daemon.session("a")["swap"]["moved_bytes"] == out)
     assert daemon.session("a")["host"] == {"limit_bytes": 768 * MIB, "used_bytes": out}
-    assert f"on the card, {out // MIB} MiB in the host; held, held 1 time" in cli("show", "a").stdout
+    assert 0 < told["hold_seconds"] <= told["held_seconds"], told
+    shown = cli("show", "a").stdout
+    assert re.search(rf"on the card, {out // MIB} MiB in the host; held for \d+s; 1 hold, \d+s in all$", shown, re.MULTILINE), shown
+    assert re.search(r"^a .* 768 MiB, swaps, held \d+s$", cli("ls").stdout, re.MULTILINE), cli("ls")
+    other = daemon.session("b")["swap"]
+    assert other["state"] != "runs" or other["hold_seconds"] == 0, other
+    assert re.search(r"^b .* swaps(, held \d+s)?$", cli("ls").stdout, re.MULTILINE), (other, cli("ls"))
+    assert "a 768 MiB swaps, b " in cli("gpus").stdout, cli("gpus")
     # And back: the second one is idle.
     first.wait(lambda page: page.gate == 0, lambda: (first.want(), first.play(), second.play()))
     assert first.holds(HOST) == 0 and second.holds(HOST) >= 276 * MIB and second.limits().gate
@@ -328,7 +336,7 @@ def test_a_process_that_does_not_answer_is_told_of(daemon, players, cli):
         second.play()
     wait_for(lambda: waits() or daemon.session("a")["swap"]["state"] == "stuck")
     first.wait(lambda page: page.gate == 0)
-    assert "; stuck, held" in cli("show", "a").stdout
+    assert re.search(r"; stuck( for \d+s)?; \d+ holds?, \d+s in all", cli("show", "a").stdout)
     wait_for(lambda: "swap.stuck" in daemon.said())
     event = next(event for event in daemon.events() if event["type"] == "swap.stuck")
     assert event["session"] == "a"

@@ -208,6 +208,7 @@ static void put_turns(struct json_out *out, const struct http_api *api,
                 json_out_null(out, "state");
                 json_out_null(out, "holds");
                 json_out_null(out, "held_seconds");
+                json_out_null(out, "hold_seconds");
                 json_out_null(out, "moved_bytes");
                 return;
         }
@@ -218,6 +219,7 @@ static void put_turns(struct json_out *out, const struct http_api *api,
                                                   : "held");
         json_out_whole(out, "holds", seen.holds);
         put_seconds(out, "held_seconds", seen.held_ns);
+        put_seconds(out, "hold_seconds", seen.hold_ns);
         json_out_whole(out, "moved_bytes", seen.moved_bytes);
 }
 

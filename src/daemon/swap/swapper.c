@@ -51,6 +51,7 @@ struct holder {
         uint64_t ceiling_bytes;
         uint64_t pinned_bytes; /* as they counted last */
         uint64_t over_ns;      /* since when more is pinned than was granted; 0: no more is */
+        uint64_t hold_from_ns; /* of the session's held_ns, what was before the present hold */
         bool was_stuck;
 };
 
@@ -221,10 +222,13 @@ static bool show(struct swapper_entry *entry, const struct swap_session *session
         bool is_stuck = session->stuck_ns != 0, is_news = is_stuck && !holder->was_stuck;
 
         holder->was_stuck = is_stuck;
+        if (session->state == SWAP_RUNS)
+                holder->hold_from_ns = session->held_ns;
         entry->view = (struct swapper_view){ .state = session->state,
                                              .is_stuck = is_stuck,
                                              .holds = session->holds,
                                              .held_ns = session->held_ns,
+                                             .hold_ns = session->held_ns - holder->hold_from_ns,
                                              .moved_bytes = session->moved_bytes,
                                              .stuck = entry->view.stuck + is_news };
         entry->is_seen = true;

@@ -51,6 +51,7 @@ struct swapper_view {
         enum swap_state state;
         bool is_stuck;
         uint64_t holds, held_ns, moved_bytes; /* since the daemon began */
+        uint64_t hold_ns;                     /* of held_ns, the present hold; 0: it runs */
         uint64_t stuck;                       /* how often it got stuck */
 };
 

@@ -304,6 +304,22 @@ static void test_durations(void **state)
 
 /* What is printed for people is never more than the truth, and what is printed for machines is it.
  */
+static void test_a_duration_is_told_in_its_two_largest_units(void **state)
+{
+        static const struct {
+                uint64_t seconds;
+                const char *text;
+        } table[] = { { 0, "0s" },        { 59, "59s" },       { 60, "1m00s" },
+                      { 185, "3m05s" },   { 3599, "59m59s" },  { 7620, "2h07m" },
+                      { 86400, "1d00h" }, { 435600, "5d01h" }, { 18446744072, "213503d23h" } };
+        char text[DURATION_TEXT_BYTES];
+
+        for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+                assert_string_equal(
+                        duration_format(table[i].seconds * UINT64_C(1000000000) + 999999999, text),
+                        table[i].text);
+}
+
 static void test_formats(void **state)
 {
         static const struct {
@@ -345,6 +361,7 @@ int main(void)
                 cmocka_unit_test(test_percent),
                 cmocka_unit_test(test_durations),
                 cmocka_unit_test(test_formats),
+                cmocka_unit_test(test_a_duration_is_told_in_its_two_largest_units),
         };
 
         return cmocka_run_group_tests_name("units", tests, NULL, NULL);
