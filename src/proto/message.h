@@ -68,7 +68,7 @@ struct message_welcome {
         uint8_t session_id[16];
         char name[PAGE_NAME_BYTES]; /* terminated */
         uint32_t flags;             /* enum message_flags */
-        uint32_t page_version;      /* PAGE_VERSION of the files that come with it */
+        uint32_t page_version;      /* version of the files that come with it */
 };
 
 enum message_code {

@@ -128,10 +128,20 @@ static int check_head(const char *what, uint64_t found, uint64_t expected, struc
 /* Sizes and offsets of all that these versions have in common are the same. */
 static int check_version(const char *what, uint32_t found, struct error *err)
 {
-        if (found < PAGE_VERSION_OLDEST || found > PAGE_VERSION)
+        if (found < PAGE_VERSION_OLDEST || found > PAGE_VERSION_SWAP)
                 return fail(err, -EPROTO, "%s is %" PRIu32 ", expected %u to %u", what, found,
-                            PAGE_VERSION_OLDEST, PAGE_VERSION);
+                            PAGE_VERSION_OLDEST, PAGE_VERSION_SWAP);
         return 0;
+}
+
+static int check_swaps(const struct limits_page *page, struct error *err)
+{
+        bool swaps = page->flags & PAGE_SWAPS;
+
+        if (swaps == (page->version == PAGE_VERSION_SWAP))
+                return 0;
+        return fail(err, -EPROTO, "limits version is %" PRIu32 " in a session that %s",
+                    page->version, swaps ? "swaps" : "does not swap");
 }
 
 static int check_text(const char *what, const char *text, size_t size, struct error *err)
@@ -161,6 +171,8 @@ int page_check_limits(const struct limits_page *page, uint64_t bytes, struct err
                 rc = check_head("limits magic", page->magic, PAGE_LIMITS_MAGIC, err);
         if (rc == 0)
                 rc = check_version("limits version", page->version, err);
+        if (rc == 0)
+                rc = check_swaps(page, err);
         if (rc == 0)
                 rc = check_head("limits page size", page->page_bytes, sizeof(*page), err);
         if (rc == 0 && page->owner != PAGE_OWNER_USER && page->owner != PAGE_OWNER_DAEMON)

@@ -21,10 +21,14 @@
 
 #include "common/error.h"
 
+/* The version of a session's pages says all that a reader must understand. Pages of a session that
+ * does not swap have the first version, those of one that swaps the second (page_version_of()): a
+ * library from before swap refuses those, and does not take its memory for pinned. */
 #define PAGE_VERSION 3u
-/* A daemon also keeps sessions of this version and those between: programs that began with the
- * library before. What has to do with memory is the same in all of them, and so is the hard cap;
- * turns are not (page_has_turns()). */
+#define PAGE_VERSION_SWAP 4u
+/* A daemon also keeps sessions of this version: programs that began with the library before. What
+ * has to do with memory is the same in all of them, and so is the hard cap; turns are not
+ * (page_has_turns()). */
 #define PAGE_VERSION_OLDEST 2u
 #define PAGE_DEVICES 16u /* physical GPUs or MIG instances a session can name */
 #define PAGE_SLOTS 4096u /* processes alive at once in a session; fits the tag's 12 bits */
@@ -321,16 +325,23 @@ _Static_assert(sizeof(struct page_slot) == 64, "layout is protocol");
 
 /*
  * Whether a mapped file of `bytes` is a page that this build understands: magic, version (also an
- * older one), sizes, terminated strings. 0, or -EPROTO with a sentence that says what was found and
- * expected.
+ * older one) and flags that belong to it, sizes, terminated strings. 0, or -EPROTO with a sentence
+ * that says what was found and expected.
  */
 int page_check_limits(const struct limits_page *page, uint64_t bytes, struct error *err);
 int page_check_slots(const struct slots_page *page, uint64_t bytes, struct error *err);
 
-/* The page's meter and lease are as declared here: what shares GPU time may be read and written. */
+/* The version of the pages of a session with these flags (enum page_flags). */
+static inline uint32_t page_version_of(uint32_t flags)
+{
+        return flags & PAGE_SWAPS ? PAGE_VERSION_SWAP : PAGE_VERSION;
+}
+
+/* The page's meter and lease are as declared here: what shares GPU time may be read and written,
+ * and a program may join. */
 static inline bool page_has_turns(uint32_t version)
 {
-        return version == PAGE_VERSION;
+        return version == PAGE_VERSION || version == PAGE_VERSION_SWAP;
 }
 
 /* The row that stands for the host's memory; -1: the session has none. Of a page that was checked.

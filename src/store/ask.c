@@ -221,11 +221,11 @@ static int check_welcome(const struct ask_attempt *attempt, struct error *err)
         if (attempt->descriptors != MESSAGE_DESCRIPTORS)
                 return fail(err, -EPROTO, "a welcome with %u descriptors, expected %u",
                             attempt->descriptors, MESSAGE_DESCRIPTORS);
-        if (welcome->page_version != PAGE_VERSION)
+        if (!page_has_turns(welcome->page_version))
                 return fail(err, -EPROTO,
-                            "its pages are of version %u, this side's of %u; bring both to one "
-                            "version of Aliquot",
-                            welcome->page_version, PAGE_VERSION);
+                            "its pages are of version %u, this side's of %u and %u; bring both to "
+                            "one version of Aliquot",
+                            welcome->page_version, PAGE_VERSION, PAGE_VERSION_SWAP);
         return 0;
 }
 

@@ -89,7 +89,6 @@ static int fill_limits(const struct store_request *request, struct limits_page *
 
         *page = (struct limits_page){
                 .magic = PAGE_LIMITS_MAGIC,
-                .version = PAGE_VERSION,
                 .page_bytes = sizeof(*page),
                 .owner = tenancy ? PAGE_OWNER_DAEMON : PAGE_OWNER_USER,
                 .flags = request->flags,
@@ -116,7 +115,10 @@ static int fill_limits(const struct store_request *request, struct limits_page *
                 page->device[i].card_bytes = limits->device[i].card_bytes;
                 page->device[i].cap_ppm = limits->device[i].cap_ppm;
         }
-        return rc == 0 ? add_other_rows(limits, page, err) : rc;
+        if (rc == 0)
+                rc = add_other_rows(limits, page, err);
+        page->version = page_version_of(page->flags);
+        return rc;
 }
 
 /* The beginning of struct slots_page. */
@@ -158,7 +160,7 @@ static int write_session(int folder, const struct limits_page *limits, struct er
 {
         const struct slots_head slots = {
                 .magic = PAGE_SLOTS_MAGIC,
-                .version = PAGE_VERSION,
+                .version = limits->version,
                 .slot_count = PAGE_SLOTS,
                 .page_bytes = sizeof(struct slots_page),
                 .session_id = { limits->session_id[0], limits->session_id[1] },

@@ -127,12 +127,14 @@ static int check_pages(const struct store_session *session, const char *name, st
 /* Who joins has its GPU time metered in the pages; who removes them need not know what is there. */
 static int check_version(const struct store_session *session, struct error *err)
 {
-        if (session->limits->version == PAGE_VERSION && session->slots->version == PAGE_VERSION)
+        uint32_t version = session->limits->version;
+
+        if (page_has_turns(version) && session->slots->version == version)
                 return 0;
         return fail(err, -EPROTO,
-                    "its pages are of version %u, this side's of %u: programs of another version "
-                    "of Aliquot use it; end them, or use that version",
-                    session->limits->version, PAGE_VERSION);
+                    "its pages are of version %u, this side's of %u and %u: programs of another "
+                    "version of Aliquot use it; end them, or use that version",
+                    version, PAGE_VERSION, PAGE_VERSION_SWAP);
 }
 
 static int map_limits(int folder, struct store_session *session, struct error *err)

@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (size && data[size - 1] & 1) {
                 /* Past the head, which a fuzzer would take long to guess. */
                 page->magic = PAGE_LIMITS_MAGIC;
-                page->version = PAGE_VERSION;
+                page->version = page_version_of(page->flags);
                 page->page_bytes = sizeof(*page);
                 page->owner = PAGE_OWNER_USER;
         }

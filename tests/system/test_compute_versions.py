@@ -13,7 +13,7 @@ from company import POINT, US, Company
 from daemon import wait_for
 from script import MIB, OUT_OF_MEMORY, SUCCESS, Script
 
-OLDER, OWN = 2, 3  # PAGE_VERSION_OLDEST, PAGE_VERSION
+OLDER, OWN, SWAP = 2, 3, 4  # PAGE_VERSION_OLDEST, PAGE_VERSION, PAGE_VERSION_SWAP
 VERSION_AT = 8  # in both files
 ALWAYS = 100_000  # seconds
 LOAD = {"kind": "kernel", "ns": 200 * US, "seconds": ALWAYS}
@@ -101,7 +101,7 @@ def test_a_session_whose_older_programs_have_ended_takes_turns_again(sim, upgrad
         assert gpu.ready().code(f"alloc 1 {65 * MIB}") == OUT_OF_MEMORY
 
 
-@pytest.mark.parametrize("version", (OLDER - 1, OWN + 1))
+@pytest.mark.parametrize("version", (OLDER - 1, SWAP, SWAP + 1))
 def test_pages_of_a_version_that_is_neither_are_put_aside(sim, upgrade, version):
     """With a line of the log. Whoever has mapped them keeps its cap, and who comes has new ones."""
     upgrade.to_version(version)

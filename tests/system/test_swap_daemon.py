@@ -11,10 +11,11 @@ import time
 import pytest
 
 from daemon import wait_for
-from script import GIB, MIB
+from script import GIB, MIB, SUCCESS, Script
 
 CARD = GIB  # of each of the two
 DEVICE_AT, DEVICE_BYTES, ROOM_AT, GATE_AT = 1344, 128, 88, 1280
+VERSION_AT, PLAIN_VERSION, SWAP_VERSION = 8, 3, 4  # PAGE_VERSION, PAGE_VERSION_SWAP
 CONTEXT_FREE, SWAPS = 1, 2
 UNLIMITED = 2**64 - 1
 
@@ -24,6 +25,7 @@ class Page:
 
     def __init__(self, sim, name="s"):
         page = (sim.runtime / "sessions" / name / "limits").read_bytes()
+        self.version, = struct.unpack_from("<I", page, VERSION_AT)
         self.flags, = struct.unpack_from("<I", page, 36)
         self.gate, = struct.unpack_from("<I", page, GATE_AT)
         self.rows, self.room = [], []
@@ -127,6 +129,32 @@ def test_its_page_has_a_gpu_and_two_rows_that_stand_for_no_card(daemon, sim):
     assert page.room[0][1] >= 256 * MIB, "what it may have at most is known at once"
     assert told["swap"] is not None and told["host"] == {"limit_bytes": 256 * MIB, "used_bytes": 0}
     assert len(told["devices"]) == 1
+
+
+def test_a_library_from_before_swap_refuses_its_pages(daemon, sim):
+    """By their version, which is not that of other sessions: these go on with such programs (docs/decisions/012)."""
+    swap(daemon)
+    daemon.create("plain", "256MiB")
+    assert Page(sim).version == SWAP_VERSION and Page(sim, "plain").version == PLAIN_VERSION
+    for name, version in (("s", SWAP_VERSION), ("plain", PLAIN_VERSION)):
+        slots = (sim.runtime / "sessions" / name / "slots").open("rb").read(16)
+        assert struct.unpack_from("<I", slots, VERSION_AT) == (version,)
+
+
+def test_pages_that_swap_without_saying_so_in_their_version_are_put_aside(daemon, sim):
+    swap(daemon)
+    daemon.kill()
+    for name in ("limits", "slots"):
+        with open(sim.runtime / "sessions/s" / name, "r+b") as file:
+            file.seek(VERSION_AT)
+            file.write(struct.pack("<I", PLAIN_VERSION))
+    (sim.runtime / "sessions/s/socket").unlink()
+    with Script(sim, ALIQUOT_SESSION="s") as gpu:
+        assert gpu.code("init") != SUCCESS
+    assert "version is 3 in a session that swaps" in gpu.process.stderr.read()
+    daemon.start()
+    assert "a folder named s was not its session's; it is kept as" in daemon.said()
+    assert Page(sim).version == SWAP_VERSION
 
 
 def test_without_a_size_it_is_what_one_session_may_have_of_the_card(daemon, sim):

@@ -78,9 +78,9 @@ static void another_version_is_refused(void **state)
 {
         char newer[32], older[32];
 
-        limits.version = PAGE_VERSION + 1;
+        limits.version = PAGE_VERSION_SWAP + 1;
         slots.version = PAGE_VERSION_OLDEST - 1;
-        snprintf(newer, sizeof(newer), "version is %u", PAGE_VERSION + 1);
+        snprintf(newer, sizeof(newer), "version is %u", PAGE_VERSION_SWAP + 1);
         snprintf(older, sizeof(older), "version is %u", PAGE_VERSION_OLDEST - 1);
         expect_limits_refused(newer);
         expect_slots_refused(older);
@@ -88,12 +88,27 @@ static void another_version_is_refused(void **state)
 
 static void an_older_version_is_read_but_has_no_turns(void **state)
 {
-        for (uint32_t version = PAGE_VERSION_OLDEST; version <= PAGE_VERSION; version++) {
+        for (uint32_t version = PAGE_VERSION_OLDEST; version <= PAGE_VERSION_SWAP; version++) {
                 limits.version = slots.version = version;
+                limits.flags = version == PAGE_VERSION_SWAP ? PAGE_SWAPS : 0;
                 assert_int_equal(page_check_limits(&limits, sizeof(limits), &err), 0);
                 assert_int_equal(page_check_slots(&slots, sizeof(slots), &err), 0);
-                assert_int_equal(page_has_turns(version), version == PAGE_VERSION);
+                assert_int_equal(page_has_turns(version), version != PAGE_VERSION_OLDEST);
         }
+}
+
+/* So a library from before swap, which knows PAGE_VERSION alone, refuses such a session. */
+static void a_session_that_swaps_has_a_version_of_its_own(void **state)
+{
+        assert_int_equal(page_version_of(0), PAGE_VERSION);
+        assert_int_equal(page_version_of(PAGE_CONTEXT_FREE), PAGE_VERSION);
+        assert_int_equal(page_version_of(PAGE_CONTEXT_FREE | PAGE_SWAPS), PAGE_VERSION_SWAP);
+        limits.version = PAGE_VERSION;
+        limits.flags = PAGE_SWAPS;
+        expect_limits_refused("in a session that swaps");
+        limits.version = PAGE_VERSION_SWAP;
+        limits.flags = 0;
+        expect_limits_refused("in a session that does not swap");
 }
 
 static void sizes_that_the_page_says_of_itself_must_match(void **state)
@@ -172,7 +187,7 @@ int main(void)
                 cmocka_unit_test_setup(another_magic_is_refused, good_pages),
                 cmocka_unit_test_setup(another_version_is_refused, good_pages),
                 cmocka_unit_test_setup(an_older_version_is_read_but_has_no_turns, good_pages),
-                cmocka_unit_test_setup(an_older_version_is_read_but_has_no_turns, good_pages),
+                cmocka_unit_test_setup(a_session_that_swaps_has_a_version_of_its_own, good_pages),
                 cmocka_unit_test_setup(sizes_that_the_page_says_of_itself_must_match, good_pages),
                 cmocka_unit_test_setup(more_slots_than_there_are_are_refused, good_pages),
                 cmocka_unit_test_setup(an_owner_that_nobody_is_is_refused, good_pages),

@@ -336,7 +336,7 @@ static void say_another_page_version(int peer, unsigned number)
         struct message_welcome welcome;
 
         message_write_welcome(&welcome, 1, id, "a", 0);
-        welcome.page_version = PAGE_VERSION + 1;
+        welcome.page_version = PAGE_VERSION_SWAP + 1;
         answer(peer, &welcome, sizeof(welcome), pages, 2);
 }
 
