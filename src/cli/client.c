@@ -191,8 +191,8 @@ json_t *client_wish_body(const struct client_session *seen, const struct client_
                                     wish->host_bytes == SETTINGS_HOST_SPARE
                                             ? json_true()
                                             : json_integer((json_int_t)wish->host_bytes));
-        if (wish->swaps)
-                json_object_set_new(body, "swap", json_true());
+        if (wish->says_swap)
+                json_object_set_new(body, "swap", json_boolean(wish->swaps));
         put(body, "device_name", wish->device_name);
         if (wish->label_count)
                 json_object_set_new(body, "labels", labels_of(seen, wish));

@@ -80,6 +80,7 @@ struct client_wish {
         bool is_context_free;
         uint64_t host_bytes; /* SETTINGS_HOST_SPARE: as much as the daemon gives by itself */
         bool swaps;          /* without memory: as much as one may have of its GPU */
+        bool says_swap;      /* of a new one; else the daemon chooses whether it swaps */
         const char *device_name;
         unsigned label_count;
         const char *const *label; /* "key=value"; "key=" takes it away */

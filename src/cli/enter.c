@@ -51,6 +51,7 @@ static int prepare(const struct request_flags *flags, const struct cli_request *
                 .device_name = settings->device_name,
                 .flags = (settings->is_context_free ? PAGE_CONTEXT_FREE : 0u) |
                          (settings->swaps ? PAGE_SWAPS : 0u),
+                .says_swap = settings->says_swap,
                 .limits = &request->limits,
         };
         return rc;

@@ -335,6 +335,7 @@ static int wish_for_new(const struct store *store, const struct request_flags *f
         struct client_wish wish = wish_of(flags, request);
         int rc = 0;
 
+        wish.says_swap = request->settings.says_swap;
         wish_for_rank(request, &room->time, &wish);
         if (flags->any_gpus)
                 rc = wish_for_any(flags, request, room->size, &wish, err);

@@ -331,7 +331,11 @@ static int start_node(struct error *err)
 static int start_tenants(struct error *err)
 {
         const struct tenants_options options = {
-                .base = self.base, .sink = self.sink, .node = self.node, .config = &self.config
+                .base = self.base,
+                .sink = self.sink,
+                .node = self.node,
+                .config = &self.config,
+                .admit = http_admit,
         };
 
         return tenants_start(&self.tenants, &options, err);

@@ -207,30 +207,46 @@ int oversubscribe_read(const struct reading *reading, uint64_t *ret, struct erro
         return rc;
 }
 
-int swap_read(const struct reading *reading, uint64_t host_bytes, bool *ret, struct error *err)
+int swap_read(const struct reading *reading, struct settings *into, struct error *err)
 {
         enum verdict verdict;
         struct said said;
         int rc = 0;
 
-        *ret = false;
-        if (!reading_find(reading, "ALIQUOT_SWAP", &said))
+        into->says_swap = reading_find(reading, "ALIQUOT_SWAP", &said);
+        if (!into->says_swap)
                 return 0;
         verdict = judge_switch(said.value);
         if (verdict == MALFORMED)
                 rc = fail(err, -EINVAL, "expected yes or no");
-        else if (verdict == ASKS && host_bytes)
+        else if (verdict == ASKS && into->host_bytes)
                 rc = fail(
                         err, -EINVAL,
                         "contradicts oversubscription (--oversubscribe, ALIQUOT_OVERSUBSCRIBE, or "
                         "another system's variable for it); remove one of the two");
-        else if (verdict == ASKS && reading->is_alone)
-                rc = fail(err, -ENOTSUP,
-                          "only a daemon's sessions take turns; expected false, or aliquot run "
-                          "--swap, which asks one");
         if (rc < 0)
                 said_wrap(&said, err);
-        *ret = verdict == ASKS;
+        into->swaps = verdict == ASKS;
+        return rc;
+}
+
+/* A program asks the daemon's door by itself for the whole card, and for nothing else. */
+int swap_check_alone(const struct reading *reading, const struct settings *settings,
+                     struct error *err)
+{
+        bool has_more = settings->session[0] || settings->socket[0] || settings->memory.count ||
+                        settings->compute.count || settings->device_name[0] ||
+                        settings->is_context_free;
+        struct said said;
+        int rc;
+
+        if (!reading->is_alone || !settings->swaps || !has_more ||
+            !reading_find(reading, "ALIQUOT_SWAP", &said))
+                return 0;
+        rc = fail(err, -ENOTSUP,
+                  "beside another setting only aliquot run --swap can ask a daemon for that; "
+                  "expected no other setting, or aliquot run");
+        said_wrap(&said, err);
         return rc;
 }
 

@@ -85,7 +85,9 @@ int oversubscribe_read(const struct reading *reading, uint64_t *ret, struct erro
 
 /* Whether memory may be moved to the host and back; refused of a program that has its environment
  * alone, and beside memory that lies in the host (`host_bytes`). */
-int swap_read(const struct reading *reading, uint64_t host_bytes, bool *ret, struct error *err);
+int swap_read(const struct reading *reading, struct settings *into, struct error *err);
+int swap_check_alone(const struct reading *reading, const struct settings *settings,
+                     struct error *err);
 
 /* Whether anything asks for what is not supported. */
 int features_check(const struct reading *reading, struct error *err);

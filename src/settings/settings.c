@@ -450,7 +450,7 @@ static int read_all(const struct reading *reading, struct settings *into, struct
         if (rc == 0)
                 rc = oversubscribe_read(reading, &into->host_bytes, err);
         if (rc == 0)
-                rc = swap_read(reading, into->host_bytes, &into->swaps, err);
+                rc = swap_read(reading, into, err);
         if (rc == 0)
                 rc = read_gpu(reading, into->gpu, err);
         if (rc == 0)
@@ -476,6 +476,8 @@ static int read_settings(const struct reading *reading, struct settings *ret, st
                             settings.host_bytes || settings.swaps;
         if (settings.is_asked)
                 rc = features_check_off(reading, err);
+        if (rc == 0)
+                rc = swap_check_alone(reading, &settings, err);
         if (rc < 0)
                 return rc;
         *ret = settings;

@@ -79,6 +79,7 @@ struct settings {
         struct settings_rank rank;
         uint64_t host_bytes;          /* of the host's memory in place of the cards'; 0: none */
         bool swaps;                   /* its memory may be moved to the host, and back */
+        bool says_swap;               /* that was said, yes or no */
         char gpu[SETTINGS_GPU_BYTES]; /* selectors as given, "" = all */
         bool is_context_free;
         bool has_ttl;

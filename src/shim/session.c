@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding the session, once: settings, runtime folder, join or create, publish.
+ * Finding the session, once: settings, runtime folder, join or create, publish. A program without
+ * settings gets a session from the daemon whose door is open (docs/swap.md), if there is one.
  *
  * One thread finds out while others wait for the state to change. Who that thread is is kept with
  * its process, so a child that was forked meanwhile does not wait for a thread that it does not
@@ -29,6 +30,7 @@
 #include "settings/settings.h"
 #include "shim/charge.h"
 #include "shim/initial.h"
+#include "shim/share.h"
 #include "shim/socket.h"
 #include "store/store.h"
 
@@ -261,6 +263,21 @@ static int enter_socket(struct session_wish *wish, session_gpu_lister *lister, s
         return check_joined(wish, lister, err);
 }
 
+/* What readers of a session that was joined find besides its pages. */
+static int publish(struct error *err)
+{
+        int rc = text_put(self.slots_path, sizeof(self.slots_path), err, "%s%s", self.session.path,
+                          socket_kept() ? "" : "/slots");
+
+        if (rc < 0)
+                return rc;
+        self.slots_file = (struct liveness_file){ self.slots_path, self.session.slots_file.device,
+                                                  self.session.slots_file.inode, socket_kept() };
+        log_line(LOG_INFO, "session %s in %s, made as %s", self.session.limits->name,
+                 self.session.path, self.session.limits->created_as);
+        return 0;
+}
+
 static int enter(session_gpu_lister *lister, struct error *err)
 {
         const struct settings *settings = &self.settings;
@@ -277,16 +294,31 @@ static int enter(session_gpu_lister *lister, struct error *err)
         };
         rc = settings->socket[0] ? enter_socket(&wish, lister, err)
                                  : enter_folder(&wish, lister, err);
+        return rc < 0 ? rc : publish(err);
+}
+
+/* A program that asked for it, by ALIQUOT_SWAP alone, is refused where there is no such session.
+ * One that asked for nothing is told, and runs as without us. */
+static enum session_state enter_share(void)
+{
+        bool is_asked = self.settings.swaps;
+        struct error err = { 0 };
+        int rc = environment_is_privileged() ? -EPERM : share_find(&self.settings, &err);
+
+        if (rc < 0 && !is_asked)
+                return SESSION_NONE;
         if (rc == 0)
-                rc = text_put(self.slots_path, sizeof(self.slots_path), err, "%s%s",
-                              self.session.path, socket_kept() ? "" : "/slots");
-        if (rc < 0)
-                return rc;
-        self.slots_file = (struct liveness_file){ self.slots_path, self.session.slots_file.device,
-                                                  self.session.slots_file.inode, socket_kept() };
-        log_line(LOG_INFO, "session %s in %s, made as %s", wish.name, self.session.path,
-                 self.session.limits->created_as);
-        return 0;
+                rc = share_join(&self.settings, &self.session, &err);
+        if (rc == 0)
+                rc = publish(&err);
+        if (rc == 0)
+                return SESSION_ACTIVE;
+        if (is_asked)
+                tell(err.text);
+        else
+                log_tell("aliquot: %s; GPU calls are passed on, and the card is not shared",
+                         err.text);
+        return is_asked ? SESSION_BROKEN : SESSION_NONE;
 }
 
 static int read_environment(char *const *environment, struct error *err)
@@ -311,6 +343,7 @@ static int read_settings(struct error *err)
 static enum session_state find_out(session_gpu_lister *lister)
 {
         struct error err = { 0 };
+        enum session_state state;
         int saved = errno;
         int rc = read_settings(&err);
 
@@ -318,11 +351,14 @@ static enum session_state find_out(session_gpu_lister *lister)
                 log_start(&self.settings.log);
                 rc = check_gpu(&err);
         }
-        if (rc == 0 && !self.settings.is_asked) {
+        if (rc == 0 && (!self.settings.is_asked || self.settings.swaps)) {
                 /* Not as obvious as it looks: a shell that takes VCUDA_MEMORY_LIMIT=(...) for an
                  * array keeps it to itself. */
-                log_line(LOG_INFO, "the environment asks for no limit: GPU calls are passed on");
-                return SESSION_NONE;
+                if (!self.settings.is_asked)
+                        log_line(LOG_INFO, "the environment asks for no limit");
+                state = enter_share();
+                errno = saved;
+                return state;
         }
         if (rc == 0)
                 rc = enter(lister, &err);

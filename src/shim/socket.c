@@ -71,6 +71,11 @@ int socket_join(const char *path, bool is_found, const struct settings *settings
         return 0;
 }
 
+int socket_renew_at(const char *path, struct error *err)
+{
+        return text_put(self.path, sizeof(self.path), err, "%s", path);
+}
+
 struct liveness_kept *socket_kept(void)
 {
         return self.is_joined ? &self.kept : NULL;

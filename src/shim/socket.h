@@ -23,6 +23,9 @@
 int socket_join(const char *path, bool is_found, const struct settings *settings,
                 struct store_session *ret, struct error *err);
 
+/* Descriptors are asked for at this path from now on. */
+int socket_renew_at(const char *path, struct error *err);
+
 /* For the file of slots; NULL where the session was not joined so. */
 struct liveness_kept *socket_kept(void);
 

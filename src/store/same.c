@@ -73,12 +73,19 @@ static bool is_same_limit(struct limits_page *page, const struct settings_limit 
                ((page->flags & PAGE_SWAPS) && device->limit_bytes == PAGE_UNLIMITED);
 }
 
+static bool are_same_flags(const struct limits_page *page, const struct store_request *request)
+{
+        bool is_chosen = page->owner == PAGE_OWNER_DAEMON && !request->says_swap;
+
+        return ((page->flags ^ request->flags) & ~(is_chosen ? PAGE_SWAPS : 0u)) == 0;
+}
+
 static bool is_same_now(struct limits_page *page, const struct store_request *request)
 {
         const struct settings_limits *limits = request->limits;
         const char *name = request->device_name ? request->device_name : "";
 
-        if (!limits || page->flags != request->flags ||
+        if (!limits || !are_same_flags(page, request) ||
             strncmp(page->device_name, name, sizeof(page->device_name)) != 0 ||
             !is_same_default(page, limits) || !is_same_host(page, limits->host_bytes))
                 return false;

@@ -62,6 +62,7 @@ struct store_request {
         const char *created_as; /* settings_canonical() */
         const char *device_name;
         uint32_t flags; /* enum page_flags */
+        bool says_swap; /* else a daemon may have chosen whether it swaps */
         const struct settings_limits *limits;
         const struct store_tenancy *tenancy; /* NULL: the session is this user's own */
 };

@@ -194,8 +194,8 @@ REFUSED = [
     ({"ALIQUOT_WEIGHT": "2"}, "need a daemon"),
     ({"ALIQUOT_GANG": "ranks"}, "need a daemon"),
     ({"ALIQUOT_OVERSUBSCRIBE": "half"}, "as in 8GiB"),
-    ({"ALIQUOT_SWAP": "true"}, "only a daemon's sessions take turns"),
-    ({"ALIQUOT_SWAP": "1", "ALIQUOT_MEMORY": "1GiB"}, "only a daemon's sessions take turns"),
+    ({"ALIQUOT_SWAP": "true"}, "no daemon shares a GPU this way"),
+    ({"ALIQUOT_SWAP": "1", "ALIQUOT_MEMORY": "1GiB"}, "only aliquot run --swap can ask a daemon"),
     ({"ALIQUOT_SWAP": "maybe"}, "yes or no"),
     ({"CUDA_MEM_RATIO": "2"}, "not supported"),
     ({"CUDA_MEM_RATIO": "2", "ALIQUOT_MEMORY": "1GiB"}, "not supported"),  # no limit hides a wish

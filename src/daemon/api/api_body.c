@@ -234,6 +234,11 @@ static bool read_oversubscribe(struct api_reading *reading, json_t *value)
                               "size such as \"8GiB\"");
 }
 
+static bool refuse_no_memory(struct api_reading *reading)
+{
+        return reading_refuse(reading, "memory", "a size, or one for each GPU");
+}
+
 static bool read_swap(struct api_reading *reading, json_t *value)
 {
         if (!json_is_boolean(value))
@@ -242,13 +247,25 @@ static bool read_swap(struct api_reading *reading, json_t *value)
         return true;
 }
 
-/* Whatever the order in which its fields were read. */
+/* Whether a session that is made without a word about swap takes turns (default.swap). */
+static bool is_swap_default(const struct api_reading *reading)
+{
+        return !reading->is_change && reading->call->api->options.config->is_swap_default &&
+               !json_object_get(reading->body, "swap");
+}
+
+/* Whatever the order in which its fields were read. A session that cannot swap does not by default.
+ */
 static bool check_swap(struct api_reading *reading)
 {
-        const struct sessions_one *one = reading->one;
+        struct sessions_one *one = reading->one;
 
-        if (!one->swaps || reading->is_change)
+        if (reading->is_change)
                 return true;
+        if (is_swap_default(reading))
+                one->swaps = one->share_count == 1 && !one->host_bytes;
+        if (!one->swaps)
+                return json_object_get(reading->body, "memory") || refuse_no_memory(reading);
         if (one->host_bytes)
                 return reading_refuse(reading, "swap",
                                       "false, beside oversubscribe: memory that is in the host "
@@ -392,8 +409,8 @@ static bool check_names(struct api_reading *reading)
                         return refuse_unknown(reading, name);
         }
         if (!reading->is_change && !json_object_get(reading->body, "memory") &&
-            !json_is_true(json_object_get(reading->body, "swap")))
-                return reading_refuse(reading, "memory", "a size, or one for each GPU");
+            !json_is_true(json_object_get(reading->body, "swap")) && !is_swap_default(reading))
+                return refuse_no_memory(reading);
         return true;
 }
 

@@ -73,6 +73,7 @@ struct config {
         uint64_t join_timeout_ns; /* for a HELLO to arrive */
 
         struct sessions_policy policy;
+        bool is_swap_default;                    /* of a session without a word about it */
         bool may_all_free_contexts;              /* else administrators alone ask for that */
         struct watch_policy watch;               /* without its grace_ns, which is the policy's */
         struct claims_policy claims;             /* likewise */

@@ -112,6 +112,10 @@ const struct config_key config_keys[] = {
             "All users may create sessions whose contexts are not charged; no: administrators "
             "only"),
 
+        KEY("default", "swap", SWITCH, is_swap_default, "no", 0, 0, LIVE,
+            "A session of one GPU that says nothing of swap takes turns of memory, and programs "
+            "with the library and no setting get such a session each"),
+
         KEY("watch", "strangers", WORD, watch.strangers, "report", 0, 0, LIVE,
             "What happens to programs of no session that use a GPU; signals in managed_cgroups "
             "only",

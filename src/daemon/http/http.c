@@ -281,6 +281,15 @@ static int give_group(const struct config *config, const char *path, struct erro
         return rc;
 }
 
+int http_admit(const struct config *config, const char *path, struct error *err)
+{
+        int rc = give_group(config, path, err);
+
+        if (rc == 0 && chmod(path, config->socket_mode) < 0)
+                rc = fail(err, -errno, "%s: %m", path);
+        return rc;
+}
+
 /* Where it is bound, before it has its name. */
 static int name_unix(const char *path, struct sockaddr_un *ret, struct error *err)
 {
@@ -314,10 +323,7 @@ static int bind_unix(const struct config *config, const struct sockaddr_un *addr
         umask(mask);
         if (rc < 0)
                 return fail(err, rc, "%s: %s", path, strerror(-rc));
-        rc = give_group(config, path, err);
-        if (rc == 0 && chmod(path, config->socket_mode) < 0)
-                rc = fail(err, -errno, "%s: %m", path);
-        return rc;
+        return http_admit(config, path, err);
 }
 
 /* Under another name until it listens: a socket that is there can be connected to. The caller holds

@@ -73,6 +73,8 @@ int http_start(struct http **ret, const struct http_options *options, struct err
 /* Whether http_listen_unix() could listen there, as far as config and path tell. */
 int http_check_path(const char *path, struct error *err);
 int http_check_group(const struct config *config, struct error *err);
+/* Lets those connect to the socket at `path` whom [socket] allows. */
+int http_admit(const struct config *config, const char *path, struct error *err);
 int http_listen_unix(struct http *http, const char *path, struct error *err);
 /* Looks whether the socket is still in its place; listens there anew if not, and logs that. */
 void http_look(struct http *http);

@@ -46,7 +46,7 @@ bool tenants_use_mounts(const struct tenants *tenants)
 
 /* -- A listener ------------------------------------------------------------------------------- */
 
-static void listener_close(struct tenant_listener *listener)
+void tenant_listener_close(struct tenant_listener *listener)
 {
         struct tenant_visit *visit = TAILQ_FIRST(&listener->tenants->visits);
 
@@ -118,6 +118,15 @@ static void on_connect(evutil_socket_t fd, short what, void *context)
         tenant_queue_add(listener, &listener->accept);
 }
 
+int tenant_listener_begin(struct tenant_listener *listener, struct error *err)
+{
+        listener->event = event_new(listener->tenants->options.base, listener->fd,
+                                    EV_READ | EV_PERSIST, on_connect, listener);
+        if (!listener->event || event_add(listener->event, NULL) < 0)
+                return fail(err, -ENOMEM, "out of memory");
+        return 0;
+}
+
 /* Nobody but its owner can connect, from the first moment on: until it listens, nobody can. */
 static int bind_in(int folder, int fd, uint32_t owner_uid, struct error *err)
 {
@@ -169,11 +178,7 @@ static int listener_listen(struct tenant_listener *listener, struct error *err)
                 return fail(err, -errno, "%m");
         listener->device = (uint64_t)st.st_dev;
         listener->inode = (uint64_t)st.st_ino;
-        listener->event = event_new(listener->tenants->options.base, listener->fd,
-                                    EV_READ | EV_PERSIST, on_connect, listener);
-        if (!listener->event || event_add(listener->event, NULL) < 0)
-                return fail(err, -ENOMEM, "out of memory");
-        return 0;
+        return tenant_listener_begin(listener, err);
 }
 
 /* Sessions are their users' to make: they must not take every descriptor. */
@@ -202,37 +207,46 @@ static struct peer *enter_owner(struct tenants *tenants, uint32_t uid)
         return peers_enter(&tenants->owners, &key, &(struct peers_rate){ 0 }, clock_machine_ns());
 }
 
-static void listener_open(struct tenants *tenants, const struct sessions_one *session)
+struct tenant_listener *tenant_listener_new(struct tenants *tenants, uint32_t owner_uid)
 {
         struct tenant_listener *listener = has_room(tenants) ? calloc(1, sizeof(*listener)) : NULL;
-        struct peer *owner = listener ? enter_owner(tenants, session->owner_uid) : NULL;
-        struct error err = { 0 };
+        struct peer *owner = listener ? enter_owner(tenants, owner_uid) : NULL;
 
         if (!owner) {
                 free(listener);
-                return;
+                return NULL;
         }
         *listener = (struct tenant_listener){ .tenants = tenants,
-                                              .owner_uid = session->owner_uid,
+                                              .owner_uid = owner_uid,
                                               .owner = owner,
                                               .accept = { .step = accept_one, .of = listener },
                                               .fd = -1,
                                               .limits = -1 };
-        memcpy(listener->name, session->name, sizeof(listener->name));
-        memcpy(listener->id, session->id, sizeof(listener->id));
         LIST_INIT(&listener->residents);
         LIST_INSERT_HEAD(&tenants->listeners, listener, entry);
         tenants->listener_count++;
+        return listener;
+}
+
+static void listener_open(struct tenants *tenants, const struct sessions_one *session)
+{
+        struct tenant_listener *listener = tenant_listener_new(tenants, session->owner_uid);
+        struct error err = { 0 };
+
+        if (!listener)
+                return;
+        memcpy(listener->name, session->name, sizeof(listener->name));
+        memcpy(listener->id, session->id, sizeof(listener->id));
         if (listener_listen(listener, &err) == 0)
                 return;
         log_line(LOG_WARN, "the socket of session %s: %s; it is joined by its files meanwhile",
                  session->name, err.text);
-        listener_close(listener);
+        tenant_listener_close(listener);
 }
 
 /* -- As sessions come and go ------------------------------------------------------------------ */
 
-static struct tenant_listener *listener_find(const struct tenants *tenants, const char *name)
+struct tenant_listener *tenant_listener_find(const struct tenants *tenants, const char *name)
 {
         struct tenant_listener *listener;
 
@@ -248,7 +262,7 @@ static struct tenant_listener *listener_find(const struct tenants *tenants, cons
 
 const char *tenants_cgroup(const struct tenants *tenants, const char *session, uint32_t pid)
 {
-        const struct tenant_listener *listener = listener_find(tenants, session);
+        const struct tenant_listener *listener = tenant_listener_find(tenants, session);
         const struct tenant_resident *resident = listener ? LIST_FIRST(&listener->residents) : NULL;
 
         while (resident && (uint32_t)resident->peer.pid != pid)
@@ -271,12 +285,12 @@ static bool listener_is_there(const struct tenant_listener *listener,
 static void on_folder(const struct sessions_one *session, bool is_there, void *context)
 {
         struct tenants *tenants = context;
-        struct tenant_listener *listener = listener_find(tenants, session->name);
+        struct tenant_listener *listener = tenant_listener_find(tenants, session->name);
 
         if (listener && is_there && listener_is_there(listener, session))
                 return;
         if (listener)
-                listener_close(listener);
+                tenant_listener_close(listener);
         if (is_there)
                 listener_open(tenants, session);
 }
@@ -286,9 +300,12 @@ static void open_missing(struct tenants *tenants)
 {
         const struct sessions *all = node_sessions(tenants->options.node);
 
-        for (unsigned i = 0; tenants->listener_count < all->count && i < all->entries; i++) {
+        unsigned shares = tenants->share ? 1 : 0;
+
+        for (unsigned i = 0; tenants->listener_count < all->count + shares && i < all->entries;
+             i++) {
                 if (all->session[i].state != SESSIONS_FREE &&
-                    !listener_find(tenants, all->session[i].name))
+                    !tenant_listener_find(tenants, all->session[i].name))
                         listener_open(tenants, &all->session[i]);
         }
 }
@@ -312,6 +329,7 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
         }
         if (++tenants->beats % MISSING_BEATS == 0)
                 open_missing(tenants);
+        tenant_share_sweep(tenants);
 }
 
 /* -- Start and stop --------------------------------------------------------------------------- */
@@ -359,6 +377,7 @@ int tenants_reload(struct tenants *tenants, struct error *err)
                 warn_of_token(tenants, file[0] ? file : "GPUSLICE_IPC_TOKEN");
         }
         token_wipe(&token);
+        tenant_share_keep(tenants);
         return rc;
 }
 
@@ -403,6 +422,8 @@ int tenants_start(struct tenants **ret, const struct tenants_options *options, s
         say_what_is_missing(tenants);
         node_watch_folders(options->node, on_folder, tenants);
         open_missing(tenants);
+        tenants->is_started = true;
+        tenant_share_keep(tenants);
         *ret = tenants;
         return 0;
 }
@@ -415,9 +436,11 @@ void tenants_stop(struct tenants *tenants)
         if (!tenants)
                 return;
         node_leave_folders(tenants->options.node, tenants);
+        tenants->is_started = false;
+        tenant_share_keep(tenants);
         for (listener = LIST_FIRST(&tenants->listeners); listener; listener = next) {
                 next = LIST_NEXT(listener, entry);
-                listener_close(listener);
+                tenant_listener_close(listener);
         }
         while ((visit = TAILQ_FIRST(&tenants->visits)))
                 tenant_visit_end(visit);

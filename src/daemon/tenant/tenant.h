@@ -35,6 +35,8 @@ struct tenants_options {
         struct sink *sink;           /* borrowed */
         struct node *node;           /* borrowed */
         const struct config *config; /* borrowed; read anew at each use */
+        /* Lets those connect to the socket at `path` whom [socket] allows. */
+        int (*admit)(const struct config *config, const char *path, struct error *err);
 };
 
 int tenants_start(struct tenants **ret, const struct tenants_options *options, struct error *err);

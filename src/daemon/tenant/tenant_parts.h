@@ -4,7 +4,8 @@
  *
  * tenant.c keeps a listener for each session; tenant_queue.c says whose turn it is; tenant_visit.c
  * has one connection from beginning to end; tenant_peer.c says who is on its other side and watches
- * who joined; tenant_pages.c opens what is handed out.
+ * who joined; tenant_pages.c opens what is handed out; tenant_share.c makes sessions for those who
+ * come without one.
  */
 #ifndef ALIQUOT_DAEMON_TENANT_TENANT_PARTS_H
 #define ALIQUOT_DAEMON_TENANT_TENANT_PARTS_H
@@ -61,6 +62,9 @@ struct tenant_listener {
         bool is_mounted;        /* through a read-only mount */
         uint32_t page_version;  /* of the pages that are handed out */
         bool is_paused;         /* nothing can be accepted now */
+        bool is_share;          /* of no session: see tenant_share.c */
+        bool was_used;          /* somebody who joined was watched */
+        unsigned unused_beats;  /* of the clock: nobody who is watched is in it for so long */
         LIST_HEAD(tenant_residents, tenant_resident) residents;
 };
 
@@ -93,10 +97,12 @@ struct tenants {
         unsigned unread_count; /* of all */
         LIST_HEAD(tenant_listeners, tenant_listener) listeners;
         unsigned listener_count;
+        struct tenant_listener *share;                  /* among them; NULL: it is closed */
         TAILQ_HEAD(tenant_visits, tenant_visit) visits; /* oldest first */
         struct event *clock;
         unsigned beats; /* of the clock */
         bool uses_mounts;
+        bool is_started;
         bool is_full; /* of listeners, and that was said */
         bool is_in_flight_told;
 };
@@ -106,6 +112,21 @@ int tenant_queue_start(struct tenants *tenants, struct error *err);
 void tenant_queue_stop(struct tenants *tenants);
 void tenant_queue_add(const struct tenant_listener *listener, struct tenant_work *work);
 void tenant_queue_remove(struct tenants *tenants, struct tenant_work *work);
+
+/* tenant.c. NULL: no room for another one. */
+struct tenant_listener *tenant_listener_new(struct tenants *tenants, uint32_t owner_uid);
+/* Accepts on its descriptor from now on. */
+int tenant_listener_begin(struct tenant_listener *listener, struct error *err);
+void tenant_listener_close(struct tenant_listener *listener);
+struct tenant_listener *tenant_listener_find(const struct tenants *tenants, const char *name);
+
+/* tenant_share.c: opens it, or closes it, as default.swap says. */
+void tenant_share_keep(struct tenants *tenants);
+/* A new session for a program of this user. NULL: refused, with a reason for that user. */
+struct tenant_listener *tenant_share_admit(struct tenants *tenants, uint32_t uid,
+                                           struct error *err);
+/* With each beat of the clock: ends the sessions that it made and that nobody uses any more. */
+void tenant_share_sweep(struct tenants *tenants);
 
 /* tenant_visit.c: takes the descriptor over. */
 void tenant_visit_begin(struct tenant_listener *listener, int fd);

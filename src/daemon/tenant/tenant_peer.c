@@ -151,6 +151,7 @@ void tenant_watch(struct tenant_visit *visit)
         }
         visit->peer.held = -1;
         LIST_INSERT_HEAD(&visit->listener->residents, resident, entry);
+        visit->listener->was_used = true;
         tenants->counts.watched++;
 }
 

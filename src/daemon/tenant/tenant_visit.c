@@ -226,6 +226,19 @@ static int check_unread(struct reply *reply)
         return MESSAGE_TOO_MANY;
 }
 
+/* The visit goes on as one of the session that was made for it. */
+static int enter_by_share(struct reply *reply)
+{
+        struct tenant_visit *visit = reply->visit;
+        struct tenant_listener *made =
+                tenant_share_admit(visit->tenants, visit->peer.uid, &reply->err);
+
+        if (!made)
+                return MESSAGE_TROUBLE;
+        visit->listener = made;
+        return 0;
+}
+
 /* Whatever is wrong with the message, the rate is asked first: guessing tokens costs as well. */
 static void judge(struct reply *reply, const void *message, size_t bytes, struct message_asked *ret)
 {
@@ -236,10 +249,13 @@ static void judge(struct reply *reply, const void *message, size_t bytes, struct
         reply->code = check_rate(reply);
         if (!reply->code)
                 reply->code = malformed;
-        if (!reply->code && visit->peer.uid != visit->listener->owner_uid && visit->peer.uid != 0)
+        if (!reply->code && !visit->listener->is_share &&
+            visit->peer.uid != visit->listener->owner_uid && visit->peer.uid != 0)
                 reply->code = refuse(reply, MESSAGE_NOT_YOURS, "the session is another user's");
         if (!reply->code)
                 reply->code = check_token(reply, ret);
+        if (!reply->code && visit->listener->is_share)
+                reply->code = enter_by_share(reply);
         if (!reply->code)
                 reply->code = check_session(reply, ret);
         if (!reply->code)

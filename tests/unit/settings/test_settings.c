@@ -213,7 +213,7 @@ static void test_memory_of_the_host(void **state)
                      "ALIQUOT_MEMORY=1GiB");
 }
 
-/* A program that has its environment alone asks no daemon. */
+/* A program that has its environment alone can ask a daemon for the whole card, and for no more. */
 static void test_memory_that_is_moved(void **state)
 {
         char *told[] = { "ALIQUOT_SWAP=TRUE", NULL };
@@ -229,7 +229,9 @@ static void test_memory_that_is_moved(void **state)
         assert_true(settings_is_limit_variable("ALIQUOT_SWAP"));
         assert_int_equal(settings_read_flags(&settings, both, NULL, &err), -EINVAL);
         assert_non_null(strstr(err.text, "ALIQUOT_SWAP=1: contradicts oversubscription"));
-        expect_refused("ALIQUOT_SWAP=on", "only a daemon", "ALIQUOT_SWAP=on");
+        expect_asked("memory=card;swap=yes", "ALIQUOT_SWAP=on");
+        expect_refused("ALIQUOT_SWAP=on", "only aliquot run --swap", "ALIQUOT_SWAP=on",
+                       "ALIQUOT_MEMORY=1GiB");
         expect_refused("ALIQUOT_SWAP=8GiB", "yes or no", "ALIQUOT_SWAP=8GiB");
         expect_asked("memory=1073741824", "ALIQUOT_SWAP=false", "ALIQUOT_MEMORY=1GiB");
 }

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A socket for programs that come with the library and without a session.
+ *
+ * With default.swap the daemon listens on <runtime>/share, for those whom [socket] allows. A
+ * program says HELLO there, as to a session's socket, and gets a session of its own: it swaps, and
+ * may have what one session may have of the node's one GPU. From then on the visit is one of that
+ * session. That the socket is there says that the daemon shares its card this way, so it is
+ * removed when it closes.
+ *
+ * The session ends with its program. The daemon releases it when nobody who joined lives any more,
+ * and no process (a child of fork() has the pages too) holds a slot of it; so it does after a
+ * restart, when it knows of nobody who joined. Its name is its mark: share- and 16 digits.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/random.h"
+#include "common/text.h"
+#include "daemon/tenant/tenant_parts.h"
+
+#define BACKLOG 512
+#define STEM "share-"
+#define DIGITS 16u
+#define USUAL_WEIGHT 100u
+#define USUAL_PRIORITY 1u
+/* Beats of the clock, half a second each, before an unused session is released, one of which it is
+ * not known whether anybody joined, and between two tries. */
+#define LEFT_BEATS 1u
+#define UNKNOWN_BEATS 120u
+
+/* -- The socket ------------------------------------------------------------------------------- */
+
+static int path_of(const struct tenants *tenants, char ret[STORE_PATH_BYTES], struct error *err)
+{
+        return text_put(ret, STORE_PATH_BYTES, err, "%s/share",
+                        node_store(tenants->options.node)->path);
+}
+
+/* Under another name until it listens. */
+static int listen_at(const struct tenants *tenants, int fd, const char *path, struct error *err)
+{
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        mode_t mask;
+        int rc = text_put(address.sun_path, sizeof(address.sun_path), err, "%s.new", path);
+
+        if (rc < 0)
+                return rc;
+        if (unlink(address.sun_path) < 0 && errno != ENOENT)
+                return fail(err, -errno, "%s: %m", address.sun_path);
+        mask = umask(0177);
+        rc = bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+        umask(mask);
+        if (rc < 0)
+                return fail(err, rc, "bind: %s", strerror(-rc));
+        rc = tenants->options.admit(tenants->options.config, address.sun_path, err);
+        if (rc == 0 && (listen(fd, BACKLOG) < 0 || rename(address.sun_path, path) < 0))
+                rc = fail(err, -errno, "%m");
+        return rc;
+}
+
+static int begin(struct tenant_listener *share, struct error *err)
+{
+        char path[STORE_PATH_BYTES];
+        int rc = path_of(share->tenants, path, err);
+
+        if (rc < 0)
+                return rc;
+        share->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (share->fd < 0)
+                return fail(err, -errno, "a socket: %m");
+        rc = listen_at(share->tenants, share->fd, path, err);
+        return rc < 0 ? rc : tenant_listener_begin(share, err);
+}
+
+static void open_share(struct tenants *tenants)
+{
+        struct tenant_listener *share = tenant_listener_new(tenants, geteuid());
+        struct error err = { 0 };
+
+        if (!share)
+                return;
+        share->is_share = true;
+        if (begin(share, &err) == 0) {
+                tenants->share = share;
+                return;
+        }
+        log_line(LOG_WARN, "the socket for programs without a session: %s; they run unshared",
+                 err.text);
+        tenant_listener_close(share);
+}
+
+void tenant_share_keep(struct tenants *tenants)
+{
+        bool is_wanted = tenants->is_started && tenants->options.config->is_swap_default;
+        char path[STORE_PATH_BYTES];
+
+        if (is_wanted && !tenants->share)
+                open_share(tenants);
+        if (is_wanted || !tenants->share)
+                return;
+        if (path_of(tenants, path, NULL) == 0)
+                unlink(path);
+        tenant_listener_close(tenants->share);
+        tenants->share = NULL;
+}
+
+/* -- A session for a program ------------------------------------------------------------------ */
+
+static int terms(const struct tenants *tenants, uint32_t uid, struct sessions_one *ret,
+                 struct error *err)
+{
+        const struct cards *cards = &node_cards(tenants->options.node)->cards;
+        uint64_t reserve_bytes = node_sessions(tenants->options.node)->policy.reserve_bytes;
+        uint64_t number;
+
+        if (cards->count != 1)
+                return fail(err, -EINVAL,
+                            "%u GPUs are here, and a session that swaps has one; choose it with "
+                            "aliquot run --swap --gpu",
+                            cards->count);
+        if (cards->card[0].promisable_bytes <= reserve_bytes)
+                return fail(err, -ENOSPC, "the GPU has nothing beside admission.reserve");
+        *ret = (struct sessions_one){ .owner_uid = uid,
+                                      .weight = USUAL_WEIGHT,
+                                      .priority = USUAL_PRIORITY,
+                                      .share_count = 1,
+                                      .swaps = true,
+                                      .labels = "{}" };
+        memcpy(ret->share[0].uuid, cards->card[0].uuid, sizeof(ret->share[0].uuid));
+        ret->share[0].memory_bytes = cards->card[0].promisable_bytes - reserve_bytes;
+        if (random_fill(ret->id, sizeof(ret->id), err) < 0 ||
+            random_fill(&number, sizeof(number), err) < 0)
+                return -EIO;
+        return text_put(ret->name, sizeof(ret->name), err, STEM "%016llx",
+                        (unsigned long long)number);
+}
+
+static int refuse(const struct sessions_actions *actions, struct error *err)
+{
+        if (actions->answer == SESSIONS_NO_ROOM)
+                return fail(err, -ENOSPC, "sessions that do not swap have the memory of the GPU");
+        if (actions->answer == SESSIONS_FULL)
+                return fail(err, -ENOSPC, "no more sessions (admission.sessions_per_owner)");
+        return fail(err, -EINVAL, "no session can be made (%s)",
+                    actions->field ? actions->field : "?");
+}
+
+struct tenant_listener *tenant_share_admit(struct tenants *tenants, uint32_t uid, struct error *err)
+{
+        struct sessions_one one;
+        struct sessions_event event = { .type = SESSIONS_CREATE,
+                                        .session = &one,
+                                        .uid = uid,
+                                        .change_bits = SESSIONS_HAS_MEMORY };
+        struct sessions_actions actions;
+        struct tenant_listener *made;
+        char who[32];
+        int rc = terms(tenants, uid, &one, err);
+
+        snprintf(who, sizeof(who), "uid %u", uid);
+        if (rc == 0)
+                rc = node_step(tenants->options.node, &event, who, &actions, err);
+        if (rc == 0 && actions.answer != SESSIONS_YES)
+                rc = refuse(&actions, err);
+        if (rc < 0)
+                return NULL;
+        made = tenant_listener_find(tenants, one.name);
+        if (!made)
+                fail(err, -ENFILE, "session %s has no socket; see the daemon's log", one.name);
+        return made;
+}
+
+/* -- Its end ---------------------------------------------------------------------------------- */
+
+static bool is_made_here(const char *name)
+{
+        const char *digits = name + strlen(STEM);
+
+        return strncmp(name, STEM, strlen(STEM)) == 0 && strlen(digits) == DIGITS &&
+               strspn(digits, "0123456789abcdef") == DIGITS;
+}
+
+static void release(struct tenants *tenants, const char *name)
+{
+        struct node *node = tenants->options.node;
+        const struct sessions_one *session = sessions_find(node_sessions(node), name);
+        struct sessions_event event = { .type = SESSIONS_RELEASE, .name = name, .is_admin = true };
+        struct sessions_actions actions;
+
+        if (!session || session->state != SESSIONS_OPEN)
+                return;
+        event.is_busy = folder_is_live(node_store(node), session, NULL) != 0;
+        if (!event.is_busy)
+                node_step(node, &event, "daemon", &actions, NULL);
+}
+
+static void look_at(struct tenant_listener *listener)
+{
+        unsigned most = listener->was_used ? LEFT_BEATS : UNKNOWN_BEATS;
+        char name[SESSIONS_NAME_BYTES];
+
+        if (!LIST_EMPTY(&listener->residents)) {
+                listener->unused_beats = 0;
+                return;
+        }
+        if (++listener->unused_beats <= most)
+                return;
+        /* The next try, if this one finds a process, is not soon. */
+        listener->was_used = false;
+        listener->unused_beats = 0;
+        memcpy(name, listener->name, sizeof(name));
+        release(listener->tenants, name); /* the listener may be gone then */
+}
+
+void tenant_share_sweep(struct tenants *tenants)
+{
+        struct tenant_listener *listener = LIST_FIRST(&tenants->listeners), *next;
+
+        for (; listener; listener = next) {
+                next = LIST_NEXT(listener, entry);
+                if (is_made_here(listener->name))
+                        look_at(listener);
+        }
+}
