@@ -8,13 +8,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "common/atomic.h"
 #include "common/clock.h"
 #include "common/minmax.h"
 #include "common/random.h"
 #include "common/sums.h"
 #include "daemon/base/thread.h"
-#include "daemon/swap/pages.h"
+#include "daemon/swap/swapper_parts.h"
 
 /* The thread uses at most one part in WORK_PART of a processor, however many sessions there are and
  * whatever time their pages take to read. */
@@ -25,62 +24,7 @@
 #define PINNED_PARTS 4u
 #define PINNED_STAYS_NS UINT64_C(100000000)
 
-_Static_assert(SESSIONS_MOST <= SWAP_SESSIONS && SESSIONS_GPUS <= SWAP_CARDS,
-               "the core has a place for each session and each GPU");
-
-/* What the loop asks for an entry; the thread does it in its next pass. */
-enum wish { WISH_NOTHING, WISH_ADD, WISH_DROP };
-
-/* Under the lock. */
-struct swapper_entry {
-        bool is_taken;
-        uint8_t id[16];
-        uint8_t wish; /* enum wish */
-        uint8_t card;
-        uint8_t class;
-        uint64_t ceiling_bytes; /* sessions_share.ceiling_bytes */
-        bool is_seen;
-        struct swapper_view view;
-        uint64_t told_stuck;
-        struct pages *pages; /* opened by the loop; then the thread's, which closes them */
-};
-
-/* The thread's own part of an entry. */
-struct holder {
-        struct pages *pages; /* NULL: it is not added */
-        uint64_t ceiling_bytes;
-        uint64_t pinned_bytes; /* as they counted last */
-        uint64_t over_ns;      /* since when more is pinned than was granted; 0: no more is */
-        uint64_t hold_from_ns; /* of the session's held_ns, what was before the present hold */
-        bool was_stuck;
-};
-
-struct swapper_card {
-        uint8_t gpu[16];
-        unsigned entries; /* sessions on it; 0: the place may be given to another GPU */
-        uint64_t capacity_bytes;
-};
-
-struct swapper {
-        const struct store *store;
-        pthread_t thread;
-        bool has_thread;
-        _Atomic uint32_t bell;
-        int told; /* eventfd */
-        pthread_mutex_t lock;
-        bool is_ending;
-        unsigned entries; /* one above the last that was ever taken */
-        unsigned count;
-        struct swapper_card card[SWAP_CARDS];
-        struct swapper_entry entry[SWAP_SESSIONS];
-        /* The thread's alone. */
-        struct swap swap;
-        struct holder holder[SWAP_SESSIONS];
-        unsigned walk_from;
-        unsigned walks;
-};
-
-static void ring(struct swapper *self)
+void swapper_ring(struct swapper *self)
 {
         add_acq_rel(&self->bell, 1);
         clock_wake(&self->bell, 1);
@@ -297,9 +241,9 @@ static void *run(void *argument)
         return NULL;
 }
 
-/* -- The loop --------------------------------------------------------------------------------- */
+/* -- Start and stop --------------------------------------------------------------------------- */
 
-static int start_thread(struct swapper *self, struct error *err)
+int swapper_run(struct swapper *self, struct error *err)
 {
         int rc;
 
@@ -346,7 +290,7 @@ void swapper_stop(struct swapper *self)
         pthread_mutex_lock(&self->lock);
         self->is_ending = true;
         pthread_mutex_unlock(&self->lock);
-        ring(self);
+        swapper_ring(self);
         if (self->has_thread)
                 pthread_join(self->thread, NULL);
         for (unsigned i = 0; i < self->entries; i++) {
@@ -356,179 +300,4 @@ void swapper_stop(struct swapper *self)
         pthread_mutex_destroy(&self->lock);
         close(self->told);
         free(self);
-}
-
-int swapper_fd(const struct swapper *self)
-{
-        return self->told;
-}
-
-/* The place of a GPU, which may take the place of a GPU without sessions. SWAP_CARDS: no place is
- * free, since GPUs that are gone still have sessions. */
-static unsigned card_of(struct swapper *self, const uint8_t gpu[16])
-{
-        unsigned spare = SWAP_CARDS;
-
-        for (unsigned i = 0; i < SWAP_CARDS; i++) {
-                if (memcmp(self->card[i].gpu, gpu, sizeof(self->card[i].gpu)) == 0)
-                        return i;
-                if (!self->card[i].entries && spare == SWAP_CARDS)
-                        spare = i;
-        }
-        if (spare < SWAP_CARDS) {
-                self->card[spare] = (struct swapper_card){ .entries = 0 };
-                memcpy(self->card[spare].gpu, gpu, sizeof(self->card[spare].gpu));
-        }
-        return spare;
-}
-
-void swapper_give(struct swapper *self, const uint8_t gpu[16], uint64_t capacity_bytes)
-{
-        bool is_news = false;
-        unsigned at;
-
-        pthread_mutex_lock(&self->lock);
-        at = card_of(self, gpu);
-        if (at < SWAP_CARDS) {
-                is_news = self->card[at].entries && self->card[at].capacity_bytes != capacity_bytes;
-                self->card[at].capacity_bytes = capacity_bytes;
-        }
-        pthread_mutex_unlock(&self->lock);
-        if (is_news)
-                ring(self);
-}
-
-static struct swapper_entry *find(struct swapper *self, const uint8_t id[16])
-{
-        for (unsigned i = 0; i < self->entries; i++) {
-                struct swapper_entry *entry = &self->entry[i];
-
-                if (entry->is_taken && entry->wish != WISH_DROP &&
-                    memcmp(entry->id, id, sizeof(entry->id)) == 0)
-                        return entry;
-        }
-        return NULL;
-}
-
-/* Updates the session's entry; false: it has none, or its files were replaced. */
-static bool change(struct swapper *self, const struct sessions_one *session)
-{
-        struct swapper_entry *entry;
-
-        pthread_mutex_lock(&self->lock);
-        entry = find(self, session->id);
-        if (entry && !pages_are_current(entry->pages, self->store, session)) {
-                entry->wish = WISH_DROP;
-                self->count--;
-                entry = NULL;
-        }
-        if (entry) {
-                entry->class = session->priority;
-                entry->ceiling_bytes = session->share[0].ceiling_bytes;
-        }
-        pthread_mutex_unlock(&self->lock);
-        return entry != NULL;
-}
-
-static int seat(struct swapper *self, const struct sessions_one *session, struct pages *pages,
-                struct error *err)
-{
-        unsigned at = 0, card;
-        struct swapper_entry *entry;
-
-        pthread_mutex_lock(&self->lock);
-        card = card_of(self, session->share[0].uuid);
-        while (at < SWAP_SESSIONS && self->entry[at].is_taken)
-                at++;
-        if (card == SWAP_CARDS || at == SWAP_SESSIONS) {
-                pthread_mutex_unlock(&self->lock);
-                return fail(err, -ENOSPC, "no place is free for it until others have ended");
-        }
-        entry = &self->entry[at];
-        *entry = (struct swapper_entry){ .is_taken = true,
-                                         .wish = WISH_ADD,
-                                         .card = (uint8_t)card,
-                                         .class = session->priority,
-                                         .ceiling_bytes = session->share[0].ceiling_bytes,
-                                         .pages = pages };
-        memcpy(entry->id, session->id, sizeof(entry->id));
-        self->entries = max_u32(self->entries, at + 1);
-        self->card[card].entries++;
-        self->count++;
-        pthread_mutex_unlock(&self->lock);
-        return 0;
-}
-
-int swapper_put(struct swapper *self, const struct sessions_one *session, unsigned most,
-                struct error *err)
-{
-        struct pages *pages;
-        int rc = start_thread(self, err);
-
-        if (rc == 0 && !change(self, session)) {
-                if (self->count >= most)
-                        return fail(err, -EMFILE, "%u sessions that swap are open (RLIMIT_NOFILE)",
-                                    self->count);
-                rc = pages_open(&pages, self->store, session, err);
-                if (rc < 0)
-                        return rc;
-                rc = seat(self, session, pages, err);
-                if (rc < 0)
-                        pages_close(pages);
-        }
-        if (rc == 0)
-                ring(self);
-        return rc;
-}
-
-void swapper_drop(struct swapper *self, const uint8_t id[16])
-{
-        struct swapper_entry *entry;
-
-        pthread_mutex_lock(&self->lock);
-        entry = find(self, id);
-        if (entry) {
-                entry->wish = WISH_DROP;
-                self->count--;
-        }
-        pthread_mutex_unlock(&self->lock);
-        if (entry)
-                ring(self);
-}
-
-bool swapper_read(struct swapper *self, const uint8_t id[16], struct swapper_view *ret)
-{
-        const struct swapper_entry *entry;
-        bool is_seen;
-
-        if (!self)
-                return false;
-        pthread_mutex_lock(&self->lock);
-        entry = find(self, id);
-        is_seen = entry && entry->is_seen;
-        if (is_seen)
-                *ret = entry->view;
-        pthread_mutex_unlock(&self->lock);
-        return is_seen;
-}
-
-bool swapper_next_stuck(struct swapper *self, uint8_t ret_id[16])
-{
-        uint64_t count;
-        bool is_found = false;
-
-        if (read(self->told, &count, sizeof(count)) < 0 && errno != EAGAIN)
-                return false;
-        pthread_mutex_lock(&self->lock);
-        for (unsigned i = 0; i < self->entries && !is_found; i++) {
-                struct swapper_entry *entry = &self->entry[i];
-
-                if (!entry->is_taken || entry->view.stuck == entry->told_stuck)
-                        continue;
-                entry->told_stuck++;
-                memcpy(ret_id, entry->id, sizeof(entry->id));
-                is_found = true;
-        }
-        pthread_mutex_unlock(&self->lock);
-        return is_found;
 }

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/minmax.h"
+#include "daemon/swap/swapper_parts.h"
+
+int swapper_fd(const struct swapper *self)
+{
+        return self->told;
+}
+
+/* The place of a GPU, which may take the place of a GPU without sessions. SWAP_CARDS: no place is
+ * free, since GPUs that are gone still have sessions. */
+static unsigned card_of(struct swapper *self, const uint8_t gpu[16])
+{
+        unsigned spare = SWAP_CARDS;
+
+        for (unsigned i = 0; i < SWAP_CARDS; i++) {
+                if (memcmp(self->card[i].gpu, gpu, sizeof(self->card[i].gpu)) == 0)
+                        return i;
+                if (!self->card[i].entries && spare == SWAP_CARDS)
+                        spare = i;
+        }
+        if (spare < SWAP_CARDS) {
+                self->card[spare] = (struct swapper_card){ .entries = 0 };
+                memcpy(self->card[spare].gpu, gpu, sizeof(self->card[spare].gpu));
+        }
+        return spare;
+}
+
+void swapper_give(struct swapper *self, const uint8_t gpu[16], uint64_t capacity_bytes)
+{
+        bool is_news = false;
+        unsigned at;
+
+        pthread_mutex_lock(&self->lock);
+        at = card_of(self, gpu);
+        if (at < SWAP_CARDS) {
+                is_news = self->card[at].entries && self->card[at].capacity_bytes != capacity_bytes;
+                self->card[at].capacity_bytes = capacity_bytes;
+        }
+        pthread_mutex_unlock(&self->lock);
+        if (is_news)
+                swapper_ring(self);
+}
+
+static struct swapper_entry *find(struct swapper *self, const uint8_t id[16])
+{
+        for (unsigned i = 0; i < self->entries; i++) {
+                struct swapper_entry *entry = &self->entry[i];
+
+                if (entry->is_taken && entry->wish != WISH_DROP &&
+                    memcmp(entry->id, id, sizeof(entry->id)) == 0)
+                        return entry;
+        }
+        return NULL;
+}
+
+/* Updates the session's entry; false: it has none, or its files were replaced. */
+static bool change(struct swapper *self, const struct sessions_one *session)
+{
+        struct swapper_entry *entry;
+
+        pthread_mutex_lock(&self->lock);
+        entry = find(self, session->id);
+        if (entry && !pages_are_current(entry->pages, self->store, session)) {
+                entry->wish = WISH_DROP;
+                self->count--;
+                entry = NULL;
+        }
+        if (entry) {
+                entry->class = session->priority;
+                entry->ceiling_bytes = session->share[0].ceiling_bytes;
+        }
+        pthread_mutex_unlock(&self->lock);
+        return entry != NULL;
+}
+
+static int seat(struct swapper *self, const struct sessions_one *session, struct pages *pages,
+                struct error *err)
+{
+        unsigned at = 0, card;
+        struct swapper_entry *entry;
+
+        pthread_mutex_lock(&self->lock);
+        card = card_of(self, session->share[0].uuid);
+        while (at < SWAP_SESSIONS && self->entry[at].is_taken)
+                at++;
+        if (card == SWAP_CARDS || at == SWAP_SESSIONS) {
+                pthread_mutex_unlock(&self->lock);
+                return fail(err, -ENOSPC, "no place is free for it until others have ended");
+        }
+        entry = &self->entry[at];
+        *entry = (struct swapper_entry){ .is_taken = true,
+                                         .wish = WISH_ADD,
+                                         .card = (uint8_t)card,
+                                         .class = session->priority,
+                                         .ceiling_bytes = session->share[0].ceiling_bytes,
+                                         .pages = pages };
+        memcpy(entry->id, session->id, sizeof(entry->id));
+        self->entries = max_u32(self->entries, at + 1);
+        self->card[card].entries++;
+        self->count++;
+        pthread_mutex_unlock(&self->lock);
+        return 0;
+}
+
+int swapper_put(struct swapper *self, const struct sessions_one *session, unsigned most,
+                struct error *err)
+{
+        struct pages *pages;
+        int rc = swapper_run(self, err);
+
+        if (rc == 0 && !change(self, session)) {
+                if (self->count >= most)
+                        return fail(err, -EMFILE, "%u sessions that swap are open (RLIMIT_NOFILE)",
+                                    self->count);
+                rc = pages_open(&pages, self->store, session, err);
+                if (rc < 0)
+                        return rc;
+                rc = seat(self, session, pages, err);
+                if (rc < 0)
+                        pages_close(pages);
+        }
+        if (rc == 0)
+                swapper_ring(self);
+        return rc;
+}
+
+void swapper_drop(struct swapper *self, const uint8_t id[16])
+{
+        struct swapper_entry *entry;
+
+        pthread_mutex_lock(&self->lock);
+        entry = find(self, id);
+        if (entry) {
+                entry->wish = WISH_DROP;
+                self->count--;
+        }
+        pthread_mutex_unlock(&self->lock);
+        if (entry)
+                swapper_ring(self);
+}
+
+bool swapper_read(struct swapper *self, const uint8_t id[16], struct swapper_view *ret)
+{
+        const struct swapper_entry *entry;
+        bool is_seen;
+
+        if (!self)
+                return false;
+        pthread_mutex_lock(&self->lock);
+        entry = find(self, id);
+        is_seen = entry && entry->is_seen;
+        if (is_seen)
+                *ret = entry->view;
+        pthread_mutex_unlock(&self->lock);
+        return is_seen;
+}
+
+bool swapper_next_stuck(struct swapper *self, uint8_t ret_id[16])
+{
+        uint64_t count;
+        bool is_found = false;
+
+        if (read(self->told, &count, sizeof(count)) < 0 && errno != EAGAIN)
+                return false;
+        pthread_mutex_lock(&self->lock);
+        for (unsigned i = 0; i < self->entries && !is_found; i++) {
+                struct swapper_entry *entry = &self->entry[i];
+
+                if (!entry->is_taken || entry->view.stuck == entry->told_stuck)
+                        continue;
+                entry->told_stuck++;
+                memcpy(ret_id, entry->id, sizeof(entry->id));
+                is_found = true;
+        }
+        pthread_mutex_unlock(&self->lock);
+        return is_found;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Private declarations of the swapper's files.
+ *
+ *      swapper.c        starts and stops it; the thread: looks, steps, writes, shows
+ *      swapper_ask.c    what the loop calls: sessions and GPUs that come, change and go, and views
+ *
+ * The loop writes an entry and a wish; the thread does the wish in its next pass, and owns the
+ * entry's pages from then on until it frees the entry.
+ */
+#ifndef ALIQUOT_DAEMON_SWAP_SWAPPER_PARTS_H
+#define ALIQUOT_DAEMON_SWAP_SWAPPER_PARTS_H
+
+#include <pthread.h>
+
+#include "common/atomic.h"
+#include "daemon/swap/pages.h"
+#include "daemon/swap/swapper.h"
+
+_Static_assert(SESSIONS_MOST <= SWAP_SESSIONS && SESSIONS_GPUS <= SWAP_CARDS,
+               "the core has a place for each session and each GPU");
+
+/* What the loop asks for an entry; the thread does it in its next pass. */
+enum wish { WISH_NOTHING, WISH_ADD, WISH_DROP };
+
+/* Under the lock. */
+struct swapper_entry {
+        bool is_taken;
+        uint8_t id[16];
+        uint8_t wish; /* enum wish */
+        uint8_t card;
+        uint8_t class;
+        uint64_t ceiling_bytes; /* sessions_share.ceiling_bytes */
+        bool is_seen;
+        struct swapper_view view;
+        uint64_t told_stuck;
+        struct pages *pages; /* opened by the loop; then the thread's, which closes them */
+};
+
+/* The thread's own part of an entry. */
+struct holder {
+        struct pages *pages; /* NULL: it is not added */
+        uint64_t ceiling_bytes;
+        uint64_t pinned_bytes; /* as they counted last */
+        uint64_t over_ns;      /* since when more is pinned than was granted; 0: no more is */
+        uint64_t hold_from_ns; /* of the session's held_ns, what was before the present hold */
+        bool was_stuck;
+};
+
+struct swapper_card {
+        uint8_t gpu[16];
+        unsigned entries; /* sessions on it; 0: the place may be given to another GPU */
+        uint64_t capacity_bytes;
+};
+
+struct swapper {
+        const struct store *store;
+        pthread_t thread;
+        bool has_thread;
+        _Atomic uint32_t bell;
+        int told; /* eventfd */
+        pthread_mutex_t lock;
+        bool is_ending;
+        unsigned entries; /* one above the last that was ever taken */
+        unsigned count;
+        struct swapper_card card[SWAP_CARDS];
+        struct swapper_entry entry[SWAP_SESSIONS];
+        /* The thread's alone. */
+        struct swap swap;
+        struct holder holder[SWAP_SESSIONS];
+        unsigned walk_from;
+        unsigned walks;
+};
+
+/* Wakes the thread. */
+void swapper_ring(struct swapper *self);
+/* Starts the thread if it does not run. */
+int swapper_run(struct swapper *self, struct error *err);
+
+#endif
