@@ -32,6 +32,9 @@
  *   session with a turn needs the room; the session that will wait longest moves out first. A
  *   session that waits moves into free room in advance. A session that wants nothing stays out
  *   until it wants to run, or until all sessions fit.
+ * - struct swap_rules can fix the length of turns, and set a mode: SWAP_SERIAL, one session at a
+ *   time has a turn, also where several fit; SWAP_PARALLEL, turns do not end by the clock, so a
+ *   session that waits comes in where it fits, or when others are idle.
  * - A session that does not drain within SWAP_DRAIN_MOST_NS, or drains and then takes longer than
  *   SWAP_MOVE_MOST_NS to move SWAP_MOVE_LEAST_BYTES, or the rest, is *stuck*: its gate opens again,
  *   and all of its memory counts as pinned until the next try. Each try comes after twice the time.
@@ -102,6 +105,14 @@ struct swap_seen {
         bool is_drained; /* every live process has answered order.gate */
 };
 
+enum swap_mode { SWAP_AUTO, SWAP_SERIAL, SWAP_PARALLEL };
+
+/* For all cards; the caller changes them at any time. All zero: as the header says. */
+struct swap_rules {
+        uint8_t mode;     /* enum swap_mode */
+        uint64_t turn_ns; /* length of all turns; 0: by the cost of a change */
+};
+
 enum swap_state {
         SWAP_FREE,   /* the entry is free */
         SWAP_RUNS,   /* the gate is open, nothing is out */
@@ -158,13 +169,14 @@ struct swap_card {
         uint64_t turn_ns;        /* when the present turns began */
         uint64_t change_ns;      /* when the change that is under way began; 0: there is none */
         uint64_t changes;        /* for display */
-        bool is_short;           /* the sessions do not all fit */
+        bool is_short;           /* the sessions do not all fit, or may not all run */
         bool has_moved;          /* bytes were moved since change_ns */
 };
 
-/* The caller sets `gates` and the capacities of a new one; all else is zero. Any code may read it.
- */
+/* The caller sets `gates`, the capacities and the rules of a new one; all else is zero. Any code
+ * may read it. */
 struct swap {
+        struct swap_rules rules;
         uint32_t gates;   /* number of the last hold */
         uint32_t entries; /* one above the last entry that was ever added */
         uint64_t now_ns;

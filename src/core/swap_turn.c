@@ -38,6 +38,8 @@ static const struct {
 };
 
 struct turns {
+        unsigned most;        /* sessions that may have a turn at a time */
+        unsigned count;       /* that were placed; one that is stuck does not count */
         uint64_t floor_bytes; /* bytes of all sessions that stay on the card in any case */
         uint64_t sum_bytes;   /* floor_bytes, and all that the placed sessions need besides */
         uint64_t all_bytes;   /* need of all sessions */
@@ -47,8 +49,12 @@ struct turns {
         bool starts;          /* the clock starts again */
 };
 
-static uint64_t turn_of(const struct swap_card *card)
+static uint64_t turn_of(const struct swap_look *look)
 {
+        const struct swap_card *card = look->card;
+
+        if (look->swap->rules.turn_ns)
+                return look->swap->rules.turn_ns;
         return min_u64(max_u64(product_of(card->cost_ns, SWAP_TURN_COSTS), SWAP_TURN_LEAST_NS),
                        SWAP_TURN_MOST_NS);
 }
@@ -58,8 +64,9 @@ static bool is_over(const struct swap_look *look)
 {
         const struct swap_card *card = look->card;
 
-        return !(card->change_ns && card->turn_ns >= card->change_ns) &&
-               look->now_ns - card->turn_ns >= turn_of(card);
+        return look->swap->rules.mode != SWAP_PARALLEL &&
+               !(card->change_ns && card->turn_ns >= card->change_ns) &&
+               look->now_ns - card->turn_ns >= turn_of(look);
 }
 
 /* How long the card may wait for an idle session. To wait as long as a change takes costs at most
@@ -118,9 +125,16 @@ static bool fits(const struct swap_look *look, const struct turns *turns, uint64
         return turns->sum_bytes + bytes <= look->capacity_bytes;
 }
 
+/* Whether it may have a turn beside those that were placed. */
+static bool may_come(const struct swap_look *look, const struct turns *turns, uint64_t bytes)
+{
+        return turns->count < turns->most && fits(look, turns, bytes);
+}
+
 static void place(struct turns *turns, struct swap_session *session)
 {
         session->is_placed = true;
+        turns->count += session->kind != SWAP_FORCED;
         turns->sum_bytes += more_of(session);
 }
 
@@ -128,7 +142,7 @@ static void place(struct turns *turns, struct swap_session *session)
 static void place_new(const struct swap_look *look, struct turns *turns,
                       struct swap_session *session)
 {
-        if (!fits(look, turns, more_of(session) + session->grow_bytes)) {
+        if (!may_come(look, turns, more_of(session) + session->grow_bytes)) {
                 turns->is_passed = true;
                 return;
         }
@@ -144,6 +158,8 @@ static void place_again(const struct swap_look *look, struct turns *turns,
 {
         bool fits_alone = turns->floor_bytes + more_of(session) <= look->capacity_bytes;
 
+        if (turns->count >= turns->most)
+                return;
         if (fits(look, turns, more_of(session)) || (!fits_alone && !turns->has_come))
                 place(turns, session);
 }
@@ -168,9 +184,10 @@ static void grow(const struct swap_look *look, struct turns *turns, struct swap_
 
         if (!is_placed && !is_stopped(session))
                 return;
-        if (fits(look, turns, bytes)) {
+        if (is_placed ? fits(look, turns, bytes) : may_come(look, turns, bytes)) {
                 session->need_bytes += session->grow_bytes;
                 session->is_placed = true;
+                turns->count += !is_placed;
                 turns->sum_bytes += bytes;
         } else {
                 session->kind = is_placed ? session->kind : SWAP_WAITS;
@@ -218,10 +235,10 @@ static bool apply(const struct swap_look *look)
 void turns_decide(const struct swap_look *look)
 {
         struct swap_card *card = look->card;
-        struct turns turns = { 0 };
+        struct turns turns = { .most = look->swap->rules.mode == SWAP_SERIAL ? 1 : SWAP_SESSIONS };
 
         see_all(look, &turns);
-        card->is_short = turns.all_bytes > look->capacity_bytes;
+        card->is_short = turns.all_bytes > look->capacity_bytes || look->count > turns.most;
         for (unsigned p = 0; p < sizeof(phases) / sizeof(phases[0]); p++) {
                 if (phases[p].kind == SWAP_RESTS &&
                     turns.all_bytes + look->capacity_bytes / MARGIN_PART > look->capacity_bytes)

@@ -117,6 +117,72 @@ static void small_ones_that_come_and_go_keep_no_big_one_out(void **state)
         assert_true(world.session[D].ran_ns > 40 * SECOND);
 }
 
+/* -- Rules ------------------------------------------------------------------------------------- */
+
+static void in_serial_mode_one_at_a_time_runs_and_what_fits_does_not_move(void **state)
+{
+        const struct world_session *a, *b;
+
+        world_begin(80 * GIB);
+        world.swap.rules.mode = SWAP_SERIAL;
+        a = add(A, SWAP_CLASS_NORMAL, 30);
+        b = add(B, SWAP_CLASS_NORMAL, 40);
+        for (unsigned n = 0; n < 20000; n++) {
+                world_run(MS);
+                assert_false(world_is_open(A) && world_is_open(B));
+        }
+        assert_true(a->ran_ns > 8 * SECOND && b->ran_ns > 8 * SECOND);
+        assert_int_equal(a->moved_bytes + b->moved_bytes, 0);
+        world.swap.rules.mode = SWAP_AUTO;
+        world_run(SECOND);
+        assert_true(world_is_open(A) && world_is_open(B));
+}
+
+/* One that is stuck runs, as its memory cannot leave. The other one does not wait for it. */
+static void in_serial_mode_a_stuck_session_keeps_nobody_out(void **state)
+{
+        world_begin(80 * GIB);
+        add(A, SWAP_CLASS_NORMAL, 30)->drain_ns = SWAP_NEVER;
+        add(B, SWAP_CLASS_NORMAL, 40)->ran_ns = 0;
+        world.swap.rules.mode = SWAP_SERIAL;
+        world_run(20 * SECOND);
+        assert_true(world.session[B].ran_ns > 7 * SECOND);
+}
+
+static void in_parallel_mode_no_turn_ends_by_the_clock(void **state)
+{
+        world_begin(80 * GIB);
+        world.swap.rules.mode = SWAP_PARALLEL;
+        add(A, SWAP_CLASS_NORMAL, 60);
+        add(B, SWAP_CLASS_NORMAL, 60);
+        world_run(200 * SECOND);
+        assert_int_equal(world.session[B].swappable_bytes, 0);
+        assert_int_equal(world.swap.session[A].holds, 0);
+        world.session[A].is_busy = false;
+        world_run(10 * SECOND);
+        assert_int_equal(world.session[B].swappable_bytes, 60 * GIB);
+        world.session[A].is_busy = true;
+        world_run(200 * SECOND);
+        assert_int_equal(world.swap.session[A].holds, 1);
+        assert_int_equal(world.swap.session[B].holds, 0);
+}
+
+static void a_fixed_turn_lasts_that_long_whatever_a_change_costs(void **state)
+{
+        uint64_t turns;
+
+        world_begin(80 * GIB);
+        world.swap.rules.turn_ns = 5 * SECOND;
+        add(A, SWAP_CLASS_NORMAL, 60);
+        add(B, SWAP_CLASS_NORMAL, 60);
+        world_run(60 * SECOND);
+        turns = world.turns;
+        world_run(300 * SECOND);
+        turns = world.turns - turns;
+        /* 5 s each, and the change. */
+        assert_true(turns >= 300 / 8 && turns <= 300 / 5);
+}
+
 /* There are always more small ones than fit, whose turns begin and end at different times. */
 static void a_big_one_has_its_turn_among_many_small_ones(void **state)
 {
@@ -545,6 +611,10 @@ int main(void)
                 cmocka_unit_test(only_what_is_missing_moves),
                 cmocka_unit_test(those_that_fit_beside_each_other_have_their_turn_together),
                 cmocka_unit_test(small_ones_that_come_and_go_keep_no_big_one_out),
+                cmocka_unit_test(in_serial_mode_one_at_a_time_runs_and_what_fits_does_not_move),
+                cmocka_unit_test(in_serial_mode_a_stuck_session_keeps_nobody_out),
+                cmocka_unit_test(in_parallel_mode_no_turn_ends_by_the_clock),
+                cmocka_unit_test(a_fixed_turn_lasts_that_long_whatever_a_change_costs),
                 cmocka_unit_test(a_big_one_has_its_turn_among_many_small_ones),
                 cmocka_unit_test(rt_ends_the_turn_of_a_lower_class_and_gives_it_back_when_idle),
                 cmocka_unit_test(who_is_idle_keeps_its_memory_until_another_needs_it),

@@ -119,8 +119,11 @@ static void what_always_holds_holds(void **state)
 
         for (uint64_t seed = 1; seed <= RUNS; seed++) {
                 random_world(seed);
+                world.swap.rules.turn_ns = seed % 7 == 0 ? random_below(3 * SECOND) : 0;
                 for (unsigned n = 0; n < EVENTS; n++) {
                         random_event();
+                        if (chance(2))
+                                world.swap.rules.mode = (uint8_t)random_below(3);
                         if (chance(10))
                                 world_look(random_below(80) * MS); /* a late look */
                         else if (chance(5))
