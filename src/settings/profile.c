@@ -80,8 +80,8 @@ static int read_gpu(const char *part, struct profile *ret, struct error *err)
             strspn(index, "0123456789") == strlen(index))
                 selector = index;
         else if (!text_begins(part, "gpu-") && !text_begins(part, "mig-"))
-                return refuse(ret->name, "the GPU is gpu and its index, or begins with GPU- or MIG-",
-                              err);
+                return refuse(ret->name,
+                              "the GPU is gpu and its index, or begins with GPU- or MIG-", err);
         if (text_put(ret->gpu, sizeof(ret->gpu), NULL, "%s", selector) < 0)
                 return refuse(ret->name, "that is no GPU", err);
         return 0;

@@ -35,7 +35,6 @@ struct profile {
 int profile_parse(const char *name, struct profile *ret, struct error *err);
 
 /* The position of its GPU among these. Negative: it is not here, or not the only one. */
-int profile_gpu(const struct profile *profile, const struct settings_gpus *gpus,
-                struct error *err);
+int profile_gpu(const struct profile *profile, const struct settings_gpus *gpus, struct error *err);
 
 #endif
