@@ -21,7 +21,7 @@
  *
  * Time is the wall clock in nanoseconds, since a session's end survives a reboot. It may jump: a
  * session never ends before its TTL has passed on the clock that the caller gives, and a clock that
- * goes back only makes it later. All memory is the caller's (struct sessions: 5 MiB); nothing here
+ * goes back only makes it later. All memory is the caller's (struct sessions: 7 MiB); nothing here
  * allocates or blocks, and one step is a few walks over the sessions, and one for each GPU, at
  * most. One thread.
  *
@@ -43,7 +43,9 @@
 #define SESSIONS_GPUS 16u /* of a node, and so of a session */
 #define SESSIONS_NAME_BYTES 64u
 #define SESSIONS_LABELS_BYTES 512u /* canonical JSON object of strings; opaque here */
-#define SESSIONS_ACTIONS 8u        /* the most that one step gives; they are about one session */
+#define SESSIONS_CONTAINER_BYTES 72u
+#define SESSIONS_CGROUP_BYTES 320u
+#define SESSIONS_ACTIONS 8u /* the most that one step gives; they are about one session */
 /* What failed is owed again after so long. A session that outlives SIGKILL gets another after so
  * long, then after twice as long each time, up to the most: many that cannot be ended are little
  * work. */
@@ -106,6 +108,15 @@ struct sessions_share {
         uint32_t guarantee_milli_percent; /* 0: none */
 };
 
+/* The container that a session belongs to. Carried for who makes and ends such sessions: said when
+ * it is made, and never changed. */
+struct sessions_container {
+        char profile[SESSIONS_NAME_BYTES]; /* by which it was asked for; "": it is no container's */
+        char id[SESSIONS_CONTAINER_BYTES]; /* its runtime's name for it */
+        char cgroup[SESSIONS_CGROUP_BYTES]; /* the folder of its control group */
+        uint64_t inode;                     /* of that folder */
+};
+
 enum sessions_state {
         SESSIONS_FREE, /* the entry is free */
         SESSIONS_OPEN,
@@ -135,6 +146,7 @@ struct sessions_one {
         struct sessions_share share[SESSIONS_GPUS];
         char gang[SESSIONS_NAME_BYTES]; /* those of one owner have their turns together; "": none */
         char labels[SESSIONS_LABELS_BYTES];
+        struct sessions_container container;
 };
 
 /* What SESSIONS_TICK has to do with a session, and when. */
@@ -172,7 +184,8 @@ enum sessions_event_type {
         /* .session: as it was saved. Before everything else; no actions before the next TICK. */
         SESSIONS_RESTORE,
         /*
-         * .session: name, id, owner, shares, weight, priority, gang, context, labels as they are;
+         * .session: name, id, owner, shares, weight, priority, gang, context, labels, container as
+         * they are;
          * ttl_ns and ending if .change_bits have them, else by the policy. And .wish.
          */
         SESSIONS_CREATE,

@@ -81,6 +81,10 @@ static const char *check_fields(const struct sessions_one *one)
                 return "gang";
         if (!is_text(one->labels, sizeof(one->labels)))
                 return "labels";
+        if (!is_text(one->container.profile, sizeof(one->container.profile)) ||
+            !is_text(one->container.id, sizeof(one->container.id)) ||
+            !is_text(one->container.cgroup, sizeof(one->container.cgroup)))
+                return "container";
         if (one->weight == 0 || one->weight > WEIGHT_MOST)
                 return "weight";
         if (one->priority > PRIORITY_MOST)

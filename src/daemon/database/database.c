@@ -31,19 +31,20 @@ static const char *const sql[DATABASE_STATEMENTS] = {
         [DATABASE_PUT_SESSION] =
                 "INSERT INTO session (id, name, owner_uid, weight, priority, state, ending,"
                 " is_context_free, created_ns, expires_ns, ttl_ns, ended_ns, version, host_bytes,"
-                " swaps, labels, gang)"
+                " swaps, inode, labels, gang, profile, container, cgroup)"
                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
-                " ?17)"
+                " ?17, ?18, ?19, ?20, ?21)"
                 " ON CONFLICT (id) DO UPDATE SET name = ?2, owner_uid = ?3, weight = ?4,"
                 " priority = ?5, state = ?6, ending = ?7, is_context_free = ?8, created_ns = ?9,"
                 " expires_ns = ?10, ttl_ns = ?11, ended_ns = ?12, version = ?13,"
-                " host_bytes = ?14, swaps = ?15, labels = ?16, gang = ?17",
+                " host_bytes = ?14, swaps = ?15, inode = ?16, labels = ?17, gang = ?18,"
+                " profile = ?19, container = ?20, cgroup = ?21",
         [DATABASE_DROP_SESSION] = "DELETE FROM session WHERE id = ?1",
         [DATABASE_DROP_NAMESAKE] = "DELETE FROM session WHERE id <> ?1 AND name = ?2",
         [DATABASE_GET_SESSIONS] =
                 "SELECT id, name, owner_uid, weight, priority, state, ending, is_context_free,"
-                " created_ns, expires_ns, ttl_ns, ended_ns, version, host_bytes, swaps, labels, "
-                "gang"
+                " created_ns, expires_ns, ttl_ns, ended_ns, version, host_bytes, swaps, inode,"
+                " labels, gang, profile, container, cgroup"
                 " FROM session ORDER BY created_ns, name",
         [DATABASE_PUT_SHARE] =
                 "INSERT INTO share (session, place, gpu, memory_bytes, compute_milli_percent,"
@@ -74,6 +75,9 @@ static const char *const sql[DATABASE_STATEMENTS] = {
                                 " FROM event GROUP BY owner ORDER BY rows DESC LIMIT ?1",
         [DATABASE_TRIM_OWNER] = "DELETE FROM event WHERE id IN ("
                                 " SELECT id FROM event WHERE owner = ?1 ORDER BY id LIMIT ?2)",
+        [DATABASE_PUT_PROFILE] = "INSERT OR IGNORE INTO profile (name) VALUES (?1)",
+        [DATABASE_DROP_PROFILE] = "DELETE FROM profile WHERE name = ?1",
+        [DATABASE_GET_PROFILES] = "SELECT name FROM profile ORDER BY name",
         [DATABASE_GET_HOME] = "SELECT runtime_dir FROM home WHERE one = 1",
         [DATABASE_PUT_HOME] = "INSERT INTO home (one, runtime_dir) VALUES (1, ?1)"
                               " ON CONFLICT (one) DO UPDATE SET runtime_dir = ?1",

@@ -92,6 +92,14 @@ int database_each(struct database *database,
                   int (*each)(const struct sessions_one *session, void *context), void *context,
                   struct error *err);
 
+/* Profiles that were added, by their names; 0 also for one that is there, or is not. */
+int database_add_profile(struct database *database, const char *name, struct error *err);
+int database_drop_profile(struct database *database, const char *name, struct error *err);
+
+/* In the order of their names, as database_each(). */
+int database_profiles(struct database *database, int (*each)(const char *name, void *context),
+                      void *context, struct error *err);
+
 /* Up to `most` events after `id`, oldest first, of one session by its name or (NULL) of all. */
 int database_events(struct database *database, int64_t id, unsigned most, const char *session,
                     int (*each)(const struct database_event *event, void *context), void *context,

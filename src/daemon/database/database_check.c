@@ -82,6 +82,24 @@ static const char *bad_number(const struct sessions_one *session)
         return NULL;
 }
 
+static bool is_plain_text(const char *text, size_t bytes)
+{
+        return memchr(text, '\0', bytes) && text_is_plain(text);
+}
+
+/* A container's has all of it, any other's none. */
+static bool is_container(const struct sessions_container *container)
+{
+        const bool is_any = container->profile[0] != '\0';
+
+        return is_plain_text(container->profile, sizeof(container->profile)) &&
+               is_plain_text(container->id, sizeof(container->id)) &&
+               is_plain_text(container->cgroup, sizeof(container->cgroup)) &&
+               container->inode <= INT64_MAX && is_any == (container->id[0] != '\0') &&
+               is_any == (container->cgroup[0] == '/') && is_any == (container->inode != 0) &&
+               (!is_any || settings_check_name("", container->profile, NULL) == 0);
+}
+
 static const char *bad_field(const struct sessions_one *session)
 {
         const char *bad = bad_number(session);
@@ -97,6 +115,8 @@ static const char *bad_field(const struct sessions_one *session)
         if (!memchr(session->gang, '\0', sizeof(session->gang)) ||
             (session->gang[0] && settings_check_name("", session->gang, NULL) < 0))
                 return "gang";
+        if (!is_container(&session->container))
+                return "container";
         if (session->share_count == 0 || session->share_count > SESSIONS_GPUS)
                 return "count of GPUs";
         for (unsigned i = 0; i < session->share_count && !bad; i++)

@@ -64,8 +64,16 @@ const char *const schema_steps[] = {
         /* 7: its memory is moved to the host and back. */
         "ALTER TABLE session ADD COLUMN swaps INTEGER NOT NULL DEFAULT 0;",
 
-        /* 7: what a share counts for while more than its limit may be held; 0: its limit. */
+        /* 8: what a share counts for while more than its limit may be held; 0: its limit. */
         "ALTER TABLE share ADD COLUMN ceiling_bytes INTEGER NOT NULL DEFAULT 0;",
+
+        /* 9: the container that a session belongs to ("" in `profile`: none), and profiles that
+         * were added by the API. */
+        "ALTER TABLE session ADD COLUMN inode INTEGER NOT NULL DEFAULT 0;"
+        "ALTER TABLE session ADD COLUMN profile TEXT NOT NULL DEFAULT '';"
+        "ALTER TABLE session ADD COLUMN container TEXT NOT NULL DEFAULT '';"
+        "ALTER TABLE session ADD COLUMN cgroup TEXT NOT NULL DEFAULT '';"
+        "CREATE TABLE profile (name TEXT NOT NULL PRIMARY KEY) STRICT;",
 };
 
 const int schema_version = sizeof(schema_steps) / sizeof(schema_steps[0]);

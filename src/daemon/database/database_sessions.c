@@ -21,8 +21,12 @@ enum {
         SESSION_VERSION,
         SESSION_HOST,
         SESSION_SWAPS,
+        SESSION_INODE,
         SESSION_LABELS,
         SESSION_GANG,
+        SESSION_PROFILE,
+        SESSION_CONTAINER,
+        SESSION_CGROUP,
         SESSION_COLUMNS,
 };
 
@@ -46,6 +50,7 @@ static int put_session(struct database *database, const struct sessions_one *ses
                 [SESSION_VERSION] = session->version,
                 [SESSION_HOST] = session->host_bytes,
                 [SESSION_SWAPS] = session->swaps,
+                [SESSION_INODE] = session->container.inode,
         };
         sqlite3_stmt *put = database_statement(database, DATABASE_PUT_SESSION);
 
@@ -55,6 +60,9 @@ static int put_session(struct database *database, const struct sessions_one *ses
         sqlite3_bind_text(put, SESSION_NAME + 1, session->name, -1, SQLITE_STATIC);
         sqlite3_bind_text(put, SESSION_LABELS + 1, session->labels, -1, SQLITE_STATIC);
         sqlite3_bind_text(put, SESSION_GANG + 1, session->gang, -1, SQLITE_STATIC);
+        sqlite3_bind_text(put, SESSION_PROFILE + 1, session->container.profile, -1, SQLITE_STATIC);
+        sqlite3_bind_text(put, SESSION_CONTAINER + 1, session->container.id, -1, SQLITE_STATIC);
+        sqlite3_bind_text(put, SESSION_CGROUP + 1, session->container.cgroup, -1, SQLITE_STATIC);
         return database_run(database, put, err);
 }
 
@@ -156,6 +164,7 @@ static bool get_numbers(sqlite3_stmt *row, struct sessions_one *ret)
                 [SESSION_VERSION] = INT64_MAX,
                 [SESSION_HOST] = INT64_MAX,
                 [SESSION_SWAPS] = 1,
+                [SESSION_INODE] = INT64_MAX,
         };
         uint64_t number[SESSION_COLUMNS];
 
@@ -176,6 +185,7 @@ static bool get_numbers(sqlite3_stmt *row, struct sessions_one *ret)
         ret->version = number[SESSION_VERSION];
         ret->host_bytes = number[SESSION_HOST];
         ret->swaps = number[SESSION_SWAPS];
+        ret->container.inode = number[SESSION_INODE];
         return true;
 }
 
@@ -212,6 +222,13 @@ static int get_shares(struct database *database, struct sessions_one *ret, struc
                                      : database_fail(database->handle, database->path, result, err);
 }
 
+static bool get_container(sqlite3_stmt *row, struct sessions_container *ret)
+{
+        return database_get_text(row, SESSION_PROFILE, ret->profile, sizeof(ret->profile)) &&
+               database_get_text(row, SESSION_CONTAINER, ret->id, sizeof(ret->id)) &&
+               database_get_text(row, SESSION_CGROUP, ret->cgroup, sizeof(ret->cgroup));
+}
+
 static int get_session(struct database *database, sqlite3_stmt *row, struct sessions_one *ret,
                        struct error *err)
 {
@@ -222,7 +239,8 @@ static int get_session(struct database *database, sqlite3_stmt *row, struct sess
         if (!database_get_id(row, SESSION_ID, ret->id) || !get_numbers(row, ret) ||
             !database_get_text(row, SESSION_NAME, ret->name, sizeof(ret->name)) ||
             !database_get_text(row, SESSION_LABELS, ret->labels, sizeof(ret->labels)) ||
-            !database_get_text(row, SESSION_GANG, ret->gang, sizeof(ret->gang)))
+            !database_get_text(row, SESSION_GANG, ret->gang, sizeof(ret->gang)) ||
+            !get_container(row, &ret->container))
                 return database_bad_row(database, "a session", err);
         rc = get_shares(database, ret, err);
         if (rc == 0 && database_check_session(ret, &why) < 0)

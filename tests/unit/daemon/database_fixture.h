@@ -69,6 +69,14 @@ static inline struct sessions_one session_of(unsigned number)
         snprintf(session.name, sizeof(session.name), "job-%u", number);
         if (number % 2)
                 snprintf(session.gang, sizeof(session.gang), "gang-%u", number);
+        if (number % 2) {
+                struct sessions_container *container = &session.container;
+
+                snprintf(container->profile, sizeof(container->profile), "4GiB-%u", number);
+                snprintf(container->id, sizeof(container->id), "%064x", number);
+                snprintf(container->cgroup, sizeof(container->cgroup), "/cgroup/%064x", number);
+                container->inode = INT64_MAX - number;
+        }
         snprintf(session.labels, sizeof(session.labels), "{\"team\":\"\xc3\xa9%u\"}", number);
         for (unsigned i = 0; i < session.share_count; i++)
                 session.share[i] = (struct sessions_share){
@@ -141,6 +149,9 @@ static inline int write_session(const struct sessions_one *one, void *context)
                          (unsigned long long)one->share[i].ceiling_bytes,
                          one->share[i].compute_milli_percent,
                          one->share[i].guarantee_milli_percent);
+        if (one->container.profile[0])
+                text_add(text, " in %s %s %s %llu", one->container.profile, one->container.id,
+                         one->container.cgroup, (unsigned long long)one->container.inode);
         text_add(text, "\n");
         return 0;
 }

@@ -167,6 +167,10 @@ static void test_what_makes_no_sense_is_not_saved(void **state)
         unsaved("labels", snprintf(bad.labels, sizeof(bad.labels), "[]"));
         unsaved("labels", snprintf(bad.labels, sizeof(bad.labels), "{\"a\":\"\xff\"}"));
         unsaved("labels", snprintf(bad.labels, sizeof(bad.labels), "{}{}"));
+        unsaved("container", bad.container.inode = 1);
+        unsaved("container", snprintf(bad.container.id, sizeof(bad.container.id), "a"));
+        unsaved("container", snprintf(bad.container.profile, sizeof(bad.container.profile), "a"));
+        unsaved("container", memset(bad.container.cgroup, '/', sizeof(bad.container.cgroup)));
         unsaved("gang", memset(bad.gang, 'x', sizeof(bad.gang)));
         unsaved("gang", bad.gang[0] = '.');
         database_close(database);
@@ -344,7 +348,8 @@ static void test_each_older_version_is_brought_up_with_what_it_holds(void **stat
                      " is_context_free, created_ns, expires_ns, ttl_ns, ended_ns, version, labels)"
                      " VALUES (x'01000000000000000000000000000000', 'old', 1000,"
                      " 100, 1, 1, 0, 0, 1, 0, 0, 0, 1, '{}');"
-                     "INSERT INTO share VALUES (x'01000000000000000000000000000000', 0,"
+                     "INSERT INTO share (session, place, gpu, memory_bytes, compute_milli_percent,"
+                     " guarantee_milli_percent) VALUES (x'01000000000000000000000000000000', 0,"
                      " x'ee000000000000000000000000000000', 4096, 0, 0)");
                 database = open_good();
                 /* In no gang: the last word. */
@@ -355,6 +360,39 @@ static void test_each_older_version_is_brought_up_with_what_it_holds(void **stat
                 database_close(database);
                 assert_int_equal(unlink(path), 0);
         }
+}
+
+static int write_name(const char *name, void *context)
+{
+        text_add(context, "%s ", name);
+        return 0;
+}
+
+static void expect_profiles(struct database *database, const char *expected)
+{
+        char names[256];
+        struct text text;
+
+        text_begin(&text, names, sizeof(names));
+        assert_int_equal(database_profiles(database, write_name, &text, NULL), 0);
+        assert_string_equal(names, expected);
+}
+
+static void test_profiles_are_added_once_and_stay_until_they_are_dropped(void **state)
+{
+        struct database *database = open_good();
+
+        expect_profiles(database, "");
+        assert_int_equal(database_add_profile(database, "gpu1-2GiB-10", NULL), 0);
+        assert_int_equal(database_add_profile(database, "gpu0-4GiB-30", NULL), 0);
+        assert_int_equal(database_add_profile(database, "gpu0-4GiB-30", NULL), 0);
+        database_close(database);
+        database = open_good();
+        expect_profiles(database, "gpu0-4GiB-30 gpu1-2GiB-10 ");
+        assert_int_equal(database_drop_profile(database, "gpu0-4GiB-30", NULL), 0);
+        assert_int_equal(database_drop_profile(database, "gpu0-4GiB-30", NULL), 0);
+        expect_profiles(database, "gpu1-2GiB-10 ");
+        database_close(database);
 }
 
 static void test_a_newer_database_is_left_alone(void **state)
@@ -554,6 +592,7 @@ int main(void)
                 story(test_who_has_few_events_keeps_them_beside_who_has_many),
                 story(test_old_events_are_their_owners),
                 story(test_each_older_version_is_brought_up_with_what_it_holds),
+                story(test_profiles_are_added_once_and_stay_until_they_are_dropped),
                 story(test_a_newer_database_is_left_alone),
                 story(test_another_programs_database_is_left_alone),
                 story(test_there_is_one_opener_at_a_time),
