@@ -115,6 +115,20 @@ int profile_parse(const char *name, struct profile *ret, struct error *err)
         return rc;
 }
 
+bool profile_is_in(const char *name, const char *list)
+{
+        const size_t length = strlen(name);
+
+        for (list += strspn(list, ", "); *list; list += strspn(list, ", ")) {
+                const size_t word = strcspn(list, ", ");
+
+                if (word == length && memcmp(list, name, length) == 0)
+                        return true;
+                list += word;
+        }
+        return false;
+}
+
 int profile_gpu(const struct profile *profile, const struct settings_gpus *gpus, struct error *err)
 {
         struct settings_selection selection = { 0 };

@@ -15,6 +15,7 @@
 #ifndef ALIQUOT_SETTINGS_PROFILE_H
 #define ALIQUOT_SETTINGS_PROFILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/error.h"
@@ -33,6 +34,9 @@ struct profile {
 };
 
 int profile_parse(const char *name, struct profile *ret, struct error *err);
+
+/* Whether a list of names, separated by spaces or commas, has this one. */
+bool profile_is_in(const char *name, const char *list);
 
 /* The position of its GPU among these. Negative: it is not here, or not the only one. */
 int profile_gpu(const struct profile *profile, const struct settings_gpus *gpus, struct error *err);

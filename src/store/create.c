@@ -206,6 +206,9 @@ static int make_session(int sessions, const struct limits_page *limits,
         rc = write_session(folder, limits, err);
         if (rc == 0 && tenancy)
                 rc = folder_grant(folder, tenancy->uid, err);
+        if (rc == 0 && tenancy && tenancy->is_containers &&
+            fchmodat(folder, FOLDER_SLOTS, 0666, 0) < 0)
+                rc = fail(err, -errno, "open %s to a container: %m", FOLDER_SLOTS);
         if (rc == 0)
                 rc = publish(sessions, temporary, limits->name, err);
         if (rc < 0)

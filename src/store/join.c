@@ -27,6 +27,7 @@ struct wanted {
         bool is_named_only; /* a tenant's, in a folder of ours: which file it is, and nothing more
                              */
         bool is_received;   /* its owner may be of another user namespace */
+        bool may_be_shared; /* a daemon's, which may have opened it to a container's users */
 };
 
 static int check_file(int fd, const struct wanted *wanted, struct store_file *ret,
@@ -46,7 +47,7 @@ static int check_file(int fd, const struct wanted *wanted, struct store_file *re
             !(wanted->may_be_roots && folder_is_trusted(st.st_uid)))
                 return fail(err, -EPERM, "%s belongs to user %u, expected %u", wanted->name,
                             st.st_uid, geteuid());
-        if (st.st_mode & 022)
+        if ((st.st_mode & 022) && !wanted->may_be_shared)
                 return fail(err, -EPERM, "%s can be written by others (mode %04o), expected 0600",
                             wanted->name, st.st_mode & 07777);
         if ((uint64_t)st.st_size != wanted->bytes)
@@ -154,14 +155,15 @@ static int map_limits(int folder, struct store_session *session, struct error *e
 static int map_session(int folder, const char *name, struct store_session *session,
                        struct error *err)
 {
-        const struct wanted slots = { .name = FOLDER_SLOTS,
-                                      .bytes = sizeof(*session->slots),
-                                      .is_writable = true };
+        struct wanted slots = { .name = FOLDER_SLOTS,
+                                .bytes = sizeof(*session->slots),
+                                .is_writable = true };
         void *mapped = NULL;
         int rc = map_limits(folder, session, err);
 
         if (rc < 0)
                 return rc;
+        slots.may_be_shared = session->limits->owner == PAGE_OWNER_DAEMON;
         rc = map_file(folder, &slots, &mapped, &session->slots_file, err);
         session->slots = mapped;
         return rc < 0 || !mapped ? rc : check_pages(session, name, err);
@@ -324,6 +326,7 @@ static int map_pages(int limits, int slots, struct store_session *session, struc
                 { .name = FOLDER_SLOTS,
                   .bytes = sizeof(*session->slots),
                   .is_received = true,
+                  .may_be_shared = true,
                   .is_writable = true },
         };
         void *mapped = NULL;

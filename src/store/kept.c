@@ -107,7 +107,8 @@ bool folder_is_anothers(int sessions, const char *name, uint32_t *ret_uid)
         if (fstatat(sessions, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return errno != ENOENT && errno != ENOTDIR;
         *ret_uid = st.st_uid;
-        return S_ISREG(st.st_mode) && st.st_uid != geteuid();
+        /* Of a container's, all may write. */
+        return S_ISREG(st.st_mode) && (st.st_uid != geteuid() || (st.st_mode & 022));
 }
 
 /* What can be told of a kept one without waiting for anybody. */

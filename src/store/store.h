@@ -54,6 +54,9 @@ struct store_session {
 struct store_tenancy {
         uint8_t id[16]; /* session_id, the daemon's choice */
         uint32_t uid;   /* the tenant: reads `limits`, owns `slots` */
+        /* Of a container, whose users are not known: whoever is handed `slots` may open it again.
+         * Its folder is closed to all of them. */
+        bool is_containers;
 };
 
 /* What a new session is made with. All borrowed until return. */

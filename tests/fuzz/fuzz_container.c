@@ -3,7 +3,7 @@
  * Any text as /proc/PID/cgroup: refused with a line, or a container whose id is in each of its
  * paths, which lie within the text, and which nothing that is added below them changes.
  */
-#include "daemon/tenant/container.h"
+#include "daemon/base/container.h"
 
 #include <stdint.h>
 #include <stdlib.h>

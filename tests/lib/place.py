@@ -79,6 +79,28 @@ def give_files_away():
     return None
 
 
+def make_control_group():
+    """As a container's runtime does, in each version that is mounted here."""
+    import container  # it imports this file
+
+    found = [container.mounted(version) for version in (2, 1)]
+    if os.geteuid() != 0:
+        return "only root makes control groups"
+    if not any(found):
+        return "none is mounted"
+    for folder in filter(None, found):
+        group = folder / f"aliquot-test-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError as why:
+            return str(why)
+        why = attempt("sh", "-c", f"echo $$ >{group}/cgroup.procs")
+        group.rmdir()
+        if why:
+            return why
+    return None
+
+
 def mount_in_namespace(*flags):
     with tempfile.TemporaryDirectory() as folder:
         return attempt("unshare", *flags, "mount", "-t", "tmpfs", "x", folder)
@@ -142,6 +164,7 @@ NEEDS = {
     "a build folder for other users": open_build_folder,
     "powers over other users' programs": reach_other_users,
     "chown": give_files_away,
+    "control groups": make_control_group,
     "mounts": mount,
     "mount namespaces": lambda: mount_in_namespace("--mount"),
     "user namespaces": lambda: mount_in_namespace("--map-root-user", "--mount"),

@@ -198,6 +198,11 @@ EXPECTED = [  # method, path, body, headers, status: every answer that the descr
     ("POST", "/v1/policy/check", {"user": "7"}, {}, 400), ("POST", "/v1/policy/check", {"groups": [-1]}, {}, 400),
     ("POST", "/v1/policy/check", {"users": 7}, {}, 400), ("POST", "/v1/policy/check", {"session": 7}, {}, 400),
     ("POST", "/v1/policy/check", {"profile": 7}, {}, 400),
+    ("GET", "/v1/profiles", None, {}, 200), ("GET", "/v1/profiles?x=1", None, {}, 400), ("POST", "/v1/profiles", {"name": "gpu0-1MiB-30"}, {}, 201),
+    ("POST", "/v1/profiles", {"name": "gpu0-1MiB-30"}, {}, 200), ("POST", "/v1/profiles", {"name": "large"}, {}, 400),
+    ("POST", "/v1/profiles", {"name": "gpu0-1MiB-30", "x": 1}, {}, 400), ("POST", "/v1/profiles", "x" * 70000, {}, 413),
+    ("POST", "/v1/profiles", "x", {"Content-Type": "a/b"}, 415), ("DELETE", "/v1/profiles/{profile}?x=1", None, {}, 400),
+    ("DELETE", "/v1/profiles/{profile}", None, {}, 204), ("DELETE", "/v1/profiles/{profile}", None, {}, 404),
     ("GET", "/v1/processes", None, {}, 200), ("GET", "/v1/processes?x=1", None, {}, 400),
     ("POST", "/v1/sessions", {"name": "n", "memory": "1MiB"}, {}, 201), ("POST", "/v1/sessions", {}, {}, 400),
     ("POST", "/v1/sessions", {"name": "n", "memory": "1MiB"}, {}, 409), ("POST", "/v1/sessions", {"memory": "1TiB"}, {}, 409),
@@ -219,6 +224,7 @@ EXPECTED = [  # method, path, body, headers, status: every answer that the descr
 
 def described(method, path, status):
     path = re.sub(r"\?.*", "", path)
+    path = re.sub(r"^(/v1/profiles/)[^/]+", r"\1{name}", path)
     path = re.sub(r"^(/v1/sessions/)[^/]+", r"\1{name}", re.sub(r"^(/v1/devices/)[^/]+", r"\1{uuid}", path))
     return resolve(SCHEMA["paths"][path][method.lower()]["responses"][str(status)])
 
@@ -226,7 +232,7 @@ def described(method, path, status):
 def test_every_answer_is_as_described(daemon):
     uuid = daemon.get("/v1/devices").json["devices"][0]["uuid"]
     for method, path, body, headers, status in EXPECTED:
-        answer = daemon.ask(method, path.replace("{name}", "n").replace("{uuid}", uuid), body,
+        answer = daemon.ask(method, path.replace("{name}", "n").replace("{uuid}", uuid).replace("{profile}", "gpu0-1MiB-30"), body,
                             **{key.replace("-", "_"): value for key, value in headers.items()})
         assert answer.status == status, (method, path, answer)
         content = described(method, path, status).get("content", {})

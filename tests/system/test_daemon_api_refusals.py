@@ -20,7 +20,7 @@ BAD_FIELDS = [
     ("weight", 0), ("weight", 10001), ("weight", "1"), ("priority", "high"), ("priority", 1), ("context", "none"),
     ("gang", 1), ("gang", ["a"]), ("gang", "a b"), ("gang", ".a"), ("gang", "x" * 64),
     ("ttl", 0), ("ttl", -5), ("ttl", "soon"), ("ttl", []), ("ttl", 1e300), ("ttl", 3.2e9), ("ttl", "99999999h"), ("on_end", "explode"), ("on_end", None),
-    ("labels", []), ("labels", {"a": 1}), ("labels", {"": "x"}), ("labels", {"a": "x" * 64}), ("labels", {"a": "two\nlines"}),
+    ("labels", []), ("labels", {"a": 1}), ("labels", {"": "x"}), ("labels", {"a": "x" * 65}), ("labels", {"x" * 64: "a"}), ("labels", {"a": "two\nlines"}),
     ("labels", {str(i): "x" for i in range(17)}), ("labels", {str(i): "x" * 60 for i in range(10)}),
     ("owner", -1), ("owner", "root"), ("colour", "blue"), ("Memory", "1MiB"),
 ]

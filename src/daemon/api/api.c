@@ -29,6 +29,9 @@ static const struct route routes[] = {
         { "GET", "/v1/events", API_EVENTS, api_get_events, false },
         { "GET", "/v1/policy", API_META, api_get_policy, false },
         { "POST", "/v1/policy/check", API_META, api_post_policy_check, false },
+        { "GET", "/v1/profiles", API_PROFILES, api_get_profiles, false },
+        { "POST", "/v1/profiles", API_PROFILES, api_post_profile, false },
+        { "DELETE", "/v1/profiles/{}", API_PROFILES, api_delete_profile, false },
         { "GET", "/v1/processes", API_DEVICES, api_get_all_processes, false },
         { "GET", "/v1/sessions", API_SESSIONS, api_get_sessions, false },
         { "POST", "/v1/sessions", API_SESSIONS, api_post_session, false },
@@ -41,8 +44,9 @@ static const struct route routes[] = {
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 
 static const char *const class_names[] = {
-        [API_META] = "meta",     [API_DEVICES] = "devices", [API_SESSIONS] = "sessions",
-        [API_EVENTS] = "events", [API_METRICS] = "metrics", [API_NONE] = "none",
+        [API_META] = "meta",     [API_DEVICES] = "devices",   [API_SESSIONS] = "sessions",
+        [API_EVENTS] = "events", [API_PROFILES] = "profiles", [API_METRICS] = "metrics",
+        [API_NONE] = "none",
 };
 
 /* -- Problems and queries --------------------------------------------------------------------- */

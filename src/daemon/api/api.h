@@ -25,7 +25,7 @@ struct api_options {
         struct swapper *swapper;
         struct event_base *base;
         struct node *node;
-        const struct tenants *tenants;
+        struct tenants *tenants;
         const struct config *config; /* borrowed, read at each use */
         const struct token *token;   /* the same; length 0: nobody is an administrator over TCP */
 };

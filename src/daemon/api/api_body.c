@@ -16,7 +16,8 @@
 #include "settings/settings.h"
 
 #define LABELS_MOST 16u
-#define LABEL_BYTES 63u
+#define LABEL_KEY_BYTES 63u
+#define LABEL_BYTES 64u /* a container's id */
 #define SECOND_NS 1e9
 /* A hundred years: an end that 63 bits of nanoseconds hold. */
 #define TTL_SECONDS_MOST 3153600000.0
@@ -309,7 +310,7 @@ static bool is_label(const char *key, const json_t *value)
 {
         const char *text = json_string_value(value);
 
-        return *key && strlen(key) <= LABEL_BYTES && is_plain(key) && !strchr(key, '=') && text &&
+        return *key && strlen(key) <= LABEL_KEY_BYTES && is_plain(key) && !strchr(key, '=') && text &&
                strlen(text) <= LABEL_BYTES && is_plain(text);
 }
 
@@ -326,8 +327,8 @@ static bool read_labels(struct api_reading *reading, json_t *value)
         {
                 if (!is_label(key, text))
                         return reading_refuse(reading, "labels",
-                                              "texts of 63 characters at most without control "
-                                              "characters, and no = in a key");
+                                              "texts of 64 characters at most (a key: 63) without "
+                                              "control characters, and no = in a key");
         }
         memset(one->labels, 0, sizeof(one->labels));
         length = json_dumpb(value, one->labels, sizeof(one->labels) - 1,

@@ -19,6 +19,7 @@ enum api_class {
         API_DEVICES,
         API_SESSIONS,
         API_EVENTS,
+        API_PROFILES,
         API_METRICS,
         API_NONE, /* no route */
         API_CLASSES,
@@ -61,6 +62,7 @@ api_handler api_get_root, api_get_health, api_get_ready, api_get_openapi;
 api_handler api_get_metrics, api_get_devices, api_get_device, api_get_events;
 api_handler api_get_sessions, api_get_session, api_get_processes, api_get_all_processes;
 api_handler api_get_policy, api_post_policy_check;
+api_handler api_get_profiles, api_post_profile, api_delete_profile;
 api_handler api_post_session, api_patch_session, api_delete_session, api_post_renew;
 
 /* -- api.c -- */

@@ -14,13 +14,14 @@
 
 /* Log, locks, database, event loop and listeners have about 16; a request opens a few. A driver
  * opens several for each GPU. */
-#define DESCRIPTORS_KEPT 32u
+#define DESCRIPTORS_KEPT 34u
 
-/* One in so many of what is left. By descriptors 1/8, 2/16, 2/6, 1/8, 1/24, 1/8 and 1/8: together
- * all. */
+/* One in so many of what is left. By descriptors 1/8, 2/24, 2/48, 2/6, 1/8, 1/24, 1/8 and 1/8:
+ * together all. */
 #define DESCRIPTORS_HTTP 8u
 #define DESCRIPTORS_HTTP_PEER 16u /* of those of DESCRIPTORS_HTTP, a half */
-#define DESCRIPTORS_VISITS 16u    /* socket and process */
+#define DESCRIPTORS_VISITS 24u    /* socket and process */
+#define DESCRIPTORS_DOORS 48u     /* likewise, of those who come by a door */
 #define DESCRIPTORS_SESSIONS 6u   /* socket and limits */
 #define DESCRIPTORS_SEATS 8u      /* a session's slots, for the scheduler */
 #define DESCRIPTORS_SWAPS 24u     /* slots of a session that swaps, for the swapper */

@@ -37,6 +37,24 @@ struct peer_key peers_session(const uint8_t id[16])
         return key;
 }
 
+static struct peer_key key_of(uint8_t kind, const char *name)
+{
+        struct peer_key key = { .kind = kind };
+
+        memcpy(key.name, name, strnlen(name, sizeof(key.name)));
+        return key;
+}
+
+struct peer_key peers_container(const char *id)
+{
+        return key_of('c', id);
+}
+
+struct peer_key peers_door(const char *profile)
+{
+        return key_of('d', profile);
+}
+
 struct peer_key peers_address(const struct sockaddr *address)
 {
         const struct in6_addr *six = &((const struct sockaddr_in6 *)address)->sin6_addr;

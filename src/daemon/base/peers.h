@@ -2,12 +2,12 @@
 /*
  * Who is on the other side of a connection, and how much of the server each may take.
  *
- * A peer is a user (on the socket), a session (on its own socket, where many containers are root)
- * or an address (on TCP; of IPv6 the /64 that one machine can have all of). All loopback addresses
- * are one peer, since every program of the machine can connect from each of them. A peer has a
- * count of connections and a bucket of tokens, one a request, that fills at the configured rate.
- * Peers are forgotten when they have no connection and a full bucket. Time is monotonic nanoseconds
- * and comes in.
+ * A peer is a user (on the socket), a session (on its own socket, where many containers are root),
+ * a container or a door, or an address (on TCP; of IPv6 the /64 that one machine can have all of).
+ * All loopback addresses are one peer, since every program of the machine can connect from each of
+ * them. A peer has a count of connections and a bucket of tokens, one a request, that fills at the
+ * configured rate. Peers are forgotten when they have no connection and a full bucket. Time is
+ * monotonic nanoseconds and comes in.
  */
 #ifndef ALIQUOT_DAEMON_BASE_PEERS_H
 #define ALIQUOT_DAEMON_BASE_PEERS_H
@@ -20,7 +20,8 @@
 #include "daemon/base/fair.h"
 
 struct peer_key {
-        uint8_t kind; /* 'u' user, 's' session, '4', '6' address, 'l' all of loopback */
+        uint8_t kind; /* 'u' user, 's' session, 'c' container, 'd' door, '4', '6' address, 'l' all
+                         of loopback */
         uint8_t name[16];
 };
 
@@ -46,6 +47,9 @@ unsigned peers_reserve(unsigned most);
 
 struct peer_key peers_user(uint32_t uid);
 struct peer_key peers_session(const uint8_t id[16]);
+/* By the beginning of the id, which its runtime has drawn. */
+struct peer_key peers_container(const char *id);
+struct peer_key peers_door(const char *profile);
 struct peer_key peers_address(const struct sockaddr *address);
 
 /* One connection more of this peer; NULL: out of memory. */

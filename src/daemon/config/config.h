@@ -72,6 +72,10 @@ struct config {
         uint32_t join_rate_burst;
         uint64_t join_timeout_ns; /* for a HELLO to arrive */
 
+        char profiles[CONFIG_PATH_BYTES]; /* profile_parse() takes each; "": none */
+        uint64_t profiles_wait_ns;        /* for room on a full card; 0: refused at once */
+        uint32_t door_connections_most;
+
         struct sessions_policy policy;
         bool is_swap_default;                    /* of a session without a word about it */
         bool may_all_free_contexts;              /* else administrators alone ask for that */

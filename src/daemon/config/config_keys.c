@@ -83,6 +83,14 @@ const struct config_key config_keys[] = {
         KEY("join", "timeout", TIME, join_timeout_ns, "2s", 100 * MS, HOUR, LIVE,
             "Time from a connection to its message"),
 
+        KEY("profiles", "names", PROFILES, profiles, "", 0, 0, LIVE,
+            "Shares that containers are given, by a door each; others are added by the API"),
+        KEY("profiles", "wait", TIME, profiles_wait_ns, "none", 0, DAY, LIVE,
+            "How long the first program of a container waits for room on a full card; none: it is "
+            "refused at once"),
+        KEY("profiles", "max_connections", NUMBER, door_connections_most, "256", 1, 65536, LIVE,
+            "Connections to all doors that have not got their answer; the oldest makes room"),
+
         KEY("admission", "overcommit", WORD, policy.overcommit, "strict", 0, 0, LIVE,
             "How much memory of a card may be promised: all there is, a ratio of it, or any amount",
             "strict", "ratio", "none"),

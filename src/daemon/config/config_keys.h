@@ -12,9 +12,10 @@ enum config_type {
         CONFIG_TEXT,
         CONFIG_FOLDER, /* absolute path or nothing; so is CONFIG_FILE */
         CONFIG_FILE,
-        CONFIG_CGROUPS, /* absolute paths, separated by commas, or nothing */
-        CONFIG_ADDRESS, /* see daemon/base/address.h, or nothing */
-        CONFIG_SWITCH,  /* yes or no */
+        CONFIG_PROFILES, /* see settings/profile.h, separated by spaces or commas, or nothing */
+        CONFIG_CGROUPS,  /* absolute paths, separated by commas, or nothing */
+        CONFIG_ADDRESS,  /* see daemon/base/address.h, or nothing */
+        CONFIG_SWITCH,   /* yes or no */
         CONFIG_NUMBER,
         CONFIG_PERCENT,
         CONFIG_SIZE,

@@ -6,6 +6,7 @@
 #include "common/units.h"
 #include "daemon/base/address.h"
 #include "daemon/config/config_keys.h"
+#include "settings/profile.h"
 
 #define KI (UINT64_C(1) << 10)
 #define MI (UINT64_C(1) << 20)
@@ -176,6 +177,25 @@ static bool is_good_list(const char *text)
         return !strstr(text, "/..");
 }
 
+/* Each is a share, and none is named twice. */
+static bool are_profiles(const char *text)
+{
+        struct profile profile;
+
+        for (const char *at = text + strspn(text, ", "); *at; at += strspn(at, ", ")) {
+                char name[sizeof(profile.name)] = "";
+                size_t length = strcspn(at, ", ");
+
+                if (length >= sizeof(name))
+                        return false;
+                memcpy(name, at, length);
+                if (profile_parse(name, &profile, NULL) < 0 || profile_is_in(name, at + length))
+                        return false;
+                at += length;
+        }
+        return true;
+}
+
 /* Whatever the type: one line without the sign of a comment, within its room. */
 static bool is_good_text(const struct config_key *key, const char *text)
 {
@@ -193,6 +213,8 @@ static bool is_good_text(const struct config_key *key, const char *text)
                 return address_parse(text, &address, NULL) == 0;
         if (key->type == CONFIG_CGROUPS)
                 return is_good_list(text);
+        if (key->type == CONFIG_PROFILES)
+                return are_profiles(text);
         return text[0] == '/';
 }
 
@@ -291,6 +313,7 @@ const char *config_key_expected(const struct config_key *key, char *ret, size_t 
                 [CONFIG_TEXT] = "a name",
                 [CONFIG_FOLDER] = "the absolute path of a folder",
                 [CONFIG_FILE] = "the absolute path of a file",
+                [CONFIG_PROFILES] = "shares such as gpu0-4GiB-30 or 4GiB-30-rt, each once",
                 [CONFIG_CGROUPS] = "cgroups such as /kubepods.slice, separated by commas",
                 [CONFIG_ADDRESS] = ADDRESS_EXPECTED,
                 [CONFIG_SWITCH] = "yes or no",

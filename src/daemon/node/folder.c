@@ -142,7 +142,8 @@ int folder_make(const struct store *store, const struct sessions_one *session,
 {
         char words[SETTINGS_CANONICAL_BYTES];
         struct settings_limits limits;
-        struct store_tenancy tenancy = { .uid = session->owner_uid };
+        struct store_tenancy tenancy = { .uid = session->owner_uid,
+                                         .is_containers = session->container.profile[0] != '\0' };
         struct store_session made;
         const struct store_request request = {
                 .name = session->name,

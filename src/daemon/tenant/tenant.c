@@ -2,10 +2,8 @@
 /*
  * A listener for each session: made with its folder, again after a restart, gone with it.
  *
- * The socket is bound under another name and renamed, so that one that can be seen can be connected
- * to, and by its owner alone. It is left where it is when the daemon ends: that nobody listens is
- * what a joiner waits for, while a name that is missing means that there is no such session. Paths
- * of sockets are short (sun_path), those of sessions are not: they are named from their folder.
+ * The socket is left where it is when the daemon ends: that nobody listens is what a joiner waits
+ * for, while a name that is missing means that there is no such session.
  */
 #include "daemon/tenant/tenant.h"
 
@@ -16,7 +14,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -28,11 +25,8 @@
 #include "daemon/processes/identity.h"
 #include "daemon/tenant/tenant_parts.h"
 
-#define BACKLOG 512
 #define CLOCK_USEC 500000
 #define MISSING_BEATS 60u /* of the clock */
-#define SOCKET_NAME "socket"
-#define MADE_NAME ".socket"
 
 const struct tenants_counts *tenants_counts(const struct tenants *tenants)
 {
@@ -100,7 +94,7 @@ static void accept_one(void *of)
         }
         fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-                tenant_visit_begin(listener, fd);
+                tenant_visit_begin(listener, NULL, fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
                 tell_accept(listener);
                 pause_listener(listener);
@@ -108,14 +102,14 @@ static void accept_one(void *of)
         } else if (errno != EINTR && errno != ECONNABORTED) {
                 return;
         }
-        tenant_queue_add(listener, &listener->accept);
+        tenant_queue_add(listener->tenants, listener->owner, &listener->accept);
 }
 
 static void on_connect(evutil_socket_t fd, short what, void *context)
 {
         struct tenant_listener *listener = context;
 
-        tenant_queue_add(listener, &listener->accept);
+        tenant_queue_add(listener->tenants, listener->owner, &listener->accept);
 }
 
 int tenant_listener_begin(struct tenant_listener *listener, struct error *err)
@@ -125,26 +119,6 @@ int tenant_listener_begin(struct tenant_listener *listener, struct error *err)
         if (!listener->event || event_add(listener->event, NULL) < 0)
                 return fail(err, -ENOMEM, "out of memory");
         return 0;
-}
-
-/* Nobody but its owner can connect, from the first moment on: until it listens, nobody can. */
-static int bind_in(int folder, int fd, uint32_t owner_uid, struct error *err)
-{
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
-
-        snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" MADE_NAME, folder);
-        if (unlinkat(folder, MADE_NAME, 0) < 0 && errno != ENOENT)
-                return fail(err, -errno, "%s: %m", MADE_NAME);
-        if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-                return fail(err, -errno, "bind: %m");
-        if (fchmodat(folder, MADE_NAME, 0600, 0) < 0)
-                return fail(err, -errno, "its mode: %m");
-        if (owner_uid != geteuid() &&
-            fchownat(folder, MADE_NAME, owner_uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
-                return fail(err, -errno, "give it to user %u: %m", owner_uid);
-        if (listen(fd, BACKLOG) < 0)
-                return fail(err, -errno, "listen: %m");
-        return renameat(folder, MADE_NAME, folder, SOCKET_NAME) < 0 ? fail(err, -errno, "%m") : 0;
 }
 
 static int open_folder(const struct tenants *tenants, const char *name, struct error *err)
@@ -163,7 +137,6 @@ static int open_folder(const struct tenants *tenants, const char *name, struct e
 static int listener_listen(struct tenant_listener *listener, struct error *err)
 {
         scoped_fd int folder = open_folder(listener->tenants, listener->name, err);
-        struct stat st;
         int rc;
 
         if (folder < 0)
@@ -171,14 +144,10 @@ static int listener_listen(struct tenant_listener *listener, struct error *err)
         listener->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (listener->fd < 0)
                 return fail(err, -errno, "a socket: %m");
-        rc = bind_in(folder, listener->fd, listener->owner_uid, err);
-        if (rc < 0)
-                return rc;
-        if (fstatat(folder, SOCKET_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return fail(err, -errno, "%m");
-        listener->device = (uint64_t)st.st_dev;
-        listener->inode = (uint64_t)st.st_ino;
-        return tenant_listener_begin(listener, err);
+        rc = tenant_bind(
+                &(struct tenant_binding){ folder, listener->fd, 0600, listener->owner_uid },
+                &listener->device, &listener->inode, err);
+        return rc < 0 ? rc : tenant_listener_begin(listener, err);
 }
 
 /* Sessions are their users' to make: they must not take every descriptor. */
@@ -246,7 +215,7 @@ static void listener_open(struct tenants *tenants, const struct sessions_one *se
 
 /* -- As sessions come and go ------------------------------------------------------------------ */
 
-struct tenant_listener *tenant_listener_find(const struct tenants *tenants, const char *name)
+struct tenant_listener *tenant_find(const struct tenants *tenants, const char *name)
 {
         struct tenant_listener *listener;
 
@@ -262,7 +231,7 @@ struct tenant_listener *tenant_listener_find(const struct tenants *tenants, cons
 
 const char *tenants_cgroup(const struct tenants *tenants, const char *session, uint32_t pid)
 {
-        const struct tenant_listener *listener = tenant_listener_find(tenants, session);
+        const struct tenant_listener *listener = tenant_find(tenants, session);
         const struct tenant_resident *resident = listener ? LIST_FIRST(&listener->residents) : NULL;
 
         while (resident && (uint32_t)resident->peer.pid != pid)
@@ -275,17 +244,15 @@ static bool listener_is_there(const struct tenant_listener *listener,
                               const struct sessions_one *session)
 {
         scoped_fd int folder = open_folder(listener->tenants, listener->name, NULL);
-        struct stat st;
 
         return folder >= 0 && memcmp(listener->id, session->id, sizeof(listener->id)) == 0 &&
-               fstatat(folder, SOCKET_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-               (uint64_t)st.st_dev == listener->device && (uint64_t)st.st_ino == listener->inode;
+               tenant_is_bound(folder, listener->device, listener->inode);
 }
 
 static void on_folder(const struct sessions_one *session, bool is_there, void *context)
 {
         struct tenants *tenants = context;
-        struct tenant_listener *listener = tenant_listener_find(tenants, session->name);
+        struct tenant_listener *listener = tenant_find(tenants, session->name);
 
         if (listener && is_there && listener_is_there(listener, session))
                 return;
@@ -305,7 +272,7 @@ static void open_missing(struct tenants *tenants)
         for (unsigned i = 0; tenants->listener_count < all->count + shares && i < all->entries;
              i++) {
                 if (all->session[i].state != SESSIONS_FREE &&
-                    !tenant_listener_find(tenants, all->session[i].name))
+                    !tenant_find(tenants, all->session[i].name))
                         listener_open(tenants, &all->session[i]);
         }
 }
@@ -320,6 +287,7 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
         peers_tidy(&tenants->peers, &rate, clock_machine_ns());
         peers_tidy(&tenants->unread, &(struct peers_rate){ 0 }, clock_machine_ns());
         peers_tidy(&tenants->owners, &(struct peers_rate){ 0 }, clock_machine_ns());
+        peers_tidy(&tenants->guests, &rate, clock_machine_ns());
         LIST_FOREACH(listener, &tenants->listeners, entry)
         {
                 /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
@@ -329,6 +297,8 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
         }
         if (++tenants->beats % MISSING_BEATS == 0)
                 open_missing(tenants);
+        tenant_doors_tend(tenants);
+        tenant_doors_look(tenants);
         tenant_share_sweep(tenants);
 }
 
@@ -377,6 +347,7 @@ int tenants_reload(struct tenants *tenants, struct error *err)
                 warn_of_token(tenants, file[0] ? file : "GPUSLICE_IPC_TOKEN");
         }
         token_wipe(&token);
+        tenant_doors_follow(tenants);
         tenant_share_keep(tenants);
         return rc;
 }
@@ -406,6 +377,8 @@ int tenants_start(struct tenants **ret, const struct tenants_options *options, s
         LIST_INIT(&tenants->peers);
         LIST_INIT(&tenants->unread);
         LIST_INIT(&tenants->owners);
+        LIST_INIT(&tenants->guests);
+        LIST_INIT(&tenants->doors);
         LIST_INIT(&tenants->listeners);
         TAILQ_INIT(&tenants->visits);
         rc = tenants_reload(tenants, err);
@@ -424,6 +397,11 @@ int tenants_start(struct tenants **ret, const struct tenants_options *options, s
         open_missing(tenants);
         tenants->is_started = true;
         tenant_share_keep(tenants);
+        rc = tenant_doors_start(tenants, err);
+        if (rc < 0) {
+                tenants_stop(tenants);
+                return rc;
+        }
         *ret = tenants;
         return 0;
 }
@@ -436,6 +414,7 @@ void tenants_stop(struct tenants *tenants)
         if (!tenants)
                 return;
         node_leave_folders(tenants->options.node, tenants);
+        tenant_doors_stop(tenants);
         tenants->is_started = false;
         tenant_share_keep(tenants);
         for (listener = LIST_FIRST(&tenants->listeners); listener; listener = next) {
@@ -449,6 +428,7 @@ void tenants_stop(struct tenants *tenants)
         peers_free(&tenants->peers);
         peers_free(&tenants->unread);
         peers_free(&tenants->owners);
+        peers_free(&tenants->guests);
         tenant_queue_stop(tenants);
         token_wipe(&tenants->token);
         free(tenants);

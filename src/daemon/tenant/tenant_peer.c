@@ -78,6 +78,26 @@ void tenant_peer_identify(struct tenant_peer *peer)
                 peer->cgroup[0] = '\0';
 }
 
+int tenant_peer_container(const struct tenant_peer *peer, struct cgroup *ret, struct error *err)
+{
+        struct cgroup found;
+        int rc;
+
+        if (peer->pid <= 0)
+                return fail(err, -ESRCH, "its process cannot be seen from the daemon's namespace");
+        if (peer->held < 0)
+                return fail(err, -ESRCH, "its process is gone");
+        rc = cgroup_find((uint32_t)peer->pid, &found, err);
+        if (rc < 0)
+                return rc;
+        /* Else what was read is of the next one with its pid. */
+        if ((!peer->is_sure && usage_start_ticks((uint32_t)peer->pid) > peer->connected_ticks) ||
+            !identity_is_there(peer->held))
+                return fail(err, -ESRCH, "its process is gone");
+        *ret = found;
+        return 0;
+}
+
 void tenant_peer_end(struct tenant_peer *peer)
 {
         if (peer->held >= 0)

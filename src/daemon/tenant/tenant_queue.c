@@ -40,14 +40,14 @@ static void on_turn(evutil_socket_t fd, short what, void *context)
         turn_come(queue->event);
 }
 
-void tenant_queue_add(const struct tenant_listener *listener, struct tenant_work *work)
+void tenant_queue_add(struct tenants *tenants, struct peer *owner, struct tenant_work *work)
 {
-        struct tenant_queue *queue = &listener->tenants->queue;
+        struct tenant_queue *queue = &tenants->queue;
 
         if (work->queued.peer)
                 return;
         work->queued.context = work;
-        work->owner = listener->owner;
+        work->owner = owner;
         fair_add(&queue->fair, &work->owner->fair, &work->queued);
         turn_come(queue->event);
 }

@@ -171,7 +171,7 @@ struct tenant_listener *tenant_share_admit(struct tenants *tenants, uint32_t uid
                 rc = refuse(&actions, err);
         if (rc < 0)
                 return NULL;
-        made = tenant_listener_find(tenants, one.name);
+        made = tenant_find(tenants, one.name);
         if (!made)
                 fail(err, -ENFILE, "session %s has no socket; see the daemon's log", one.name);
         return made;

@@ -2,16 +2,12 @@
 /*
  * One connection: a HELLO, an answer, the end. What is not said in time is not waited for.
  *
- * A welcome that is not read keeps its descriptors in flight, and the kernel bounds those of the
- * daemon's user in all (RLIMIT_NOFILE): a few thousand, and nobody joins any more. So the
- * connection of a welcome stays until the kernel says that the welcome was read or that the peer
- * is gone, also when the session goes first, and each peer may leave a few welcomes unread.
+ * Who came by a door is in no session before its HELLO is heard; then it is as one who came by that
+ * session's own socket.
  */
 #include <errno.h>
-#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,8 +21,6 @@
 #include "daemon/tenant/tenant_parts.h"
 
 #define BUSY_MS 20u /* when to come again, where no rate says so */
-#define UNREAD_MOST 16u
-#define UNREAD_LOOK_USEC 500000
 
 /* An answer being made. */
 struct reply {
@@ -48,11 +42,9 @@ void tenant_visit_end(struct tenant_visit *visit)
         struct tenants *tenants = visit->tenants;
 
         TAILQ_REMOVE(&tenants->visits, visit, entry);
+        tenants->crowd[visit->is_doors].connections--;
         tenants->counts.connections--;
-        if (visit->unread) {
-                peers_leave(visit->unread);
-                tenants->unread_count--;
-        }
+        tenant_unread_end(visit);
         event_free(visit->event);
         tenant_queue_remove(tenants, &visit->message);
         if (peers_rests(visit->counted, clock_machine_ns()))
@@ -61,86 +53,15 @@ void tenant_visit_end(struct tenant_visit *visit)
                 sink_close(tenants->options.sink, visit->fd);
         peers_leave(visit->counted);
         tenant_peer_end(&visit->peer);
+        free(visit->guest);
         free(visit);
-}
-
-/* -- Until the welcome is read ----------------------------------------------------------------- */
-
-static unsigned connections_most(const struct tenants *tenants)
-{
-        return descriptors_most(tenants->options.config->join_connections_most, DESCRIPTORS_VISITS);
-}
-
-/* A peer that is gone has nothing left to read. */
-static bool is_unread(const struct tenant_visit *visit)
-{
-        int bytes = 0;
-
-        return visit->unread && ioctl(visit->fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
-}
-
-static unsigned count_unread(const struct tenants *tenants, const struct peer *peer)
-{
-        const struct tenant_visit *visit;
-        unsigned count = 0;
-
-        TAILQ_FOREACH(visit, &tenants->visits, entry)
-        {
-                /* cppcheck-suppress uninitvar ; TAILQ_FOREACH sets it */
-                if (visit->unread == peer && is_unread(visit))
-                        count++;
-        }
-        return count;
-}
-
-/* A user, whatever sessions it makes; root is a session's, as many containers are root. */
-static struct peer *enter_unread(struct tenant_visit *visit)
-{
-        const struct peers_rate any = { 0 };
-        const struct peer_key key =
-                visit->peer.uid ? peers_user(visit->peer.uid) : peers_session(visit->listener->id);
-
-        return peers_enter(&visit->tenants->unread, &key, &any, clock_machine_ns());
-}
-
-/* Where half of all connections wait, one each is enough: so the others find room. */
-static bool may_leave_unread(const struct tenants *tenants, const struct peer *peer)
-{
-        const unsigned of_session = tenants->options.config->join_session_connections_most;
-        unsigned most = min_u32(of_session, UNREAD_MOST);
-
-        if (tenants->unread_count >= connections_most(tenants) / 2)
-                most = 1;
-        return peer->connections <= most || count_unread(tenants, peer) < most;
-}
-
-static void await_reading(struct tenant_visit *visit)
-{
-        const struct timeval look = { .tv_usec = UNREAD_LOOK_USEC };
-
-        tenant_peer_end(&visit->peer); /* a descriptor less, for as long as this takes */
-        if (event_add(visit->event, &look) < 0)
-                log_line(LOG_WARN, "a welcome cannot be waited for: out of memory");
-}
-
-/* One that says more, or will say nothing more, would wake us again at once: then the clock looks.
- */
-static void look_again(struct tenant_visit *visit, short what)
-{
-        if (!is_unread(visit)) {
-                tenant_visit_end(visit);
-        } else if (what & EV_READ) {
-                event_del(visit->event);
-                event_assign(visit->event, visit->tenants->options.base, -1, EV_PERSIST,
-                             event_get_callback(visit->event), visit);
-                await_reading(visit);
-        }
 }
 
 void tenant_visit_leave(struct tenant_visit *visit)
 {
         tenant_queue_remove(visit->tenants, &visit->message);
-        if (is_unread(visit))
+        visit->door = NULL;
+        if (tenant_is_unread(visit))
                 visit->listener = NULL;
         else
                 tenant_visit_end(visit);
@@ -207,23 +128,26 @@ static int check_rate(struct reply *reply)
         return MESSAGE_TOO_MANY;
 }
 
-/* Refuses whoever leaves too much unread; a reply is counted before it is sent. */
+/* Refuses whoever leaves too much unread. */
 static int check_unread(struct reply *reply)
 {
-        struct tenant_visit *visit = reply->visit;
-        struct tenants *tenants = visit->tenants;
-        struct peer *unread = enter_unread(visit);
+        const struct tenant_visit *visit = reply->visit;
 
-        if (unread && may_leave_unread(tenants, unread)) {
-                visit->unread = unread;
-                tenants->unread_count++;
+        if (tenant_unread_begin(reply->visit))
                 return 0;
-        }
-        if (unread)
-                peers_leave(unread);
         reply->retry_ms = BUSY_MS;
         fail(&reply->err, -EBUSY, "user %u has not read its other welcomes", visit->peer.uid);
         return MESSAGE_TOO_MANY;
+}
+
+static int check_owner(struct reply *reply)
+{
+        const struct tenant_visit *visit = reply->visit;
+
+        if (visit->listener->is_share || visit->peer.uid == visit->listener->owner_uid ||
+            visit->peer.uid == 0)
+                return 0;
+        return refuse(reply, MESSAGE_NOT_YOURS, "the session is another user's");
 }
 
 /* The visit goes on as one of the session that was made for it. */
@@ -239,6 +163,19 @@ static int enter_by_share(struct reply *reply)
         return 0;
 }
 
+/* By a door, whichever user of the container it is. */
+static int enter_by_door(struct reply *reply)
+{
+        struct tenant_refusal refusal = { 0 };
+        int code = tenant_door_admit(reply->visit, &refusal);
+
+        if (code) {
+                reply->retry_ms = refusal.retry_ms;
+                reply->err = refusal.why;
+        }
+        return code;
+}
+
 /* Whatever is wrong with the message, the rate is asked first: guessing tokens costs as well. */
 static void judge(struct reply *reply, const void *message, size_t bytes, struct message_asked *ret)
 {
@@ -249,12 +186,13 @@ static void judge(struct reply *reply, const void *message, size_t bytes, struct
         reply->code = check_rate(reply);
         if (!reply->code)
                 reply->code = malformed;
-        if (!reply->code && !visit->listener->is_share &&
-            visit->peer.uid != visit->listener->owner_uid && visit->peer.uid != 0)
-                reply->code = refuse(reply, MESSAGE_NOT_YOURS, "the session is another user's");
+        if (!reply->code && !visit->door)
+                reply->code = check_owner(reply);
         if (!reply->code)
                 reply->code = check_token(reply, ret);
-        if (!reply->code && visit->listener->is_share)
+        if (!reply->code && visit->door)
+                reply->code = enter_by_door(reply);
+        else if (!reply->code && visit->listener->is_share)
                 reply->code = enter_by_share(reply);
         if (!reply->code)
                 reply->code = check_session(reply, ret);
@@ -262,11 +200,11 @@ static void judge(struct reply *reply, const void *message, size_t bytes, struct
                 reply->code = check_unread(reply);
 }
 
-/* What a call on its socket took is its session's, and its owner's. */
+/* What a call on its socket took is its session's, and its owner's; or its container's. */
 static void end_call(const struct tenant_visit *visit, uint64_t begin_ns)
 {
         peers_call_end(visit->counted, begin_ns, clock_machine_ns());
-        peers_call_end(visit->listener->owner, begin_ns, clock_machine_ns());
+        peers_call_end(visit->owner, begin_ns, clock_machine_ns());
 }
 
 /* One that does not read has room for one message all the same: it has had none. */
@@ -356,8 +294,10 @@ static void answer(struct tenant_visit *visit, const void *message, size_t bytes
                 return;
         visit->tenants->counts.refused[reply.code]++;
         /* A line each would let a peer fill the log; metrics count them. */
-        log_line(LOG_DEBUG, "session %s: pid %d of uid %u was refused: %s", visit->listener->name,
-                 visit->peer.pid, visit->peer.uid, reply.err.text);
+        log_line(LOG_DEBUG, "%s %s: pid %d of uid %u was refused: %s",
+                 visit->door ? "door" : "session",
+                 visit->door ? visit->door->profile.name : visit->listener->name, visit->peer.pid,
+                 visit->peer.uid, reply.err.text);
         message_write_refused(&refused, reply.version, (enum message_code)reply.code,
                               reply.retry_ms, reply.err.text);
         deliver(visit, &refused, sizeof(refused), NULL, 0);
@@ -388,8 +328,8 @@ static bool hear(struct tenant_visit *visit)
         }
         answer(visit, message, (size_t)got);
         explicit_bzero(message, (size_t)got);
-        if (is_unread(visit))
-                await_reading(visit);
+        if (tenant_is_unread(visit))
+                tenant_unread_await(visit);
         else
                 tenant_visit_end(visit);
         return true;
@@ -400,9 +340,9 @@ static void on_message(evutil_socket_t fd, short what, void *context)
         struct tenant_visit *visit = context;
 
         if (visit->unread)
-                look_again(visit, what);
+                tenant_unread_look(visit, what);
         else if (what & EV_READ)
-                tenant_queue_add(visit->listener, &visit->message);
+                tenant_queue_add(visit->tenants, visit->owner, &visit->message);
         else if (!hear(visit))
                 end_silent(visit);
 }
@@ -414,33 +354,65 @@ static void hear_message(void *of)
 
 /* -- Who may say something -------------------------------------------------------------------- */
 
-/* The oldest, of this session (NULL: of all), has had the most time; what it has said is heard yet.
- * One that has not read its welcome is left: these are few, see may_leave_unread(). */
-static void end_oldest(struct tenants *tenants, const struct peer *peer)
+/* The oldest of its crowd, or of its peer alone, has had the most time; what it has said is heard
+ * yet. One that has not read its welcome is left: these are few, see tenant_unread_begin(). */
+static void end_oldest(const struct tenant_visit *newest, bool is_of_peer)
 {
-        const unsigned before = tenants->counts.connections;
+        struct tenants *tenants = newest->tenants;
+        const struct tenant_crowd *crowd = &tenants->crowd[newest->is_doors];
+        const unsigned before = crowd->connections;
         struct tenant_visit *visit = TAILQ_FIRST(&tenants->visits);
 
-        while (visit && tenants->counts.connections == before) {
+        while (visit && crowd->connections == before) {
                 struct tenant_visit *next = TAILQ_NEXT(visit, entry);
 
-                if (peer && visit->counted != peer)
+                if (visit->is_doors != newest->is_doors ||
+                    (is_of_peer && visit->counted != newest->counted))
                         ; /* not its place */
                 else if (visit->unread)
-                        look_again(visit, 0);
+                        tenant_unread_look(visit, 0);
                 else if (!hear(visit))
                         end_silent(visit);
                 visit = next;
         }
 }
 
-/* NULL: out of memory. */
-static struct tenant_visit *make(struct tenant_listener *listener, int fd)
+/* Who came by a door; NULL: out of memory. */
+static struct tenant_guest *make_guest(const struct tenant_peer *peer)
 {
-        struct tenants *tenants = listener->tenants;
+        struct tenant_guest *guest = calloc(1, sizeof(*guest));
+
+        if (guest)
+                tenant_peer_container(peer, &guest->cgroup, &guest->stray);
+        return guest;
+}
+
+/* Whose connection it is, and whose part of the queue. */
+static bool enter(struct tenant_visit *visit)
+{
+        struct tenants *tenants = visit->tenants;
         const struct peers_rate rate = rate_of(tenants);
-        struct tenant_visit *visit = calloc(1, sizeof(*visit));
+        struct peers *peers = visit->door ? &tenants->guests : &tenants->peers;
         struct peer_key key;
+
+        if (visit->door) {
+                visit->guest = make_guest(&visit->peer);
+                if (!visit->guest)
+                        return false;
+                key = peers_container(visit->guest->cgroup.container);
+        } else {
+                key = peers_session(visit->listener->id);
+        }
+        visit->counted = peers_enter(peers, &key, &rate, clock_machine_ns());
+        visit->owner = visit->door ? visit->counted : visit->listener->owner;
+        return visit->counted != NULL;
+}
+
+/* NULL: out of memory. */
+static struct tenant_visit *make(struct tenant_listener *listener, struct tenant_door *door, int fd)
+{
+        struct tenants *tenants = door ? door->tenants : listener->tenants;
+        struct tenant_visit *visit = calloc(1, sizeof(*visit));
 
         if (!visit || !tenant_peer_read(fd, &visit->peer)) {
                 free(visit);
@@ -448,42 +420,44 @@ static struct tenant_visit *make(struct tenant_listener *listener, int fd)
         }
         *visit = (struct tenant_visit){ .tenants = tenants,
                                         .listener = listener,
+                                        .door = door,
+                                        .is_doors = door != NULL,
                                         .message = { .step = hear_message, .of = visit },
                                         .peer = visit->peer,
                                         .fd = fd };
-        key = peers_session(listener->id);
-        visit->counted = peers_enter(&tenants->peers, &key, &rate, clock_machine_ns());
         visit->event =
                 event_new(tenants->options.base, fd, EV_READ | EV_PERSIST, on_message, visit);
-        if (visit->counted && visit->event)
+        if (visit->event && enter(visit))
                 return visit;
-        if (visit->counted)
-                peers_leave(visit->counted);
         if (visit->event)
                 event_free(visit->event);
         tenant_peer_end(&visit->peer);
+        free(visit->guest);
         free(visit);
         return NULL;
 }
 
-void tenant_visit_begin(struct tenant_listener *listener, int fd)
+void tenant_visit_begin(struct tenant_listener *listener, struct tenant_door *door, int fd)
 {
-        struct tenants *tenants = listener->tenants;
+        struct tenants *tenants = door ? door->tenants : listener->tenants;
         const struct config *config = tenants->options.config;
         const uint64_t wait_us = config->join_timeout_ns / 1000;
         const struct timeval wait = { .tv_sec = (time_t)(wait_us / 1000000),
                                       .tv_usec = (suseconds_t)(wait_us % 1000000) };
-        struct tenant_visit *visit = make(listener, fd);
+        struct tenant_visit *visit = make(listener, door, fd);
+        struct tenant_crowd *crowd;
 
         if (!visit) {
                 sink_close(tenants->options.sink, fd);
                 return;
         }
+        crowd = &tenants->crowd[visit->is_doors];
         if (visit->counted->connections > config->join_session_connections_most)
-                end_oldest(tenants, visit->counted);
-        else if (tenants->counts.connections >= connections_most(tenants))
-                end_oldest(tenants, NULL);
+                end_oldest(visit, true);
+        else if (crowd->connections >= tenant_connections_most(tenants, visit->is_doors))
+                end_oldest(visit, false);
         TAILQ_INSERT_TAIL(&tenants->visits, visit, entry);
+        crowd->connections++;
         tenants->counts.connections++;
         /* Most have said it by now. */
         if (!hear(visit) && event_add(visit->event, &wait) < 0)

@@ -83,6 +83,7 @@ static void test_values_of_every_type_arrive(void **state)
                     "[watch]\nstrangers = kill\nmanaged_cgroups = /kubepods.slice, /gpu/jobs\n"
                     "forged = report\ntolerance = 512MiB\nclaims = off\n"
                     "claims_tolerance = 25%\n"
+                    "[profiles]\nnames = gpu0-4GiB-30, 4GiB-30-rt\nwait = 5m\n"
                     "[metrics]\nsessions = yes\n[audit]\nkeep_days = 7\nkeep_rows = 0\n");
         assert_string_equal(config.runtime_dir, "/run/x");
         assert_int_equal(config.log_level, LOG_DEBUG);
@@ -107,6 +108,8 @@ static void test_values_of_every_type_arrive(void **state)
         assert_true(config.claims.is_off);
         assert_int_equal(config.claims.tolerance_percent, 25);
         assert_string_equal(config.managed_cgroups, "/kubepods.slice, /gpu/jobs");
+        assert_string_equal(config.profiles, "gpu0-4GiB-30, 4GiB-30-rt");
+        assert_int_equal(config.profiles_wait_ns, 300000000000);
         assert_true(config.has_session_metrics);
         assert_int_equal(config.audit_days, 7);
         assert_int_equal(config.audit_rows, 0);
@@ -120,6 +123,12 @@ static void test_a_bad_value_is_named_with_its_place_and_what_was_expected(void 
         expect_refused("[http]\n\nidle_timeout = none\n",
                        "a.conf:3: http.idle_timeout = none: expected a duration such as 30s or "
                        "1h30m, 1s to 1d");
+        expect_refused("[profiles]\nnames = 4GiB-30 large\n",
+                       "a.conf:2: profiles.names = 4GiB-30 large: expected shares such as "
+                       "gpu0-4GiB-30 or 4GiB-30-rt, each once, or nothing");
+        expect_refused("[profiles]\nnames = 4GiB-30 gpu0-4GiB-30,4GiB-30\n",
+                       "a.conf:2: profiles.names = 4GiB-30 gpu0-4GiB-30,4GiB-30: expected shares "
+                       "such as gpu0-4GiB-30 or 4GiB-30-rt, each once, or nothing");
         expect_refused("[watch]\nmanaged_cgroups = /a, b\n",
                        "a.conf:2: watch.managed_cgroups = /a, b: expected cgroups such as "
                        "/kubepods.slice, separated by commas, or nothing");
@@ -183,12 +192,13 @@ static void test_what_is_not_a_known_key_is_refused_with_those_there_are(void **
                        "keep_rows");
         expect_refused("[htttp]\nrate = 1\n",
                        "a.conf:2: [htttp] rate = 1: no such key; expected one of [daemon], [http], "
-                       "[socket], [join], [admission], [default], [watch], [compute], [metrics], [audit], "
-                       "[policy]");
-        expect_refused("rate = 1\n",
+                       "[socket], [join], [profiles], [admission], [default], [watch], [compute], "
+                       "[metrics], [audit], [policy]");
+        expect_refused("rate = 1
+",
                        "a.conf:1: [] rate = 1: no such key; expected one of [daemon], [http], "
-                       "[socket], [join], [admission], [default], [watch], [compute], [metrics], [audit], "
-                       "[policy]");
+                       "[socket], [join], [profiles], [admission], [default], [watch], [compute], "
+                       "[metrics], [audit], [policy]");
         expect_refused("[audit]\nkeep_days = 1\nkeep_days = 1\n",
                        "a.conf:3: audit.keep_days = 1: is said a second time");
         /* An indented line would be more of the value before it. */

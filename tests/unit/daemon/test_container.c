@@ -3,7 +3,7 @@
  * Which container a process is in is the runtime's word alone: the outermost cgroup that a runtime
  * has named. What a tenant makes below it, however it names it, is never believed.
  */
-#include "daemon/tenant/container.h" /* before cmocka.h: it has a macro fail() */
+#include "daemon/base/container.h" /* before cmocka.h: it has a macro fail() */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -32,6 +32,7 @@ static void all_kinds_together_leave_the_daemon_its_own(void **state)
                 limit_to(limits[i]);
                 taken = descriptors_most(ANY, DESCRIPTORS_HTTP) +
                         2 * descriptors_most(ANY, DESCRIPTORS_VISITS) +
+                        2 * descriptors_most(ANY, DESCRIPTORS_DOORS) +
                         2 * descriptors_most(ANY, DESCRIPTORS_SESSIONS) +
                         descriptors_most(ANY, DESCRIPTORS_SEATS) +
                         descriptors_most(ANY, DESCRIPTORS_SWAPS) +

@@ -118,6 +118,15 @@ static void a_profile_without_a_gpu_is_for_the_only_one(void **state)
         assert_int_equal(gpu_of("4GiB-30", -1), -ENODEV);
 }
 
+static void a_list_has_whole_names(void **state)
+{
+        assert_true(profile_is_in("4GiB-30", "4GiB-30"));
+        assert_true(profile_is_in("4GiB-30", " gpu0-4GiB-30,  4GiB-30"));
+        assert_false(profile_is_in("4GiB-30", "gpu0-4GiB-30 4GiB-30-rt"));
+        assert_false(profile_is_in("4GiB-30", ""));
+        assert_false(profile_is_in("4GiB-30", " , "));
+}
+
 static void a_gpu_is_found_by_index_or_uuid(void **state)
 {
         assert_int_equal(gpu_of("gpu1-4GiB-30", 2), 1);
@@ -132,6 +141,7 @@ int main(void)
                 cmocka_unit_test(a_name_says_gpu_memory_time_and_class),
                 cmocka_unit_test(what_a_name_does_not_say_is_refused_with_what_was_expected),
                 cmocka_unit_test(a_profile_without_a_gpu_is_for_the_only_one),
+                cmocka_unit_test(a_list_has_whole_names),
                 cmocka_unit_test(a_gpu_is_found_by_index_or_uuid),
         };
 

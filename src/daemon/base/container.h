@@ -17,8 +17,8 @@
  *
  * Pure; what is read is hostile.
  */
-#ifndef ALIQUOT_DAEMON_TENANT_CONTAINER_H
-#define ALIQUOT_DAEMON_TENANT_CONTAINER_H
+#ifndef ALIQUOT_DAEMON_BASE_CONTAINER_H
+#define ALIQUOT_DAEMON_BASE_CONTAINER_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/tenant/container.h"
+#include "daemon/base/container.h"
 
 #include <errno.h>
 #include <stdbool.h>

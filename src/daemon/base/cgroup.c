@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/base/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/scoped.h"
+#include "common/text.h"
+
+/* The kernel refuses to print a path that is longer than 4095 characters; a line each hierarchy. */
+#define TEXT_BYTES (CONTAINER_LINES * 4352u)
+#define MOUNTS_MOST 32u
+#define DEPTH_MOST 8u
+#define FOLDERS_MOST 256u /* of version 1, where a tenant may have made many below its own */
+
+/* -- Where the hierarchies are mounted -------------------------------------------------------- */
+
+struct mounted {
+        char controllers[128]; /* as in its options: "rw,cpu,cpuacct"; "": version 2 */
+        char path[CGROUP_PATH_BYTES];
+};
+
+static struct {
+        unsigned count;
+        struct mounted at[MOUNTS_MOST];
+} mounts;
+
+/* "32 31 0:29 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu". One whose root is another
+ * cgroup shows a part of the hierarchy, under other paths. */
+static bool read_mount(char *line, struct mounted *ret)
+{
+        char root[8], path[CGROUP_PATH_BYTES], type[16], options[128];
+        const char *rest = strstr(line, " - ");
+
+        if (!rest || sscanf(line, "%*u %*u %*s %7s %319s", root, path) != 2 ||
+            sscanf(rest, " - %15s %*s %127s", type, options) != 2)
+                return false;
+        if (strcmp(root, "/") != 0 || strchr(path, '\\'))
+                return false;
+        if (strcmp(type, "cgroup2") != 0 && strcmp(type, "cgroup") != 0)
+                return false;
+        text_put(ret->controllers, sizeof(ret->controllers), NULL, "%s",
+                 strcmp(type, "cgroup") == 0 ? options : "");
+        text_put(ret->path, sizeof(ret->path), NULL, "%s", path);
+        return true;
+}
+
+static void read_mounts(void)
+{
+        scoped_file FILE *file = fopen("/proc/self/mountinfo", "re");
+        scoped_free char *line = NULL;
+        size_t room = 0;
+
+        mounts.count = 0;
+        while (file && mounts.count < MOUNTS_MOST && getline(&line, &room, file) > 0)
+                mounts.count += read_mount(line, &mounts.at[mounts.count]);
+}
+
+/* Whether the hierarchy has the first of the line's controllers. */
+static bool has_controller(const struct mounted *mount, const struct container_line *line)
+{
+        const char *comma = memchr(line->controllers, ',', line->controllers_bytes);
+        const size_t bytes = comma ? (size_t)(comma - line->controllers) : line->controllers_bytes;
+
+        if (!bytes || !mount->controllers[0])
+                return !bytes && !mount->controllers[0];
+        for (const char *at = mount->controllers; at; at = strchr(at, ',')) {
+                at += *at == ',';
+                if (strncmp(at, line->controllers, bytes) == 0 && (at[bytes] == ',' || !at[bytes]))
+                        return true;
+        }
+        return false;
+}
+
+/* -- The container of a process --------------------------------------------------------------- */
+
+static int read_text(uint32_t pid, char *ret, size_t bytes, size_t *ret_used, struct error *err)
+{
+        scoped_fd int fd = -1;
+        char path[64];
+
+        snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return fail(err, -ESRCH, "it is gone");
+        *ret_used = 0;
+        for (;;) {
+                ssize_t got = read(fd, ret + *ret_used, bytes - *ret_used);
+
+                if (got == 0)
+                        return 0;
+                if (got > 0)
+                        *ret_used += (size_t)got;
+                if (got < 0 && errno == EINTR)
+                        continue;
+                if (got < 0 || *ret_used == bytes)
+                        return fail(err, -EPROTO, "its control groups cannot be read: %s",
+                                    got < 0 ? strerror(errno) : "they are too long");
+        }
+}
+
+static bool find_folder(const struct container_line *line, struct cgroup *ret)
+{
+        for (unsigned i = 0; i < mounts.count; i++) {
+                struct stat st;
+
+                if (!has_controller(&mounts.at[i], line) ||
+                    text_put(ret->folder, sizeof(ret->folder), NULL, "%s%.*s", mounts.at[i].path,
+                             (int)line->path_bytes, line->path) < 0 ||
+                    stat(ret->folder, &st) < 0)
+                        continue;
+                ret->inode = (uint64_t)st.st_ino & INT64_MAX;
+                return true;
+        }
+        return false;
+}
+
+static bool find_any(const struct container *container, struct cgroup *ret)
+{
+        for (unsigned i = 0; i < container->count; i++) {
+                if (find_folder(&container->line[i], ret))
+                        return true;
+        }
+        return false;
+}
+
+static int read_container(uint32_t pid, struct container *ret, struct error *err)
+{
+        static char text[TEXT_BYTES];
+        size_t used = 0;
+        int rc = read_text(pid, text, sizeof(text), &used, err);
+
+        return rc < 0 ? rc : container_read(text, used, ret, err);
+}
+
+int cgroup_find(uint32_t pid, struct cgroup *ret, struct error *err)
+{
+        struct container container;
+        struct cgroup found = { 0 };
+        int rc = read_container(pid, &container, err);
+
+        if (rc < 0)
+                return rc;
+        memcpy(found.container, container.id, sizeof(found.container));
+        if (!find_any(&container, &found)) {
+                read_mounts(); /* the first time, and where something was mounted since */
+                if (!find_any(&container, &found))
+                        return fail(err, -ENOENT,
+                                    "the control group of its container cannot be seen from here");
+        }
+        *ret = found;
+        return 0;
+}
+
+bool cgroup_is_in(uint32_t pid, const char *id)
+{
+        struct container container;
+
+        return id[0] && read_container(pid, &container, NULL) == 0 && strcmp(container.id, id) == 0;
+}
+
+/* -- Who is in it ----------------------------------------------------------------------------- */
+
+/* Of version 2, which says so of all that is below it as well; -ENOENT: it is of version 1. */
+static int read_events(int folder)
+{
+        scoped_fd int fd = openat(folder, "cgroup.events", O_RDONLY | O_CLOEXEC);
+        char text[256];
+        ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+        if (got < 0)
+                return errno == ENOENT ? -ENOENT : 1;
+        text[got] = '\0';
+        return strstr(text, "populated 0\n") ? 0 : 1;
+}
+
+static bool has_process(int folder)
+{
+        scoped_fd int fd = openat(folder, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+        char byte;
+
+        return fd >= 0 ? read(fd, &byte, 1) != 0 : errno != ENOENT;
+}
+
+/* Of version 1; `left`: folders that may be opened yet. */
+static bool is_anybody_in(int folder, unsigned depth, unsigned *left)
+{
+        scoped_dir DIR *entries = NULL;
+        struct dirent *entry;
+        int again;
+
+        if (has_process(folder) || depth == DEPTH_MOST || !*left)
+                return true;
+        --*left;
+        again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        entries = again < 0 ? NULL : fdopendir(again);
+        if (!entries)
+                return again >= 0 ? close(again) == 0 : errno != ENOENT;
+        while ((entry = readdir(entries))) {
+                scoped_fd int below = -1;
+
+                if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+                        continue;
+                below = openat(folder, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (below >= 0 && is_anybody_in(below, depth + 1, left))
+                        return true;
+        }
+        return false;
+}
+
+int cgroup_is_populated(const char *path, uint64_t inode)
+{
+        scoped_fd int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        unsigned left = FOLDERS_MOST;
+        struct stat st;
+        int rc;
+
+        if (folder < 0)
+                return errno == ENOENT || errno == ENOTDIR ? 0 : 1;
+        if (fstat(folder, &st) < 0 || ((uint64_t)st.st_ino & INT64_MAX) != inode)
+                return 0;
+        rc = read_events(folder);
+        return rc != -ENOENT ? rc : is_anybody_in(folder, 0, &left);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The session of a container ends when the container does: its control group is empty or gone, and
+ * nobody holds a lock in the session's `slots`. Both are asked of the kernel; no time that passes
+ * ends it. Where sessions have a TTL at most, it is renewed while the container is there.
+ *
+ * The control group of a container that is not started yet is never empty here: the process that
+ * made the session is in it.
+ */
+#include <unistd.h>
+
+#include "common/log.h"
+#include "daemon/tenant/tenant_parts.h"
+
+#define LOOKS 64u /* at so many in one beat of the clock */
+
+static void step(struct tenants *tenants, const struct sessions_event *asked)
+{
+        struct sessions_event event = *asked;
+        struct sessions_actions actions;
+        struct error err = { 0 };
+
+        event.uid = geteuid();
+        event.is_admin = true;
+        if (node_step(tenants->options.node, &event, "daemon", &actions, &err) < 0)
+                log_line(LOG_WARN, "session %s: %s", event.name, err.text);
+}
+
+static void renew(struct tenants *tenants, const struct sessions_one *session)
+{
+        const uint64_t now_ns = node_now_ns();
+
+        if (session->expires_ns && session->ttl_ns &&
+            session->expires_ns < now_ns + session->ttl_ns / 2)
+                step(tenants,
+                     &(struct sessions_event){ .type = SESSIONS_RENEW, .name = session->name });
+}
+
+static void look_at(struct tenants *tenants, const struct sessions_one *session)
+{
+        char name[SESSIONS_NAME_BYTES];
+
+        if (cgroup_is_populated(session->container.cgroup, session->container.inode)) {
+                renew(tenants, session);
+                return;
+        }
+        /* Not even who has its `slots` from a process of the container. */
+        if (folder_is_live(node_store(tenants->options.node), session, NULL) != 0)
+                return;
+        text_put(name, sizeof(name), NULL, "%s", session->name);
+        step(tenants, &(struct sessions_event){ .type = SESSIONS_RELEASE, .name = name });
+}
+
+void tenant_doors_look(struct tenants *tenants)
+{
+        const struct sessions *all = node_sessions(tenants->options.node);
+        unsigned seen = 0;
+
+        for (unsigned i = 0; i < all->entries && seen < LOOKS; i++) {
+                const unsigned at = (tenants->look_from + i) % all->entries;
+                const struct sessions_one *session = &all->session[at];
+
+                if (session->state != SESSIONS_OPEN || !session->container.profile[0])
+                        continue;
+                seen++;
+                look_at(tenants, session);
+                if (seen == LOOKS) {
+                        tenants->look_from = at + 1;
+                        return;
+                }
+        }
+}

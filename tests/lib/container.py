@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A container as the daemon sees one: processes in a control group that a runtime has named.
+
+    with Container(sim) as container:               # a first process lives in it until its end
+        with container.script(door) as gpu:         # a program in it (lib/script.py)
+            gpu.ready()
+        container.ask(door, uid=1000)               # what a joiner in it is answered
+
+No runtime is needed for that, only root: see place.NEEDS["control groups"].
+"""
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import joiner
+from hang import HANG_SECONDS
+from script import Script
+
+
+def mounted(version):
+    """The folder of the whole hierarchy: of version 2, or of one of version 1 that anything may be in; or None."""
+    kind = "cgroup2" if version == 2 else "cgroup"
+    for line in pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
+        head, _, tail = line.partition(" - ")
+        root, folder = head.split()[3:5]
+        if tail.split()[0] == kind and root == "/" and (version == 2 or {"pids", "name=systemd"} & set(tail.split()[2].split(","))):
+            return pathlib.Path(folder)
+    return None
+
+
+def usual_version():
+    return 2 if mounted(2) else 1
+
+
+class Container:
+    def __init__(self, sim, name=None, version=None):
+        self.sim = sim
+        self.id = name or os.urandom(32).hex()
+        self.parent = mounted(version or usual_version()) / "libpod_parent"
+        self.folder = self.parent / f"libpod-{self.id}"
+        self.first = None
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *error):
+        self.stop()
+
+    def start(self):
+        with contextlib.suppress(FileExistsError):
+            self.parent.mkdir()
+        self.folder.mkdir()
+        self.first = self.run_in(["sleep", "1000"], preload=False)
+        self.wait_until(lambda: self.processes())
+        return self
+
+    def groups(self):
+        """Its own, and what was made below, the innermost first."""
+        return sorted((path for path in self.folder.rglob("*") if path.is_dir()), key=lambda path: -len(path.parts)) + [self.folder]
+
+    def processes(self):
+        return [int(pid) for group in self.groups() for pid in (group / "cgroup.procs").read_text().split()]
+
+    def wait_until(self, condition):
+        end = time.monotonic() + HANG_SECONDS
+        while not condition():
+            assert time.monotonic() < end, f"hung for {HANG_SECONDS} s: {self.processes()}"
+            time.sleep(0.01)
+
+    def empty(self):
+        """All of it ends; the control group stays."""
+        def is_over():
+            for pid in self.processes():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            return not self.processes()
+        if self.folder.exists():
+            self.wait_until(is_over)
+            self.first.wait(HANG_SECONDS)
+
+    def stop(self):
+        self.empty()
+        if self.folder.exists():
+            for group in self.groups():
+                group.rmdir()
+        with contextlib.suppress(OSError):
+            self.parent.rmdir()
+
+    def below(self, name):
+        """A control group that its tenant makes: the path of its cgroup.procs."""
+        (self.folder / name).mkdir()
+        return self.folder / name / "cgroup.procs"
+
+    def inside(self, words, procs=None, uid=None, door=None, to=None):
+        """The words of a command, as that user of it; where `door` is a folder, with it mounted at `to`, read-only."""
+        mount = f"mount --bind {door} {to} && mount -o remount,bind,ro {to} && " if door else ""
+        user = f"setpriv --reuid={uid} --regid={uid} --clear-groups " if uid else ""
+        return [*(["unshare", "-m"] if door else []), "sh", "-c",
+                f'echo $$ >{procs or self.folder / "cgroup.procs"} && {mount}exec {user}"$@"', "sh", *map(str, words)]
+
+    def run_in(self, words, *, preload=True, procs=None, uid=None, door=None, to=None, **variables):
+        return self.sim.start(self.inside(words, procs, uid, door, to), preload=preload, **variables)
+
+    def script(self, door, **how):
+        """A program in it that has the door's socket alone."""
+        return Guest(self, door, **how)
+
+    def ask(self, door, uid=0, procs=None, message=None):
+        """What a joiner of that user in it is answered, as text. Whoever is in the container has the folder."""
+        return ask(door, uid, procs or self.folder / "cgroup.procs", message)
+
+
+class Guest(Script):
+    def __init__(self, container, door, **how):  # pylint: disable=super-init-not-called
+        self.process = container.run_in([container.sim.build.program("hooks/script")], ALIQUOT_RUNTIME_DIR=None,
+                                        ALIQUOT_SESSION_SOCKET=door, **how)
+
+    def refused(self):
+        """The line of a program that could not join."""
+        assert self.code("init") != 0
+        self.process.stdin.close()
+        self.process.stdin = None
+        self.process.wait(HANG_SECONDS)
+        lines = self.process.stderr.read().splitlines()
+        assert len(lines) == 1 and lines[0].endswith("GPU calls are refused"), lines
+        return lines[0]
+
+
+def ask(door, uid=0, procs=None, message=None):
+    """"welcome NAME", or the code and the reason; of a process in the control group of `procs` (None: as this one)."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            text = answer_in_child(door, uid, procs, message)
+        except OSError as error:
+            text = f"{type(error).__name__}: {error}"
+        os.write(writer, text.encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as said:
+        text = said.read()
+    os.waitpid(child, 0)
+    return text
+
+
+def answer_in_child(door, uid, procs, message):
+    folder = os.open(pathlib.Path(door).parent, os.O_PATH | os.O_DIRECTORY)
+    if procs:
+        pathlib.Path(procs).write_text("0", encoding="ascii")
+    if uid:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+    answer = joiner.join(f"/proc/self/fd/{folder}/socket", message or joiner.hello())
+    if answer.type == joiner.WELCOME:
+        return f"welcome {answer.name}"
+    return f"{answer.code} {answer.retry_ms} {answer.reason}"
+
+
+def sleepers(count):
+    """Processes of no container, to be moved into some."""
+    return [subprocess.Popen(["sleep", "1000"], stdin=subprocess.DEVNULL) for _ in range(count)]
