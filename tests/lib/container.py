@@ -12,7 +12,6 @@ import contextlib
 import os
 import pathlib
 import signal
-import subprocess
 import time
 
 import joiner
@@ -39,7 +38,7 @@ class Container:
     def __init__(self, sim, name=None, version=None):
         self.sim = sim
         self.id = name or os.urandom(32).hex()
-        self.parent = mounted(version or usual_version()) / "libpod_parent"
+        self.parent = mounted(version or usual_version()) / f"aliquot-test-{os.getpid()}"
         self.folder = self.parent / f"libpod-{self.id}"
         self.first = None
 
@@ -94,19 +93,27 @@ class Container:
         (self.folder / name).mkdir()
         return self.folder / name / "cgroup.procs"
 
-    def inside(self, words, procs=None, uid=None, door=None, to=None):
-        """The words of a command, as that user of it; where `door` is a folder, with it mounted at `to`, read-only."""
-        mount = f"mount --bind {door} {to} && mount -o remount,bind,ro {to} && " if door else ""
+    def inside(self, words, procs=None, uid=None, mount=None):
+        """The words of a command, as that user of it; `mount`: with this folder mounted at that one, read-only."""
+        bind = f"mount --bind {mount[0]} {mount[1]} && mount -o remount,bind,ro {mount[1]} && " if mount else ""
         user = f"setpriv --reuid={uid} --regid={uid} --clear-groups " if uid else ""
-        return [*(["unshare", "-m"] if door else []), "sh", "-c",
-                f'echo $$ >{procs or self.folder / "cgroup.procs"} && {mount}exec {user}"$@"', "sh", *map(str, words)]
+        return [*(["unshare", "-m"] if mount else []), "sh", "-c",
+                f'echo $$ >{procs or self.folder / "cgroup.procs"} && {bind}exec {user}"$@"', "sh", *map(str, words)]
 
-    def run_in(self, words, *, preload=True, procs=None, uid=None, door=None, to=None, **variables):
-        return self.sim.start(self.inside(words, procs, uid, door, to), preload=preload, **variables)
+    def run_in(self, words, *, preload=True, procs=None, uid=None, mount=None, **variables):
+        return self.sim.start(self.inside(words, procs, uid, mount), preload=preload, **variables)
 
     def script(self, door, **how):
         """A program in it that has the door's socket alone."""
         return Guest(self, door, **how)
+
+    def enter(self):
+        """Of a child that was forked: it is in it from now on."""
+        (self.folder / "cgroup.procs").write_text("0", encoding="ascii")
+
+    def begin_to_ask(self, door):
+        """What a joiner in it, which has said its HELLO when this returns, is answered: by calling what is returned."""
+        return begin_to_ask(door, 0, self.folder / "cgroup.procs", None)
 
     def ask(self, door, uid=0, procs=None, message=None):
         """What a joiner of that user in it is answered, as text. Whoever is in the container has the folder."""
@@ -129,25 +136,46 @@ class Guest(Script):
         return lines[0]
 
 
-def ask(door, uid=0, procs=None, message=None):
-    """"welcome NAME", or the code and the reason; of a process in the control group of `procs` (None: as this one)."""
-    reader, writer = os.pipe()
+def fork(body):
+    """A child that does this and ends, whatever comes of it; its pid."""
     child = os.fork()
     if not child:
         try:
-            text = answer_in_child(door, uid, procs, message)
+            body()
+        finally:
+            os._exit(0)
+    return child
+
+
+def ask(door, uid=0, procs=None, message=None):
+    """"welcome NAME", or the code and the reason; of a process in the control group of `procs` (None: as this one)."""
+    return begin_to_ask(door, uid, procs, message)()
+
+
+def begin_to_ask(door, uid, procs, message):
+    reader, writer = os.pipe()
+
+    def body():
+        try:
+            text = answer_in_child(door, uid, procs, message, writer)
         except OSError as error:
-            text = f"{type(error).__name__}: {error}"
+            text = f"x{type(error).__name__}: {error}"
         os.write(writer, text.encode())
-        os._exit(0)
+
+    child = fork(body)
     os.close(writer)
-    with os.fdopen(reader) as said:
-        text = said.read()
-    os.waitpid(child, 0)
-    return text
+    said = os.fdopen(reader)
+    assert said.read(1) == "x", "it has not asked"
+
+    def answer():
+        with said:
+            text = said.read()
+        os.waitpid(child, 0)
+        return text
+    return answer
 
 
-def answer_in_child(door, uid, procs, message):
+def answer_in_child(door, uid, procs, message, told):
     folder = os.open(pathlib.Path(door).parent, os.O_PATH | os.O_DIRECTORY)
     if procs:
         pathlib.Path(procs).write_text("0", encoding="ascii")
@@ -155,12 +183,12 @@ def answer_in_child(door, uid, procs, message):
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
-    answer = joiner.join(f"/proc/self/fd/{folder}/socket", message or joiner.hello())
+    peer = joiner.connect(f"/proc/self/fd/{folder}/socket")
+    peer.send(message or joiner.hello())
+    os.write(told, b"x")
+    answer = joiner.hear(peer)
+    if answer is None:
+        return "no answer"
     if answer.type == joiner.WELCOME:
         return f"welcome {answer.name}"
     return f"{answer.code} {answer.retry_ms} {answer.reason}"
-
-
-def sleepers(count):
-    """Processes of no container, to be moved into some."""
-    return [subprocess.Popen(["sleep", "1000"], stdin=subprocess.DEVNULL) for _ in range(count)]

@@ -310,8 +310,8 @@ static bool is_label(const char *key, const json_t *value)
 {
         const char *text = json_string_value(value);
 
-        return *key && strlen(key) <= LABEL_KEY_BYTES && is_plain(key) && !strchr(key, '=') && text &&
-               strlen(text) <= LABEL_BYTES && is_plain(text);
+        return *key && strlen(key) <= LABEL_KEY_BYTES && is_plain(key) && !strchr(key, '=') &&
+               text && strlen(text) <= LABEL_BYTES && is_plain(text);
 }
 
 static bool read_labels(struct api_reading *reading, json_t *value)

@@ -9,7 +9,6 @@
 #include "common/text.h"
 #include "common/uuid.h"
 #include "daemon/api/api_parts.h"
-#include "machine/cards.h"
 
 /* -- Showing ---------------------------------------------------------------------------------- */
 
@@ -52,14 +51,14 @@ static json_t *view_profile(const struct http_api *api, const struct tenants_pro
 }
 
 /* Those found so far, by name. */
-struct listing {
+struct profile_listing {
         const struct http_api *api;
         json_t *list;
 };
 
 static void add_sorted(const struct tenants_profile *profile, void *context)
 {
-        struct listing *listing = context;
+        struct profile_listing *listing = context;
         size_t at = 0;
 
         while (at < json_array_size(listing->list) &&
@@ -71,7 +70,7 @@ static void add_sorted(const struct tenants_profile *profile, void *context)
 
 void api_get_profiles(struct api_call *call)
 {
-        struct listing listing = { .api = call->api };
+        struct profile_listing listing = { .api = call->api };
 
         if (!api_has_no_query(call))
                 return;
@@ -131,7 +130,7 @@ static void refuse_profile(struct api_call *call, int rc, const struct error *er
 
 static void add_profile(struct api_call *call, const char *name)
 {
-        struct listing listing = { .api = call->api };
+        struct profile_listing listing = { .api = call->api };
         struct error err = { 0 };
         int rc = tenants_add_profile(call->api->options.tenants, name, &err);
 

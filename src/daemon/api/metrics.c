@@ -177,8 +177,9 @@ static void put_time(FILE *out, const struct http_api *api)
 static void put_http(FILE *out, const struct http_api *api)
 {
         static const char *const classes[] = {
-                [API_META] = "meta",     [API_DEVICES] = "devices", [API_SESSIONS] = "sessions",
-                [API_EVENTS] = "events", [API_METRICS] = "metrics", [API_NONE] = "none",
+                [API_META] = "meta",     [API_DEVICES] = "devices",   [API_SESSIONS] = "sessions",
+                [API_EVENTS] = "events", [API_PROFILES] = "profiles", [API_METRICS] = "metrics",
+                [API_NONE] = "none",
         };
 
         metrics_head(out, "aliquot_http_requests_total", "counter",

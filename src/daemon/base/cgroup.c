@@ -89,7 +89,7 @@ static int read_text(uint32_t pid, char *ret, size_t bytes, size_t *ret_used, st
         snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
         fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
-                return fail(err, -ESRCH, "it is gone");
+                return fail(err, -ESRCH, "its process is gone");
         *ret_used = 0;
         for (;;) {
                 ssize_t got = read(fd, ret + *ret_used, bytes - *ret_used);

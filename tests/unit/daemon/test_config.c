@@ -194,8 +194,7 @@ static void test_what_is_not_a_known_key_is_refused_with_those_there_are(void **
                        "a.conf:2: [htttp] rate = 1: no such key; expected one of [daemon], [http], "
                        "[socket], [join], [profiles], [admission], [default], [watch], [compute], "
                        "[metrics], [audit], [policy]");
-        expect_refused("rate = 1
-",
+        expect_refused("rate = 1\n",
                        "a.conf:1: [] rate = 1: no such key; expected one of [daemon], [http], "
                        "[socket], [join], [profiles], [admission], [default], [watch], [compute], "
                        "[metrics], [audit], [policy]");
