@@ -15,6 +15,7 @@
 /* A call takes a few microseconds; as long as this one that tells thousands. */
 #define LONG_CALL_NS UINT64_C(2000000)
 #define RESTS_TIMES 500u
+#define GROUPS_MOST 65536u /* NGROUPS_MAX of Linux */
 
 unsigned peers_reserve(unsigned most)
 {
@@ -173,4 +174,20 @@ void peers_free(struct peers *peers)
                 LIST_REMOVE(peer, entry);
                 free(peer);
         }
+}
+
+const uint32_t *peers_groups(int socket, unsigned *ret_count)
+{
+        static uint32_t groups[1 + GROUPS_MOST];
+        socklen_t bytes = sizeof(groups) - sizeof(groups[0]);
+        struct ucred credentials = { 0 };
+        socklen_t size = sizeof(credentials);
+
+        *ret_count = 0;
+        if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
+                return groups;
+        groups[(*ret_count)++] = credentials.gid;
+        if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups + 1, &bytes) == 0)
+                *ret_count += (unsigned)(bytes / sizeof(groups[0]));
+        return groups;
 }

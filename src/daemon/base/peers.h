@@ -71,6 +71,11 @@ uint64_t peers_call_begin(void);
 void peers_call_end(struct peer *peer, uint64_t begin_ns, uint64_t now_ns);
 bool peers_rests(const struct peer *peer, uint64_t now_ns);
 
+/* The groups of a local peer by the kernel's word, as of its connect(); the first is its primary
+ * one. Valid until the next call; the event loop's alone. Before Linux 4.13 that one alone is
+ * known. */
+const uint32_t *peers_groups(int socket, unsigned *ret_count);
+
 /* Forgets who may be forgotten; now and then. */
 void peers_tidy(struct peers *peers, const struct peers_rate *rate, uint64_t now_ns);
 void peers_free(struct peers *peers);

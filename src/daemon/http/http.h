@@ -84,8 +84,7 @@ int http_listen_tcp(struct http *http, const struct address *address, unsigned *
 /* What was answered leaves if it can do so at once. */
 void http_stop(struct http *http);
 
-/* The groups of a local peer by the kernel's word, as of its connect(); the first is its primary
- * one. Valid until the next call. Before Linux 4.13 that one alone is known. */
+/* Of a local peer: see peers_groups(). */
 const uint32_t *http_groups(const struct http_exchange *exchange, unsigned *ret_count);
 
 /* A header of the answer to come; name and value are copied. */

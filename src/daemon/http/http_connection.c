@@ -20,7 +20,6 @@
 #include "daemon/http/http_parts.h"
 
 #define READ_MOST 16384u
-#define GROUPS_MOST 65536u /* NGROUPS_MAX of Linux */
 
 static void let(struct http_connection *connection, enum http_phase phase, uint64_t for_ns)
 {
@@ -122,15 +121,7 @@ static bool settle(struct http_connection *connection)
 
 const uint32_t *http_groups(const struct http_exchange *exchange, unsigned *ret_count)
 {
-        static uint32_t groups[1 + GROUPS_MOST];
-        socklen_t bytes = sizeof(groups) - sizeof(groups[0]);
-        const int fd = exchange->connection->fd;
-
-        groups[0] = exchange->peer->gid;
-        *ret_count = 1;
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups + 1, &bytes) == 0)
-                *ret_count += (unsigned)(bytes / sizeof(groups[0]));
-        return groups;
+        return peers_groups(exchange->connection->fd, ret_count);
 }
 
 static bool answer(struct http_connection *connection, const char *body, size_t bytes)

@@ -132,6 +132,10 @@ static int refuse_room(const struct tenant_visit *visit, const struct sessions_a
                 fail(&ret->why, -ENOSPC, "no room for share %s: the node has too many sessions",
                      name);
                 return MESSAGE_TOO_MANY;
+        case SESSIONS_RULED:
+                fail(&ret->why, -EPERM, "share %s is more than the policy of this node allows: %s",
+                     name, policy_key_name(actions->excess.key));
+                return MESSAGE_TROUBLE;
         default:
                 fail(&ret->why, -EINVAL, "share %s cannot be given here: %s", name,
                      actions->field ? actions->field : "its session is refused");
@@ -149,6 +153,7 @@ static int step(const struct tenant_visit *visit, struct sessions_one *one,
                 .is_admin = true,
                 /* It ends with its container. Where a TTL has a bound, door_end.c renews it. */
                 .change_bits = node_sessions(node)->policy.ttl_most_ns ? 0 : SESSIONS_HAS_TTL,
+                .profile = visit->door->profile.name,
                 .session = one,
         };
         char who[DATABASE_WHO_BYTES];

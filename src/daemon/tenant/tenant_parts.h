@@ -165,9 +165,8 @@ struct tenant_listener *tenant_find(const struct tenants *tenants, const char *s
 
 /* tenant_share.c: opens it, or closes it, as default.swap says. */
 void tenant_share_keep(struct tenants *tenants);
-/* A new session for a program of this user. NULL: refused, with a reason for that user. */
-struct tenant_listener *tenant_share_admit(struct tenants *tenants, uint32_t uid,
-                                           struct error *err);
+/* A new session for this program. NULL: refused, with a reason for its user. */
+struct tenant_listener *tenant_share_admit(const struct tenant_visit *visit, struct error *err);
 /* With each beat of the clock: ends the sessions that it made and that nobody uses any more. */
 void tenant_share_sweep(struct tenants *tenants);
 

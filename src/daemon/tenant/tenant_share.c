@@ -148,12 +148,17 @@ static int refuse(const struct sessions_actions *actions, struct error *err)
                 return fail(err, -ENOSPC, "sessions that do not swap have the memory of the GPU");
         if (actions->answer == SESSIONS_FULL)
                 return fail(err, -ENOSPC, "no more sessions (admission.sessions_per_owner)");
+        if (actions->answer == SESSIONS_RULED)
+                return fail(err, -EPERM, "more than the policy of this node allows: %s",
+                            policy_key_name(actions->excess.key));
         return fail(err, -EINVAL, "no session can be made (%s)",
                     actions->field ? actions->field : "?");
 }
 
-struct tenant_listener *tenant_share_admit(struct tenants *tenants, uint32_t uid, struct error *err)
+struct tenant_listener *tenant_share_admit(const struct tenant_visit *visit, struct error *err)
 {
+        struct tenants *tenants = visit->tenants;
+        const uint32_t uid = visit->peer.uid;
         struct sessions_one one;
         struct sessions_event event = { .type = SESSIONS_CREATE,
                                         .session = &one,
@@ -165,6 +170,7 @@ struct tenant_listener *tenant_share_admit(struct tenants *tenants, uint32_t uid
         int rc = terms(tenants, uid, &one, err);
 
         snprintf(who, sizeof(who), "uid %u", uid);
+        event.group = peers_groups(visit->fd, &event.group_count);
         if (rc == 0)
                 rc = node_step(tenants->options.node, &event, who, &actions, err);
         if (rc == 0 && actions.answer != SESSIONS_YES)

@@ -154,8 +154,7 @@ static int check_owner(struct reply *reply)
 static int enter_by_share(struct reply *reply)
 {
         struct tenant_visit *visit = reply->visit;
-        struct tenant_listener *made =
-                tenant_share_admit(visit->tenants, visit->peer.uid, &reply->err);
+        struct tenant_listener *made = tenant_share_admit(visit, &reply->err);
 
         if (!made)
                 return MESSAGE_TROUBLE;
