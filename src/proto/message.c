@@ -32,10 +32,11 @@ AT(message_welcome, page_version, 100);
 AT(message_refused, code, 16);
 AT(message_refused, retry_ms, 20);
 AT(message_refused, reason, 24);
+AT(message_refused, wait_ms, 216);
 
 _Static_assert(sizeof(struct message_head) == 16 && sizeof(struct message_hello) == 72 &&
                        sizeof(struct message_welcome) == 104 &&
-                       sizeof(struct message_refused) == 216,
+                       sizeof(struct message_refused) == 220,
                "nothing is between the fields or behind them");
 _Static_assert(sizeof(struct message_hello) + MESSAGE_TOKEN_MOST <= MESSAGE_MOST,
                "the longest HELLO is a message");
@@ -211,9 +212,11 @@ static int read_refused(const void *buffer, size_t bytes, struct message_refused
 {
         char reason[sizeof(ret->reason)];
 
-        if (bytes < sizeof(*ret))
+        if (bytes < offsetof(struct message_refused, wait_ms))
                 return fail(err, -EPROTO, "a refusal of %zu bytes", bytes);
-        memcpy(ret, buffer, sizeof(*ret));
+        *ret = (struct message_refused){ 0 };
+        memcpy(ret, buffer,
+               bytes < sizeof(*ret) ? offsetof(struct message_refused, wait_ms) : sizeof(*ret));
         copy_shown(reason, ret->reason, sizeof(reason));
         memcpy(ret->reason, reason, sizeof(reason));
         return MESSAGE_REFUSED;

@@ -87,6 +87,9 @@ struct message_refused {
         uint32_t code;                     /* enum message_code */
         uint32_t retry_ms;                 /* 0: the answer will be the same */
         char reason[MESSAGE_REASON_BYTES]; /* terminated; not for deciding */
+        /* For so long from now on there is hope, if the joiner comes again in time; 0: nothing is
+         * said. Older daemons leave it out. */
+        uint32_t wait_ms;
 };
 
 /* A HELLO as it was understood. */

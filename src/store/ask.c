@@ -21,13 +21,14 @@
 #include "store/liveness.h"
 #include "store/raw.h"
 
+#define MS_NS UINT64_C(1000000)
 #define CROWDED_NS 1000000  /* the daemon has not yet taken those who came before */
 #define AWAY_NS 20000000    /* nobody listens: it may be starting */
 #define DESCRIPTORS_MOST 8u /* that an answer may bring; what is wrong with it is said */
 
 struct ask_attempt {
         const struct ask *ask;
-        uint64_t deadline_ns;
+        uint64_t began_ns, deadline_ns;
         uint64_t pause_ns; /* before the next one */
         int fd;            /* the connection */
         union message_answer answer;
@@ -209,8 +210,12 @@ static int heed_refusal(struct ask_attempt *attempt, struct error *err)
 {
         const struct message_refused *refused = &attempt->answer.refused;
 
+        /* Another description of a session that is joined is not waited for. */
+        if (refused->wait_ms && !attempt->ask->session_id)
+                attempt->deadline_ns =
+                        clock_machine_ns() + refused->wait_ms * MS_NS + attempt->ask->wait_ns;
         if (refused->retry_ms)
-                return again(attempt, (uint64_t)refused->retry_ms * 1000000, err, refused->reason);
+                return again(attempt, refused->retry_ms * MS_NS, err, refused->reason);
         return fail(err, -EPERM, "refused: %s", refused->reason);
 }
 
@@ -269,7 +274,8 @@ static int ask_until(struct ask_attempt *attempt, struct error *err)
         int saved = errno;
         int rc;
 
-        attempt->deadline_ns = clock_machine_ns() + attempt->ask->wait_ns;
+        attempt->began_ns = clock_machine_ns();
+        attempt->deadline_ns = attempt->began_ns + attempt->ask->wait_ns;
         for (;;) {
                 struct timespec pause;
 
@@ -279,7 +285,8 @@ static int ask_until(struct ask_attempt *attempt, struct error *err)
                 pause = clock_timespec(attempt->pause_ns);
                 if (clock_machine_ns() + attempt->pause_ns > attempt->deadline_ns) {
                         wrap(err, "not within %llu s",
-                             (unsigned long long)(attempt->ask->wait_ns / CLOCK_SECOND_NS));
+                             (unsigned long long)((attempt->deadline_ns - attempt->began_ns) /
+                                                  CLOCK_SECOND_NS));
                         rc = -ETIMEDOUT;
                         break;
                 }

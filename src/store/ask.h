@@ -6,7 +6,8 @@
  *      ask_join(&ask, &session, &slots_fd, &err)
  *
  * Works inside other people's programs: no signal, no cancellation point, no heap, errno kept, and
- * no wait longer than it is told to. A daemon that is restarting, has its hands full, or says "come
+ * no wait longer than it is told to, by its caller or by a daemon that has no room yet (wait_ms of
+ * proto/message.h). A daemon that is restarting, has its hands full, or says "come
  * again" is asked again until that time is over; one that hangs is not waited for beyond it.
  * Descriptors are raised above 511; none stays open but the one that is returned.
  *

@@ -56,6 +56,7 @@ class Answer:
             self.name = name.rstrip(b"\0").decode()
         else:
             self.code, self.retry_ms, reason = struct.unpack_from("=II192s", message, HEAD_BYTES)
+            self.wait_ms, = struct.unpack_from("=I", message, 216) if len(message) >= 220 else (0,)
             self.reason = reason.rstrip(b"\0").decode()
 
     def close(self):

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Doors: a container has the share that its profile's name says, found by the kernel's word alone, for as long as it lives."""
 import os
+import select
 import socket
 import stat
+import time
 
 import pytest
 
@@ -17,6 +19,7 @@ from tenant import Tenant, needs_root, open_to_all, standing_still
 
 SMALL, LARGE = "gpu0-256MiB-30", "512MiB-100-batch"
 CONFIG = f"[profiles]\nnames = {SMALL} {LARGE}\n"
+ASK_SECONDS = 5  # ASK_WAIT_NS
 USER, OTHER_USER = 64001, 64002
 pytestmark = pytest.mark.needs("control groups")
 
@@ -313,6 +316,60 @@ def test_on_a_full_card_the_program_says_why(daemon, sim, container):
         assert f"no room for share {SMALL}: 256 MiB asked for, 124 MiB free" in gpu.refused()
     assert container.ask(door_of(sim)).startswith(f"{TOO_MANY} 0 no room")
     assert daemon.names() == ["large"]
+
+
+WAITING = f"[profiles]\nnames = {SMALL} {LARGE}\nwait = 10m\n"
+
+
+def test_who_may_wait_has_the_share_when_there_is_room(sim):
+    """For longer than any other answer is waited for; its program is in cuInit meanwhile."""
+    sim.configure(memory="1GiB")
+    daemon = Daemon(sim, WAITING).start()
+    daemon.create("large", "900MiB")
+    with Container(sim) as container, container.script(door_of(sim)) as gpu:
+        gpu.send("init")
+        time.sleep(ASK_SECONDS + 1)
+        assert not select.select([gpu.process.stdout], [], [], 0)[0] and daemon.names() == ["large"]
+        daemon.delete("/v1/sessions/large")
+        assert gpu.hear() == ["0"]
+        assert session_of(daemon, container)
+
+
+def test_containers_that_wait_are_served_in_the_order_in_which_they_came(sim):
+    """A small share does not pass by a large one for which it leaves no room."""
+    sim.configure(memory="1GiB")
+    daemon = Daemon(sim, WAITING).start()
+    daemon.create("large", "700MiB")
+    with Container(sim) as first, Container(sim) as second:
+        with first.script(door_of(sim, LARGE)) as one, second.script(door_of(sim)) as other:
+            one.send("init")
+            wait_for(lambda: first.ask(door_of(sim, LARGE)).startswith(f"{TOO_MANY} 250 no room"), daemon.said)
+            assert second.ask(door_of(sim)) == f"{TOO_MANY} 250 no room for share {SMALL}: others wait before it"
+            other.send("init")
+            daemon.delete("/v1/sessions/large")
+            assert one.hear() == ["0"] and other.hear() == ["0"]
+            created = [event["session"] for event in daemon.events(most=6) if event["type"] == "created"]
+            assert [name.split(".")[0] for name in created] == ["large", LARGE, SMALL]
+
+
+def test_who_waits_no_more_is_not_waited_for(sim):
+    sim.configure(memory="1GiB")
+    daemon = Daemon(sim, WAITING).start()
+    daemon.create("large", "700MiB")
+    with Container(sim) as first, Container(sim) as second:
+        assert first.ask(door_of(sim, LARGE)).startswith(f"{TOO_MANY} 250 ")
+        wait_for(lambda: second.ask(door_of(sim)).startswith("welcome"), daemon.said)
+
+
+def test_who_has_waited_for_long_enough_is_told_why(sim):
+    sim.configure(memory="1GiB")
+    daemon = Daemon(sim, f"[profiles]\nnames = {SMALL} 2GiB-10\nwait = 1s\n").start()
+    daemon.create("large", "900MiB")
+    with Container(sim) as container:
+        with container.script(door_of(sim)) as gpu:
+            assert f"no room for share {SMALL}: 256 MiB asked for, 124 MiB free" in gpu.refused()
+        # What is larger than the card is not waited for.
+        assert container.ask(door_of(sim, "2GiB-10")).startswith(f"{TOO_MANY} 0 no room for share 2GiB-10: 2 GiB asked for, 1 GiB at most")
 
 
 def test_two_hundred_containers_at_once_have_a_share_each(sim):

@@ -21,6 +21,7 @@
 #define USUAL_WEIGHT 100u
 #define SOON_MS 100u /* another try, where something is about to end */
 #define NAME_SHORT_ID 12
+#define NO_ROOM_YET (-EAGAIN)
 
 _Static_assert(SESSIONS_CONTAINER_BYTES >= CONTAINER_ID_BYTES &&
                        SESSIONS_CGROUP_BYTES >= CGROUP_PATH_BYTES &&
@@ -123,8 +124,9 @@ static int refuse_room(const struct tenant_visit *visit, const struct sessions_a
         switch (actions->answer) {
         case SESSIONS_NO_ROOM:
         case SESSIONS_NO_GPU:
-                fail(&ret->why, -ENOSPC, "no room for share %s: %s asked for, %s %s on its GPU",
-                     name, size_format(actions->wanted_bytes, wanted),
+                fail(&ret->why, actions->answer == SESSIONS_NO_ROOM ? NO_ROOM_YET : -ENOSPC,
+                     "no room for share %s: %s asked for, %s %s on its GPU", name,
+                     size_format(actions->wanted_bytes, wanted),
                      size_format(actions->free_bytes, room),
                      actions->answer == SESSIONS_NO_ROOM ? "free" : "at most");
                 return MESSAGE_TOO_MANY;
@@ -181,6 +183,27 @@ static int create(const struct tenant_visit *visit, struct sessions_one *one,
                       "the container's session cannot be made; see the daemon's log");
 }
 
+/* Room comes for one in its turn; for one that is larger than the card it never does. */
+static int create_or_wait(const struct tenant_visit *visit, struct sessions_one *one,
+                          struct tenant_refusal *ret)
+{
+        struct tenants *tenants = visit->tenants;
+        int code;
+
+        if (tenant_waits_behind(tenants, one)) {
+                fail(&ret->why, NO_ROOM_YET, "no room for share %s: others wait before it",
+                     one->container.profile);
+                code = MESSAGE_TOO_MANY;
+        } else {
+                code = create(visit, one, ret);
+        }
+        if (code == MESSAGE_TOO_MANY && ret->why.code == NO_ROOM_YET)
+                tenant_wait(tenants, one, ret);
+        else
+                tenant_wait_end(tenants, one);
+        return code;
+}
+
 /* The last entries are for who sees to the node. */
 static bool has_entry(const struct tenants *tenants)
 {
@@ -206,7 +229,7 @@ static int make(struct tenant_visit *visit, struct sessions_one *one, struct ten
         if (!has_entry(visit->tenants))
                 return refuse(ret, MESSAGE_TOO_MANY, "the node has too many sessions");
         fill(visit, gpus.gpu[at].uuid, one);
-        return create(visit, one, ret);
+        return create_or_wait(visit, one, ret);
 }
 
 /* -- Either ----------------------------------------------------------------------------------- */

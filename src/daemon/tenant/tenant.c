@@ -381,6 +381,7 @@ int tenants_start(struct tenants **ret, const struct tenants_options *options, s
         LIST_INIT(&tenants->doors);
         LIST_INIT(&tenants->listeners);
         TAILQ_INIT(&tenants->visits);
+        TAILQ_INIT(&tenants->waiters);
         rc = tenants_reload(tenants, err);
         if (rc == 0)
                 rc = tenant_queue_start(tenants, err);
@@ -415,6 +416,7 @@ void tenants_stop(struct tenants *tenants)
                 return;
         node_leave_folders(tenants->options.node, tenants);
         tenant_doors_stop(tenants);
+        tenant_wait_stop(tenants);
         tenants->is_started = false;
         tenant_share_keep(tenants);
         for (listener = LIST_FIRST(&tenants->listeners); listener; listener = next) {

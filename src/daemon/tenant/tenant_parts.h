@@ -4,7 +4,8 @@
  *
  * tenant.c keeps a listener for each session, door.c one for each profile; tenant_bind.c binds
  * both; tenant_queue.c says whose turn it is; tenant_visit.c has one connection from beginning to
- * end, and door_join.c finds or makes the session of one that came by a door; tenant_unread.c waits
+ * end, and door_join.c finds or makes the session of one that came by a door, or has it wait
+ * (door_queue.c); tenant_unread.c waits
  * until welcomes are read; tenant_peer.c says who is on a connection's other side and watches who
  * joined; tenant_pages.c opens what is handed out; door_end.c ends the sessions of containers that
  * are over; tenant_share.c makes sessions for those who come without one.
@@ -139,8 +140,9 @@ struct tenants {
         struct tenant_listener *share; /* among them; NULL: it is closed */
         LIST_HEAD(tenant_doors, tenant_door) doors;
         unsigned door_count;
-        unsigned look_from;     /* where the next look at containers begins */
-        bool is_door_list_told; /* that there are too many doors */
+        TAILQ_HEAD(tenant_waiters, tenant_waiter) waiters; /* oldest first */
+        unsigned waiter_count;
+        unsigned look_from; /* where the next look at containers begins */
         TAILQ_HEAD(tenant_visits, tenant_visit) visits; /* oldest first */
         struct event *clock;
         unsigned beats; /* of the clock */
@@ -190,10 +192,28 @@ void tenant_doors_tend(struct tenants *tenants);
 void tenant_doors_stop(struct tenants *tenants);
 struct tenant_door *tenant_door_find(const struct tenants *tenants, const char *profile);
 
+/* door_queue.c: containers that wait for room, in the order in which they came. */
+struct tenant_waiter {
+        TAILQ_ENTRY(tenant_waiter) entry;
+        struct sessions_container of;
+        uint8_t uuid[16];  /* the GPU */
+        uint64_t first_ns; /* when it asked first, and last */
+        uint64_t seen_ns;
+};
+struct tenant_refusal;
+/* Whether one that came before it waits for the same GPU. */
+bool tenant_waits_behind(struct tenants *tenants, const struct sessions_one *wanted);
+/* There is no room for it: it waits. False: it has waited for long enough, or cannot. */
+bool tenant_wait(struct tenants *tenants, const struct sessions_one *wanted,
+                 struct tenant_refusal *ret);
+void tenant_wait_end(struct tenants *tenants, const struct sessions_one *wanted);
+void tenant_wait_stop(struct tenants *tenants);
+
 /* door_join.c: the session of a container that came by a door, in visit->listener; 0, or the enum
  * message_code to refuse with, why, and when to come again (0: never). */
 struct tenant_refusal {
         uint32_t retry_ms;
+        uint32_t wait_ms;
         struct error why;
 };
 int tenant_door_admit(struct tenant_visit *visit, struct tenant_refusal *ret);

@@ -28,6 +28,7 @@ struct reply {
         unsigned version; /* 0: none was agreed on */
         int code;         /* enum message_code; 0: come in */
         uint32_t retry_ms;
+        uint32_t wait_ms;
         struct error err; /* why */
 };
 
@@ -170,6 +171,7 @@ static int enter_by_door(struct reply *reply)
 
         if (code) {
                 reply->retry_ms = refusal.retry_ms;
+                reply->wait_ms = refusal.wait_ms;
                 reply->err = refusal.why;
         }
         return code;
@@ -299,6 +301,7 @@ static void answer(struct tenant_visit *visit, const void *message, size_t bytes
                  visit->peer.uid, reply.err.text);
         message_write_refused(&refused, reply.version, (enum message_code)reply.code,
                               reply.retry_ms, reply.err.text);
+        refused.wait_ms = reply.wait_ms;
         deliver(visit, &refused, sizeof(refused), NULL, 0);
 }
 

@@ -177,6 +177,23 @@ static void a_refusal_is_understood_in_any_version(void **state)
         assert_string_equal(answer.refused.reason, "too ?[31mold");
 }
 
+/* One of a daemon that knew nothing of waiting ends before that field. */
+static void a_refusal_may_say_how_long_there_is_hope(void **state)
+{
+        const size_t shorter = offsetof(struct message_refused, wait_ms);
+
+        length = message_write_refused(&sent.refused, 1, MESSAGE_TOO_MANY, 250, "full");
+        sent.refused.wait_ms = 60000;
+        assert_int_equal(message_read_answer(&sent, length, &answer, &err), MESSAGE_REFUSED);
+        assert_int_equal(answer.refused.wait_ms, 60000);
+        sent.refused.head.bytes = (uint32_t)shorter;
+        assert_int_equal(message_read_answer(&sent, shorter, &answer, &err), MESSAGE_REFUSED);
+        assert_int_equal(answer.refused.wait_ms, 0);
+        assert_string_equal(answer.refused.reason, "full");
+        sent.refused.head.bytes = (uint32_t)shorter - 1;
+        assert_int_equal(message_read_answer(&sent, shorter - 1, &answer, &err), -EPROTO);
+}
+
 static void an_answer_that_is_none_is_refused(void **state)
 {
         length = message_write_welcome(&sent.welcome, 1, id, "team-a", 0);
@@ -219,6 +236,7 @@ int main(void)
                                        nothing_said),
                 cmocka_unit_test_setup(a_welcome_is_understood, nothing_said),
                 cmocka_unit_test_setup(a_refusal_is_understood_in_any_version, nothing_said),
+                cmocka_unit_test_setup(a_refusal_may_say_how_long_there_is_hope, nothing_said),
                 cmocka_unit_test_setup(an_answer_that_is_none_is_refused, nothing_said),
                 cmocka_unit_test_setup(a_reason_that_is_too_long_is_cut, nothing_said),
         };

@@ -232,6 +232,38 @@ static void refuse_twice(int peer, unsigned number)
                 welcome_with(peer, pages, 2);
 }
 
+/* For longer than its caller waits for an answer. */
+static void refuse_with_hope(int peer, unsigned number)
+{
+        struct message_refused refused;
+
+        message_write_refused(&refused, 1, MESSAGE_TOO_MANY, 60, "full");
+        refused.wait_ms = 60000;
+        if (number < 3)
+                answer(peer, &refused, sizeof(refused), NULL, 0);
+        else
+                welcome_with(peer, pages, 2);
+}
+
+static void test_who_is_told_how_long_there_is_hope_waits_for_as_long(void **state)
+{
+        const struct ask ask = ask_for(100000000);
+        struct ask again = ask;
+        int slots;
+
+        serve(refuse_with_hope);
+        slots = ask_slots(&ask);
+        assert_true(slots >= 0);
+        close(slots);
+
+        /* Not who is in the session already: locks are held meanwhile. */
+        kill(daemon_pid, SIGKILL);
+        waitpid(daemon_pid, NULL, 0);
+        serve(refuse_with_hope);
+        again.session_id = id;
+        assert_int_equal(ask_slots(&again), -ETIMEDOUT);
+}
+
 static void test_who_is_told_to_come_again_does(void **state)
 {
         const struct ask ask = ask_for(LONG_NS);
@@ -414,6 +446,7 @@ int main(void)
                 story(test_silence_is_not_waited_for),
                 story(test_who_hangs_up_is_asked_again_until_the_time_is_over),
                 story(test_nobody_there_is_waited_for_and_nothing_there_is_not),
+                story(test_who_is_told_how_long_there_is_hope_waits_for_as_long),
                 story(test_who_is_told_to_come_again_does),
                 story(test_who_is_refused_says_why),
                 story(test_a_welcome_has_two_descriptors),

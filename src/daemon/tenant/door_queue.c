@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Containers that wait for room on a full card (profiles.wait).
+ *
+ * No connection is kept for them: each is told to come again, and for how long there is hope. One
+ * that does not come again in time has lost its place. Of those who wait for one GPU only the first
+ * is served, so that a large share finds room although small ones come and go.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/machine_clock.h"
+#include "common/minmax.h"
+#include "daemon/tenant/tenant_parts.h"
+
+#define RETRY_MS 250u
+#define LOST_NS UINT64_C(3000000000)
+#define WAITERS_MOST 1024u
+#define MS_NS UINT64_C(1000000)
+
+static void drop(struct tenants *tenants, struct tenant_waiter *waiter)
+{
+        TAILQ_REMOVE(&tenants->waiters, waiter, entry);
+        tenants->waiter_count--;
+        free(waiter);
+}
+
+static void drop_lost(struct tenants *tenants)
+{
+        const uint64_t now_ns = clock_machine_ns();
+        struct tenant_waiter *waiter = TAILQ_FIRST(&tenants->waiters);
+
+        while (waiter) {
+                struct tenant_waiter *next = TAILQ_NEXT(waiter, entry);
+
+                if (now_ns - waiter->seen_ns > LOST_NS)
+                        drop(tenants, waiter);
+                waiter = next;
+        }
+}
+
+static struct tenant_waiter *find(const struct tenants *tenants, const struct sessions_one *wanted)
+{
+        struct tenant_waiter *waiter;
+
+        TAILQ_FOREACH(waiter, &tenants->waiters, entry)
+        {
+                /* cppcheck-suppress uninitvar ; TAILQ_FOREACH sets it */
+                if (waiter->of.inode == wanted->container.inode &&
+                    strcmp(waiter->of.profile, wanted->container.profile) == 0 &&
+                    strcmp(waiter->of.id, wanted->container.id) == 0)
+                        break;
+        }
+        /* cppcheck-suppress uninitvar ; NULL where the walk has ended */
+        return waiter;
+}
+
+bool tenant_waits_behind(struct tenants *tenants, const struct sessions_one *wanted)
+{
+        const struct tenant_waiter *own, *waiter;
+
+        drop_lost(tenants);
+        own = find(tenants, wanted);
+        TAILQ_FOREACH(waiter, &tenants->waiters, entry)
+        {
+                /* cppcheck-suppress uninitvar ; TAILQ_FOREACH sets it */
+                if (waiter == own)
+                        return false;
+                if (memcmp(waiter->uuid, wanted->share[0].uuid, sizeof(waiter->uuid)) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static struct tenant_waiter *add(struct tenants *tenants, const struct sessions_one *wanted)
+{
+        struct tenant_waiter *waiter =
+                tenants->waiter_count < WAITERS_MOST ? calloc(1, sizeof(*waiter)) : NULL;
+
+        if (!waiter)
+                return NULL;
+        waiter->of = wanted->container;
+        memcpy(waiter->uuid, wanted->share[0].uuid, sizeof(waiter->uuid));
+        waiter->first_ns = clock_machine_ns();
+        TAILQ_INSERT_TAIL(&tenants->waiters, waiter, entry);
+        tenants->waiter_count++;
+        return waiter;
+}
+
+bool tenant_wait(struct tenants *tenants, const struct sessions_one *wanted,
+                 struct tenant_refusal *ret)
+{
+        const uint64_t most_ns = tenants->options.config->profiles_wait_ns;
+        struct tenant_waiter *waiter = find(tenants, wanted);
+        uint64_t waited_ns;
+
+        if (!waiter && most_ns)
+                waiter = add(tenants, wanted);
+        if (!waiter)
+                return false;
+        waiter->seen_ns = clock_machine_ns();
+        waited_ns = waiter->seen_ns - waiter->first_ns;
+        if (waited_ns >= most_ns) {
+                drop(tenants, waiter);
+                return false;
+        }
+        ret->retry_ms = RETRY_MS;
+        ret->wait_ms = (uint32_t)min_u64((most_ns - waited_ns) / MS_NS + 1, UINT32_MAX);
+        return true;
+}
+
+void tenant_wait_end(struct tenants *tenants, const struct sessions_one *wanted)
+{
+        struct tenant_waiter *waiter = find(tenants, wanted);
+
+        if (waiter)
+                drop(tenants, waiter);
+}
+
+void tenant_wait_stop(struct tenants *tenants)
+{
+        while (!TAILQ_EMPTY(&tenants->waiters))
+                drop(tenants, TAILQ_FIRST(&tenants->waiters));
+}
