@@ -6,8 +6,8 @@
  *      database_each(database, restore, node, &err)    // at the start
  *      database_save(database, session, &event, &err)  // one transaction with its audit row
  *
- * SQLite in WAL mode with synchronous=FULL: when a call has returned, what it wrote survives a
- * kill, a crash and a power cut; when it was cut off or failed, nothing of it is there, and the
+ * SQLite in WAL mode with synchronous=FULL: when a call has returned (of a batch: when that has
+ * ended), what it wrote survives a kill, a crash and a power cut; when it was cut off or failed, nothing of it is there, and the
  * next call works again once there is room. One process has it open at a time, and sees its own
  * writes only. What is read is checked as if a stranger had written it. A database that is damaged,
  * newer or not ours is refused, never repaired and never deleted: database_put_aside() renames it,
@@ -54,6 +54,14 @@ int database_open(const char *path, bool make, struct database **ret, struct err
 /* Its sessions are in this runtime folder from now on. -EBUSY while there are folders of them in
  * another one, which a daemon of that one serves. */
 int database_settle(struct database *database, const char *runtime_dir, struct error *err);
+
+/*
+ * Between these two a call of the database writes all that it wrote before without waiting for the
+ * disk: it survives a kill, and the end of the batch makes all of it survive a power cut, with one
+ * wait. Nobody is promised anything before that has succeeded.
+ */
+void database_begin_batch(struct database *database);
+int database_end_batch(struct database *database, struct error *err);
 
 /* Closes the database. NULL is fine. */
 void database_close(struct database *database);

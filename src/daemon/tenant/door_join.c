@@ -160,6 +160,7 @@ static int step(const struct tenant_visit *visit, struct sessions_one *one,
         };
         char who[DATABASE_WHO_BYTES];
 
+        tenant_batch_begin(visit->tenants);
         text_put(who, sizeof(who), NULL, "door uid %u pid %d", visit->peer.uid, visit->peer.pid);
         return node_step(node, &event, who, ret, err);
 }

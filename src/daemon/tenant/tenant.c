@@ -382,6 +382,7 @@ int tenants_start(struct tenants **ret, const struct tenants_options *options, s
         LIST_INIT(&tenants->listeners);
         TAILQ_INIT(&tenants->visits);
         TAILQ_INIT(&tenants->waiters);
+        TAILQ_INIT(&tenants->held);
         rc = tenants_reload(tenants, err);
         if (rc == 0)
                 rc = tenant_queue_start(tenants, err);

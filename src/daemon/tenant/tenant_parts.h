@@ -112,6 +112,10 @@ struct tenant_visit {
         struct tenant_peer peer;
         int fd;
         bool is_doors; /* among the connections to doors */
+        /* It is let in when the sessions of this turn are safe on the disk. */
+        TAILQ_ENTRY(tenant_visit) held;
+        bool is_held;
+        unsigned version; /* in which it is answered then */
 };
 
 /* Connections that have one bound: to sessions' sockets, or to doors. */
@@ -144,6 +148,8 @@ struct tenants {
         unsigned waiter_count;
         unsigned look_from; /* where the next look at containers begins */
         TAILQ_HEAD(tenant_visits, tenant_visit) visits; /* oldest first */
+        bool is_batch; /* sessions were made in this turn that are not on the disk yet */
+        struct tenant_visits held; /* who waits for that */
         struct event *clock;
         unsigned beats; /* of the clock */
         bool uses_mounts;
@@ -230,6 +236,11 @@ void tenant_unread_end(struct tenant_visit *visit);
 void tenant_unread_await(struct tenant_visit *visit);
 void tenant_unread_look(struct tenant_visit *visit, short what);
 unsigned tenant_connections_most(const struct tenants *tenants, bool is_doors);
+
+/* A session is about to be made; and the end of a turn: those that were made are put on the disk
+ * together, and only then is anybody let into them. */
+void tenant_batch_begin(struct tenants *tenants);
+void tenant_batch_end(struct tenants *tenants);
 
 /* tenant_visit.c: takes the descriptor over. One of the two is NULL. */
 void tenant_visit_begin(struct tenant_listener *listener, struct tenant_door *door, int fd);

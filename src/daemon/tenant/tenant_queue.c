@@ -17,9 +17,8 @@
 #define STEPS 64u /* of a turn, and no step begins after so much time */
 #define TURN_NS UINT64_C(2000000)
 
-static void on_turn(evutil_socket_t fd, short what, void *context)
+static void do_steps(struct tenant_queue *queue)
 {
-        struct tenant_queue *queue = context;
         const unsigned most = descriptors_most(STEPS, DESCRIPTORS_TURN);
         const uint64_t begin_ns = clock_machine_ns();
         uint64_t now_ns = begin_ns;
@@ -38,6 +37,14 @@ static void on_turn(evutil_socket_t fd, short what, void *context)
                 fair_charge(&queue->fair, &owner->fair, now_ns - step_ns);
         }
         turn_come(queue->event);
+}
+
+static void on_turn(evutil_socket_t fd, short what, void *context)
+{
+        struct tenants *tenants = context;
+
+        do_steps(&tenants->queue);
+        tenant_batch_end(tenants);
 }
 
 void tenant_queue_add(struct tenants *tenants, struct peer *owner, struct tenant_work *work)
@@ -62,7 +69,7 @@ int tenant_queue_start(struct tenants *tenants, struct error *err)
         struct tenant_queue *queue = &tenants->queue;
 
         fair_init(&queue->fair);
-        queue->event = event_new(tenants->options.base, -1, 0, on_turn, queue);
+        queue->event = event_new(tenants->options.base, -1, 0, on_turn, tenants);
         return queue->event ? 0 : fail(err, -ENOMEM, "out of memory");
 }
 

@@ -43,6 +43,8 @@ void tenant_visit_end(struct tenant_visit *visit)
         struct tenants *tenants = visit->tenants;
 
         TAILQ_REMOVE(&tenants->visits, visit, entry);
+        if (visit->is_held)
+                TAILQ_REMOVE(&tenants->held, visit, held);
         tenants->crowd[visit->is_doors].connections--;
         tenants->counts.connections--;
         tenant_unread_end(visit);
@@ -252,7 +254,7 @@ static int be_in_flight(struct reply *reply)
         return MESSAGE_TOO_MANY;
 }
 
-static void let_in(struct reply *reply, const struct message_asked *asked)
+static void let_in(struct reply *reply)
 {
         struct tenant_visit *visit = reply->visit;
         struct tenant_listener *listener = visit->listener;
@@ -276,34 +278,106 @@ static void let_in(struct reply *reply, const struct message_asked *asked)
                 return;
         }
         visit->tenants->counts.joined++;
-        log_line(LOG_DEBUG, "pid %d (%s) of uid %u in %s joined session %s", visit->peer.pid,
-                 asked->command, visit->peer.uid, visit->peer.cgroup[0] ? visit->peer.cgroup : "-",
-                 listener->name);
+        log_line(LOG_DEBUG, "pid %d of uid %u in %s joined session %s", visit->peer.pid,
+                 visit->peer.uid, visit->peer.cgroup[0] ? visit->peer.cgroup : "-", listener->name);
         tenant_watch(visit);
+}
+
+static void send_refusal(struct reply *reply)
+{
+        struct tenant_visit *visit = reply->visit;
+        struct message_refused refused;
+
+        visit->tenants->counts.refused[reply->code]++;
+        /* A line each would let a peer fill the log; metrics count them. */
+        log_line(LOG_DEBUG, "%s %s: pid %d of uid %u was refused: %s",
+                 visit->door ? "door" : "session",
+                 visit->door ? visit->door->profile.name : visit->listener->name, visit->peer.pid,
+                 visit->peer.uid, reply->err.text);
+        message_write_refused(&refused, reply->version, (enum message_code)reply->code,
+                              reply->retry_ms, reply->err.text);
+        refused.wait_ms = reply->wait_ms;
+        deliver(visit, &refused, sizeof(refused), NULL, 0);
+}
+
+/* The answer is sent: the visit is over once that is read. */
+static void end_answered(struct tenant_visit *visit)
+{
+        if (tenant_is_unread(visit))
+                tenant_unread_await(visit);
+        else
+                tenant_visit_end(visit);
+}
+
+/* Nothing more is heard of it before it is answered. */
+static void hold_back(struct tenant_visit *visit, unsigned version)
+{
+        event_del(visit->event);
+        visit->version = version;
+        visit->is_held = true;
+        TAILQ_INSERT_TAIL(&visit->tenants->held, visit, held);
 }
 
 static void answer(struct tenant_visit *visit, const void *message, size_t bytes)
 {
         struct reply reply = { .visit = visit };
-        struct message_refused refused;
         struct message_asked asked = { 0 };
 
         judge(&reply, message, bytes, &asked);
-        if (!reply.code)
-                let_in(&reply, &asked);
-        if (!reply.code)
+        if (!reply.code && visit->door && visit->tenants->is_batch) {
+                hold_back(visit, reply.version);
                 return;
-        visit->tenants->counts.refused[reply.code]++;
-        /* A line each would let a peer fill the log; metrics count them. */
-        log_line(LOG_DEBUG, "%s %s: pid %d of uid %u was refused: %s",
-                 visit->door ? "door" : "session",
-                 visit->door ? visit->door->profile.name : visit->listener->name, visit->peer.pid,
-                 visit->peer.uid, reply.err.text);
-        message_write_refused(&refused, reply.version, (enum message_code)reply.code,
-                              reply.retry_ms, reply.err.text);
-        refused.wait_ms = reply.wait_ms;
-        deliver(visit, &refused, sizeof(refused), NULL, 0);
+        }
+        if (!reply.code)
+                let_in(&reply);
+        if (reply.code)
+                send_refusal(&reply);
+        end_answered(visit);
 }
+
+/* -- Sessions that are made in one turn -------------------------------------------------------- */
+
+void tenant_batch_begin(struct tenants *tenants)
+{
+        if (!tenants->is_batch)
+                database_begin_batch(node_database(tenants->options.node));
+        tenants->is_batch = true;
+}
+
+static void answer_held(struct tenant_visit *visit, int saved)
+{
+        struct reply reply = { .visit = visit, .version = visit->version };
+
+        TAILQ_REMOVE(&visit->tenants->held, visit, held);
+        visit->is_held = false;
+        if (saved < 0)
+                reply.code =
+                        refuse(&reply, MESSAGE_TROUBLE,
+                               "the container's session cannot be saved; see the daemon's log");
+        else
+                let_in(&reply);
+        if (reply.code)
+                send_refusal(&reply);
+        end_answered(visit);
+}
+
+void tenant_batch_end(struct tenants *tenants)
+{
+        struct tenant_visit *visit;
+        struct error err = { 0 };
+        int rc;
+
+        if (!tenants->is_batch)
+                return;
+        tenants->is_batch = false;
+        rc = database_end_batch(node_database(tenants->options.node), &err);
+        if (rc < 0)
+                log_line(LOG_ERROR, "sessions of containers: %s", err.text);
+        while ((visit = TAILQ_FIRST(&tenants->held)))
+                answer_held(visit, rc);
+}
+
+/* -- Hearing ---------------------------------------------------------------------------------- */
 
 static void end_silent(struct tenant_visit *visit)
 {
@@ -330,23 +404,21 @@ static bool hear(struct tenant_visit *visit)
         }
         answer(visit, message, (size_t)got);
         explicit_bzero(message, (size_t)got);
-        if (tenant_is_unread(visit))
-                tenant_unread_await(visit);
-        else
-                tenant_visit_end(visit);
         return true;
 }
 
 static void on_message(evutil_socket_t fd, short what, void *context)
 {
         struct tenant_visit *visit = context;
+        struct tenants *tenants = visit->tenants;
 
         if (visit->unread)
                 tenant_unread_look(visit, what);
         else if (what & EV_READ)
-                tenant_queue_add(visit->tenants, visit->owner, &visit->message);
+                tenant_queue_add(tenants, visit->owner, &visit->message);
         else if (!hear(visit))
                 end_silent(visit);
+        tenant_batch_end(tenants);
 }
 
 static void hear_message(void *of)
@@ -368,7 +440,7 @@ static void end_oldest(const struct tenant_visit *newest, bool is_of_peer)
         while (visit && crowd->connections == before) {
                 struct tenant_visit *next = TAILQ_NEXT(visit, entry);
 
-                if (visit->is_doors != newest->is_doors ||
+                if (visit->is_held || visit->is_doors != newest->is_doors ||
                     (is_of_peer && visit->counted != newest->counted))
                         ; /* not its place */
                 else if (visit->unread)
