@@ -151,6 +151,16 @@ static int create(const struct attempt *attempt, struct entrance *entrance, stru
         return create_here(attempt, entrance, err);
 }
 
+/* --swap=no; the variable asks for nothing so. */
+static bool is_swap_refused(const struct attempt *attempt)
+{
+        const struct settings_flag *flag = attempt->flags->flag;
+
+        while (flag->variable && strcmp(flag->flag, "--swap") != 0)
+                flag++;
+        return flag->variable && !attempt->request->settings.swaps;
+}
+
 static int join(const struct attempt *attempt, struct entrance *entrance, struct error *err)
 {
         const char *daemon_wish = request_daemon_asked(attempt->flags, attempt->request);
@@ -161,6 +171,11 @@ static int join(const struct attempt *attempt, struct entrance *entrance, struct
                             "%s: session %s is there already; leave it out to join, or change it "
                             "with aliquot set",
                             daemon_wish, entrance->name);
+        if (rc == 0 && is_swap_refused(attempt) && entrance->session.limits->flags & PAGE_SWAPS)
+                return fail(err, -EEXIST,
+                            "--swap=no: session %s swaps, which is fixed when a session is made; "
+                            "leave it out to join, or name another with --session",
+                            entrance->name);
         if (rc == 0 && enter_has_wishes(&attempt->request->settings))
                 rc = store_check_same(&entrance->session, &attempt->wish, err);
         if (rc == -EACCES || rc == -EPERM)

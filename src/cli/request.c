@@ -121,6 +121,10 @@ static error_t parse(int key, char *value, struct argp_state *state)
         struct request_flags *flags = state->input;
 
         switch (key) {
+        case ARGP_KEY_INIT:
+                if (state->child_inputs)
+                        state->child_inputs[0] = flags;
+                return 0;
         case KEY_SIM:
                 flags->is_sim = true;
                 flags->sim_spec = value;
@@ -153,10 +157,44 @@ static const struct argp_option sim_options[] = {
         { 0 },
 };
 
+/* What a session is made with for good: `set` knows the words, to say so, and does not offer them.
+ */
+#define MADE_OPTIONS(flags)                                       \
+        {                                                         \
+                "context",                                        \
+                KEY_CONTEXT,                                      \
+                "charge|free",                                    \
+                flags,                                            \
+                "Charge contexts or not (default: charge)",       \
+                0                                                 \
+        },                                                        \
+                { "device-name",                                  \
+                  KEY_DEVICE_NAME,                                \
+                  "TEXT",                                         \
+                  flags,                                          \
+                  "Name of the card that programs see",           \
+                  0 },                                            \
+                { "oversubscribe",                                \
+                  KEY_OVERSUBSCRIBE,                              \
+                  "SIZE",                                         \
+                  OPTION_ARG_OPTIONAL | (flags),                  \
+                  "Use the host's memory where the card is full", \
+                  0 },                                            \
+                { "swap",                                         \
+                  KEY_SWAP,                                       \
+                  "yes|no",                                       \
+                  OPTION_ARG_OPTIONAL | (flags),                  \
+                  "Take turns on a full card (needs a daemon)",   \
+                  0 },                                            \
+        {                                                         \
+                0                                                 \
+        }
+
+static const struct argp_option made_options[] = { MADE_OPTIONS(0) };
+static const struct argp_option fixed_options[] = { MADE_OPTIONS(OPTION_HIDDEN) };
+
 static const struct argp_option limits_options[] = {
         { "memory", KEY_MEMORY, "SIZE", 0, "4GiB of each GPU, or 0=4GiB,GPU-3f=25%", 0 },
-        { "context", KEY_CONTEXT, "charge|free", 0, "Charge contexts or not (default: charge)", 0 },
-        { "device-name", KEY_DEVICE_NAME, "TEXT", 0, "Name of the card that programs see", 0 },
         { "compute", KEY_COMPUTE, "PCT", 0, "At most 30% of a GPU's time, or 0=30,GPU-3f=50", 0 },
         { "guarantee", KEY_GUARANTEE, "PCT", 0, "At least PCT of a GPU's time (needs a daemon)",
           0 },
@@ -164,10 +202,6 @@ static const struct argp_option limits_options[] = {
         { "priority", KEY_PRIORITY, "WORD", 0, "Class: rt goes before normal, normal before batch",
           0 },
         { "gang", KEY_GANG, "NAME", 0, "Sessions of one NAME run at the same time", 0 },
-        { "oversubscribe", KEY_OVERSUBSCRIBE, "SIZE", OPTION_ARG_OPTIONAL,
-          "Use the host's memory where the card is full", 0 },
-        { "swap", KEY_SWAP, "yes|no", OPTION_ARG_OPTIONAL,
-          "Take turns on a full card (needs a daemon)", 0 },
         { 0 },
 };
 
@@ -189,7 +223,17 @@ static const struct argp_option gpu_options[] = {
 };
 
 const struct argp request_sim_argp = { .options = sim_options, .parser = parse };
-const struct argp request_limits_argp = { .options = limits_options, .parser = parse };
+static const struct argp made_argp = { .options = made_options, .parser = parse };
+static const struct argp fixed_argp = { .options = fixed_options, .parser = parse };
+static const struct argp_child made_children[] = { { &made_argp, 0, NULL, 0 }, { 0 } };
+static const struct argp_child fixed_children[] = { { &fixed_argp, 0, NULL, 0 }, { 0 } };
+
+const struct argp request_limits_argp = { .options = limits_options,
+                                          .parser = parse,
+                                          .children = made_children };
+const struct argp request_change_argp = { .options = limits_options,
+                                          .parser = parse,
+                                          .children = fixed_children };
 const struct argp request_session_argp = { .options = session_options, .parser = parse };
 const struct argp request_gpu_argp = { .options = gpu_options, .parser = parse };
 const struct argp request_life_argp = { .options = life_options, .parser = parse };

@@ -51,6 +51,7 @@ struct cli_request {
 /* For argp_child: the input of each is a struct request_flags. */
 extern const struct argp request_sim_argp;     /* --sim */
 extern const struct argp request_limits_argp;  /* --memory and what goes with it */
+extern const struct argp request_change_argp;  /* the same of a session that is there */
 extern const struct argp request_session_argp; /* --session */
 extern const struct argp request_gpu_argp;     /* --gpu */
 extern const struct argp request_life_argp;    /* --ttl and what else a daemon keeps */

@@ -48,7 +48,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
 }
 
 static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 },
-                                              { &request_limits_argp, 0, NULL, 0 },
+                                              { &request_change_argp, 0, NULL, 0 },
                                               { &request_life_argp, 0, NULL, 0 },
                                               { &request_sim_argp, 0, NULL, 0 },
                                               { 0 } };

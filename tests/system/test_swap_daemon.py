@@ -494,3 +494,16 @@ def test_a_page_of_nonsense_harms_its_own_session_alone(daemon, sim, damage):
         second.wait(lambda page: page.room[GPU][0] >= 600 * MIB, lambda: second.wish(600 * MIB))
     wait_for(lambda: daemon.session("b")["swap"]["state"] in ("runs", "drains", "held"))
     assert daemon.is_up()
+
+
+def test_whether_a_session_swaps_is_said_when_it_is_made_and_not_later(daemon, cli):
+    daemon.create("a", memory="64MiB", swap=True, gpus=["0"])
+    daemon.create("b", memory="64MiB", gpus=["0"])
+    refused = cli("run", "--session", "a", "--swap=no", "--", "true")
+    assert refused.rc == 125 and "--swap=no: session a swaps" in refused.stderr, refused
+    for words in (["--session", "a"], ["--session", "a", "--swap"], ["--session", "b", "--swap=no"]):
+        assert cli("run", *words, "--", "true").rc == 0, words
+    assert cli("run", "--session", "a", "--", "true", ALIQUOT_SWAP="no").rc == 0  # a variable that is off asks for nothing
+    fixed = cli("set", "a", "--swap")
+    assert fixed.rc == 2 and "fixed when the session is made" in fixed.stderr, fixed
+    assert "--swap" not in cli("set", "--help", sim=False).stdout and "--swap" in cli("run", "--help", sim=False).stdout
