@@ -54,7 +54,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
         switch (key) {
         case ARGP_KEY_INIT:
                 state->child_inputs[0] = &policy->view;
-                for (unsigned i = 1; i < 5; i++)
+                for (unsigned i = 1; i < 4; i++)
                         state->child_inputs[i] = &policy->flags;
                 return 0;
         case FLAG_PROFILE:
@@ -77,20 +77,17 @@ static const struct argp_option argp_options[] = {
         { 0 },
 };
 
-static const struct argp_child children[] = {
-        { &view_list_argp, 0, NULL, 0 },   { &request_limits_argp, 0, NULL, 0 },
-        { &request_gpu_argp, 0, NULL, 0 }, { &request_life_argp, 0, NULL, 0 },
-        { &request_sim_argp, 0, NULL, 0 }, { 0 },
-};
+static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 },
+                                              { &request_limits_argp, 0, NULL, 0 },
+                                              { &request_gpu_argp, 0, NULL, 0 },
+                                              { &request_life_argp, 0, NULL, 0 },
+                                              { 0 } };
 
 const struct argp argp_policy = {
         .options = argp_options,
         .parser = parse,
-        .args_doc = "show\ncheck [USER] [--memory SIZE ...]",
-        .doc = "Show who may take what: all rules, or what they give a user."
-               "\vWith the options of aliquot create, check answers as the policy would answer "
-               "that "
-               "command: exit status 0, or 1 with the refusal.\n",
+        .args_doc = "show | check [USER] [--memory SIZE ...]",
+        .doc = "Show all rules, what USER may take, or whether a session would be refused.",
         .children = children,
 };
 
@@ -196,9 +193,7 @@ int command_policy(int argc, char **argv)
 
         options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_policy, 0, &policy);
         policy.out.stream = stdout;
-        rc = view_choose(&policy.view, &policy.table, &err);
-        if (rc == 0)
-                rc = request_read(&policy.flags, true, &policy.request, &err);
+        rc = request_read(&policy.flags, true, &policy.request, &err);
         if (rc < 0)
                 return command_fail("policy", STATUS_WRONG, &err);
         rc = options_find_store(&store, &err);

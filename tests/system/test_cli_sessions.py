@@ -54,7 +54,7 @@ LISTED = {"name": str, "processes": (int, NONE), "used_bytes": (int, NONE),
           "devices": [{"uuid": str, "memory_bytes": (int, NONE), "compute_percent": (int, float, NONE), "guarantee_percent": NONE}]}
 GPU = {"index": int, "is_instance": bool, "uuid": str, "name": str, "total_bytes": int,
        "used_bytes": int, "unexplained_bytes": int,
-       "sessions": [{"name": str, "memory_bytes": (int, NONE), "used_bytes": int}]}
+       "sessions": [{"name": str, "memory_bytes": (int, NONE), "used_bytes": int, "swaps": bool}]}
 
 
 def test_what_programs_read(cli, live):
@@ -120,7 +120,7 @@ def test_who_holds_what(cli, live):
     listed, = cli("ls", "--json").json
     assert (listed["processes"], listed["used_bytes"]) == (1, held[first])
     gpu = cli("gpus", "--json").json[0]
-    assert gpu["sessions"] == [{"name": "s", "memory_bytes": 256 * MIB, "used_bytes": held[first]}]
+    assert gpu["sessions"] == [{"name": "s", "memory_bytes": 256 * MIB, "used_bytes": held[first], "swaps": False}]
     # The card as the driver sees it: all that was granted.
     assert gpu["used_bytes"] == held[first] and gpu["total_bytes"] == 1024 * MIB
     lines = cli("ps").stdout.splitlines()
