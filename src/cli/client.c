@@ -267,8 +267,15 @@ static unsigned read_shares(const json_t *devices, const char *used,
         return count;
 }
 
+static void read_rules(const json_t *rules, struct client_rules *ret)
+{
+        text_quote(client_text(rules, "mode"), ret->mode, sizeof(ret->mode));
+        ret->turn_ns = ns_of(rules, "turn_seconds");
+}
+
 static void read_swap(const json_t *swap, struct client_swap *ret)
 {
+        read_rules(swap, &ret->rules);
         ret->resident_bytes = client_whole(swap, "resident_bytes");
         ret->out_bytes = client_whole(swap, "out_bytes");
         ret->pinned_bytes = client_whole(swap, "pinned_bytes");
@@ -425,6 +432,25 @@ int client_change(const struct store *store, const struct client_session *seen,
         int rc = client_start_call(&call, err, "/v1/sessions/%s", seen->name);
 
         return rc < 0 ? rc : perform_on(&call, seen->name, err);
+}
+
+int client_rule(const struct store *store, const char *mode, const char *turn,
+                struct client_rules *ret, struct error *err)
+{
+        scoped_call struct call call = { .store = store,
+                                         .method = "PATCH",
+                                         .body = client_object() };
+        int rc;
+
+        put(call.body, "mode", mode);
+        if (turn)
+                json_object_set_new(call.body, "turn",
+                                    strcmp(turn, "none") == 0 ? json_null() : json_string(turn));
+        client_start_call(&call, NULL, "/v1/swap");
+        rc = client_perform(&call, err);
+        if (rc == 0)
+                read_rules(call.answer, ret);
+        return rc;
 }
 
 int client_renew(const struct store *store, const char *name, const struct client_wish *wish,

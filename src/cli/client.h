@@ -86,8 +86,15 @@ struct client_wish {
         const char *const *label; /* "key=value"; "key=" takes it away */
 };
 
+/* How turns of memory are dealt on the node. */
+struct client_rules {
+        char mode[16];
+        uint64_t turn_ns; /* 0: by the cost of a change */
+};
+
 /* Where the memory of a session that swaps is, and its turns. */
 struct client_swap {
+        struct client_rules rules;
         uint64_t resident_bytes, out_bytes, pinned_bytes;
         char state[CLIENT_WORD_BYTES]; /* "": not told, as what follows */
         uint64_t holds, held_ns, moved_bytes;
@@ -155,6 +162,9 @@ int client_processes(const struct store *store, const char *name,
 int client_change(const struct store *store, const struct client_session *seen,
                   const struct client_wish *wish, struct error *err);
 
+/* Changes what is not NULL; `turn`: a duration, or "none". For administrators. */
+int client_rule(const struct store *store, const char *mode, const char *turn,
+                struct client_rules *ret, struct error *err);
 int client_renew(const struct store *store, const char *name, const struct client_wish *wish,
                  struct error *err);
 

@@ -63,6 +63,12 @@ int client_change(const struct store *store, const struct client_session *seen,
         return refuse(store, err);
 }
 
+int client_rule(const struct store *store, const char *mode, const char *turn,
+                struct client_rules *ret, struct error *err)
+{
+        return refuse(store, err);
+}
+
 int client_renew(const struct store *store, const char *name, const struct client_wish *wish,
                  struct error *err)
 {

@@ -8,22 +8,49 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "cli/client.h"
 #include "cli/options.h"
 #include "cli/remote.h"
 #include "cli/request.h"
 #include "cli/views.h"
 
+/* Beyond the keys of the requests. */
+enum set_key { KEY_SWAP_MODE = 0x2000, KEY_SWAP_TURN };
+
 struct set_call {
         struct view view;
         struct request_flags flags;
         struct cli_request request;
+        const char *mode, *turn; /* of the node; NULL: not said */
 };
 
 static bool has_wish(const struct request_flags *flags)
 {
         return flags->flag[0].variable || flags->on_end || flags->label_count;
+}
+
+/* How turns of memory are dealt is the node's: no session is named. */
+static bool is_of_node(const struct set_call *change)
+{
+        return change->mode || change->turn;
+}
+
+static void check_words(const struct set_call *change, struct argp_state *state)
+{
+        if (is_of_node(change) && (change->view.count || has_wish(&change->flags)))
+                argp_error(state,
+                           "--swap-mode and --swap-turn are of the node; leave the session and "
+                           "its limits out");
+        if (is_of_node(change))
+                return;
+        if (!change->view.count)
+                argp_error(state, "which session? aliquot ls lists them");
+        if (!has_wish(&change->flags))
+                argp_error(state, "nothing to set; as in: aliquot set %s --memory 4GiB",
+                           change->view.name[0]);
 }
 
 static error_t parse(int key, char *value, struct argp_state *state)
@@ -37,10 +64,14 @@ static error_t parse(int key, char *value, struct argp_state *state)
                 state->child_inputs[2] = &change->flags;
                 state->child_inputs[3] = &change->flags;
                 return 0;
+        case KEY_SWAP_MODE:
+                change->mode = value;
+                return 0;
+        case KEY_SWAP_TURN:
+                change->turn = value;
+                return 0;
         case ARGP_KEY_END:
-                if (!has_wish(&change->flags))
-                        argp_error(state, "nothing to set; as in: aliquot set %s --memory 4GiB",
-                                   change->view.name[0]);
+                check_words(change, state);
                 return 0;
         default:
                 return ARGP_ERR_UNKNOWN;
@@ -53,7 +84,16 @@ static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 },
                                               { &request_sim_argp, 0, NULL, 0 },
                                               { 0 } };
 
+static const struct argp_option argp_options[] = {
+        { "swap-mode", KEY_SWAP_MODE, "WORD", 0,
+          "Of the node: auto, serial or parallel turns of memory", 0 },
+        { "swap-turn", KEY_SWAP_TURN, "TIME", 0, "Of the node: how long such a turn lasts; or none",
+          0 },
+        { 0 },
+};
+
 const struct argp argp_set = {
+        .options = argp_options,
         .parser = parse,
         .args_doc = "SESSION --memory SIZE",
         .doc = "Change the limits of a session, also while its programs run."
@@ -169,15 +209,50 @@ static int change_remotely(struct set_call *change, const struct store *store, s
         return rc < 0 ? rc : remote_change(store, &change->flags, &change->request, name, err);
 }
 
+static int print_rules(const struct client_rules *rules, bool is_json)
+{
+        if (is_json && rules->turn_ns)
+                printf("{\"mode\": \"%s\", \"turn_seconds\": %.9g}\n", rules->mode,
+                       (double)rules->turn_ns / 1e9);
+        else if (is_json)
+                printf("{\"mode\": \"%s\", \"turn_seconds\": null}\n", rules->mode);
+        else
+                printf("mode       %s\n", rules->mode);
+        if (!is_json && rules->turn_ns)
+                printf("turn       %g s\n", (double)rules->turn_ns / 1e9);
+        return STATUS_YES;
+}
+
+static int change_node(const struct set_call *change)
+{
+        struct client_rules rules;
+        struct store store = { 0 };
+        struct error err = { 0 };
+        int rc = options_find_store(&store, &err);
+
+        if (rc == 0)
+                rc = client_find(&store, &err);
+        if (rc == 0)
+                rc = fail(&err, CLIENT_AWAY,
+                          "no daemon serves %s, and only a daemon deals turns of memory",
+                          store.path);
+        if (rc > 0)
+                rc = client_rule(&store, change->mode, change->turn, &rules, &err);
+        return rc < 0 ? command_fail("set", STATUS_NO, &err)
+                      : print_rules(&rules, change->view.is_json);
+}
+
 int command_set(int argc, char **argv)
 {
-        static struct set_call change = { .view = { .least = 1, .most = 1 } };
+        static struct set_call change = { .view = { .most = 1 } };
         struct store store = { 0 };
         struct error err = { 0 };
         const char *name;
         int rc;
 
         options_parse(&(struct cli_options){ argc, argv, STATUS_WRONG }, &argp_set, 0, &change);
+        if (is_of_node(&change))
+                return change_node(&change);
         name = change.view.name[0];
         rc = request_read(&change.flags, true, &change.request, &err);
         if (rc == 0)

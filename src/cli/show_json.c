@@ -166,6 +166,11 @@ static void put_swap(struct json_out *out, const struct seen *seen)
                 json_out_seconds(out, "held_seconds", swap.held_ns);
                 json_out_seconds(out, "hold_seconds", swap.hold_ns);
                 json_out_u64(out, "moved_bytes", swap.moved_bytes);
+                json_out_text(out, "mode", swap.rules.mode);
+                if (swap.rules.turn_ns)
+                        json_out_seconds(out, "turn_seconds", swap.rules.turn_ns);
+                else
+                        json_out_null(out, "turn_seconds");
         } else {
                 json_out_null(out, "holds");
                 json_out_null(out, "held_seconds");

@@ -254,6 +254,10 @@ static void print_swap(const struct client_swap *swap)
                        swap->hold_ns ? " for " : "",
                        swap->hold_ns ? duration_format(swap->hold_ns, now) : "", swap->holds,
                        swap->holds == 1 ? "" : "s", duration_format(swap->held_ns, all));
+        if (swap->rules.mode[0] && strcmp(swap->rules.mode, "auto") != 0)
+                printf("; %s mode", swap->rules.mode);
+        if (swap->rules.turn_ns)
+                printf("; turns of %g s", (double)swap->rules.turn_ns / 1e9);
         putchar('\n');
 }
 

@@ -119,6 +119,7 @@ void swap_see(struct swap *swap, unsigned entry, const struct swap_seen *seen)
 static void get_stuck(struct swap *swap, struct swap_session *session)
 {
         session->stuck_ns = sum_of(swap->now_ns, session->patience_ns);
+        session->since_ns = session->since_ns ? session->since_ns : swap->now_ns;
         session->patience_ns = min_u64(2 * session->patience_ns, SWAP_STUCK_MOST_NS);
         session->has_turn = session->seen.out_bytes == 0;
         swap->card[session->card].change_ns = 0;
@@ -147,6 +148,7 @@ static void move_on(struct swap *swap, struct swap_session *session, uint64_t el
         if (session->state == SWAP_DRAINS && session->seen.is_drained) {
                 session->state = SWAP_HELD;
                 session->shut_ns = now_ns;
+                session->since_ns = 0;
         }
         if (session->state == SWAP_HELD &&
             (session->moves_bytes >= SWAP_MOVE_LEAST_BYTES || !should_move(session))) {
@@ -157,6 +159,7 @@ static void move_on(struct swap *swap, struct swap_session *session, uint64_t el
             now_ns - session->shut_ns >=
                     (session->state == SWAP_DRAINS ? SWAP_DRAIN_MOST_NS : SWAP_MOVE_MOST_NS))
                 get_stuck(swap, session);
+        session->is_overdue = session->since_ns && now_ns - session->since_ns >= SWAP_OVERDUE_NS;
 }
 
 /* Notes since when each session has been idle, and has waited. A session that waits to grow keeps
@@ -218,6 +221,8 @@ static void gates_move(const struct swap_look *look)
                         gate_shut(look, session);
                 else if (is_shut(session) && session->has_turn && session->is_whole)
                         gate_open(look, session);
+                if (!is_shut(session) && !session->stuck_ns)
+                        session->since_ns = 0;
         }
 }
 

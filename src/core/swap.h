@@ -38,7 +38,8 @@
  * - A session that does not drain within SWAP_DRAIN_MOST_NS, or drains and then takes longer than
  *   SWAP_MOVE_MOST_NS to move SWAP_MOVE_LEAST_BYTES, or the rest, is *stuck*: its gate opens again,
  *   and all of its memory counts as pinned until the next try. Each try comes after twice the time.
- *   If part of its memory is out, the gate stays shut, since the program must not run.
+ *   If part of its memory is out, the gate stays shut, since the program must not run. One that
+ *   has been stuck for SWAP_OVERDUE_NS, with all tries since in vain, is *overdue*.
  *
  * Invariants after each step, if the pages told the truth:
  *
@@ -81,6 +82,7 @@
 #define SWAP_DRAIN_MOST_NS UINT64_C(2000000000)
 #define SWAP_MOVE_MOST_NS UINT64_C(10000000000)
 #define SWAP_MOVE_LEAST_BYTES (UINT64_C(1) << 30)
+#define SWAP_OVERDUE_NS UINT64_C(10000000000)
 #define SWAP_STUCK_LEAST_NS UINT64_C(2000000000)
 #define SWAP_STUCK_MOST_NS UINT64_C(60000000000)
 /* Time between looks: while a session drains, moves or is about to get memory; while memory is
@@ -109,7 +111,7 @@ enum swap_mode { SWAP_AUTO, SWAP_SERIAL, SWAP_PARALLEL };
 
 /* For all cards; the caller changes them at any time. All zero: as the header says. */
 struct swap_rules {
-        uint8_t mode;     /* enum swap_mode */
+        enum swap_mode mode;
         uint64_t turn_ns; /* length of all turns; 0: by the cost of a change */
 };
 
@@ -147,6 +149,8 @@ struct swap_session {
         uint64_t moves_bytes; /* moved since shut_ns */
         uint64_t stuck_ns;    /* the end of the time that it is left alone; 0: it is not stuck */
         uint64_t patience_ns; /* how long it will be left alone the next time */
+        uint64_t since_ns;    /* when it got stuck first, all tries since in vain; 0: it is not */
+        bool is_overdue;
         /* For display. */
         uint64_t holds;
         uint64_t held_ns;

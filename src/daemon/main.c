@@ -121,6 +121,7 @@ static void apply_policy(void)
         if (node_step(self.node, &event, "daemon", &actions, &err) < 0 ||
             actions.answer != SESSIONS_YES)
                 log_tell("aliquotd: the policy is as before");
+        swapper_rule(self.swapper, &self.config.swap);
 }
 
 static void reload_tenants(void)
@@ -367,7 +368,9 @@ static int start_scheduler(struct error *err)
 
         if (rc == 0)
                 rc = swapper_start(&self.swapper, &self.store, err);
-        if (rc == 0 && node_use_swapper(self.node, self.swapper) < 0)
+        if (rc == 0)
+                swapper_rule(self.swapper, &self.config.swap);
+        if (rc == 0 && node_use_swapper(self.node, self.swapper, &self.config.kills_stuck) < 0)
                 rc = fail(err, -ENOMEM, "out of memory");
         if (rc < 0)
                 return rc;
@@ -390,7 +393,7 @@ static void stop_scheduler(void)
         node_use_scheduler(self.node, NULL);
         node_leave_folders(self.node, self.scheduler);
         scheduler_stop(self.scheduler);
-        node_use_swapper(self.node, NULL);
+        node_use_swapper(self.node, NULL, NULL);
         swapper_stop(self.swapper);
 }
 

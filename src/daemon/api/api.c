@@ -40,6 +40,8 @@ static const struct route routes[] = {
         { "DELETE", "/v1/sessions/{}", API_SESSIONS, api_delete_session, false },
         { "POST", "/v1/sessions/{}/renew", API_SESSIONS, api_post_renew, false },
         { "GET", "/v1/sessions/{}/processes", API_SESSIONS, api_get_processes, false },
+        { "GET", "/v1/swap", API_SESSIONS, api_get_swap, false },
+        { "PATCH", "/v1/swap", API_SESSIONS, api_patch_swap, false },
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 

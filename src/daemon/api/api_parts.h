@@ -64,6 +64,7 @@ api_handler api_get_sessions, api_get_session, api_get_processes, api_get_all_pr
 api_handler api_get_policy, api_post_policy_check;
 api_handler api_get_profiles, api_post_profile, api_delete_profile;
 api_handler api_post_session, api_patch_session, api_delete_session, api_post_renew;
+api_handler api_get_swap, api_patch_swap;
 
 /* -- api.c -- */
 
@@ -104,6 +105,11 @@ json_t *api_bytes(uint64_t value);
 json_t *api_view_device(const struct http_api *api, const struct card *card);
 /* NULL: no memory, or the daemon may not look into the session now. */
 json_t *api_view_processes(const struct http_api *api, const struct sessions_one *session);
+
+/* -- api_swap.c -- */
+
+/* The fields of the rules by which turns of memory are dealt. */
+void api_put_rules(struct json_out *out, const struct swap_rules *rules);
 
 /* -- api_use.c: what lives in a session -- */
 

@@ -228,6 +228,7 @@ static void put_swap(struct json_out *out, const struct http_api *api,
                      const struct sessions_one *session, const struct api_use *use)
 {
         const uint64_t used_bytes = use->used_bytes[0];
+        struct swap_rules rules;
 
         if (!session->swaps) {
                 json_out_null(out, "swap");
@@ -238,6 +239,8 @@ static void put_swap(struct json_out *out, const struct http_api *api,
         json_out_whole(out, "out_bytes", use->host_bytes);
         json_out_whole(out, "pinned_bytes", difference_of(used_bytes, use->swap_bytes));
         put_turns(out, api, session);
+        rules = swapper_rules(api->options.swapper);
+        api_put_rules(out, &rules);
         json_out_close(out, '}');
 }
 

@@ -27,6 +27,7 @@
 #include "common/log.h"
 #include "core/claims.h"
 #include "core/sessions.h"
+#include "core/swap.h"
 #include "core/watch.h"
 
 #define CONFIG_PATH_BYTES 1024u
@@ -77,7 +78,9 @@ struct config {
         uint32_t door_connections_most;
 
         struct sessions_policy policy;
-        bool is_swap_default;                    /* of a session without a word about it */
+        bool is_swap_default; /* of a session without a word about it */
+        struct swap_rules swap;
+        bool kills_stuck;                        /* programs of a session that is overdue */
         bool may_all_free_contexts;              /* else administrators alone ask for that */
         struct watch_policy watch;               /* without its grace_ns, which is the policy's */
         struct claims_policy claims;             /* likewise */

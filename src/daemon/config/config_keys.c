@@ -124,6 +124,17 @@ const struct config_key config_keys[] = {
             "A session of one GPU that says nothing of swap takes turns of memory, and programs "
             "with the library and no setting get such a session each"),
 
+        KEY("swap", "mode", WORD, swap.mode, "auto", 0, 0, LIVE,
+            "Sessions that swap: as many at a time as fit, or one; parallel: no turn ends by the "
+            "clock",
+            "auto", "serial", "parallel"),
+        KEY("swap", "turn", TIME, swap.turn_ns, "none", 0, HOUR, LIVE,
+            "Length of a turn of memory; none: by the cost of a change"),
+        KEY("swap", "stuck", WORD, kills_stuck, "wait", 0, 0, LIVE,
+            "Programs of a session that has not given its memory back for 10 s: waited for, or "
+            "sent SIGKILL",
+            "wait", "kill"),
+
         KEY("watch", "strangers", WORD, watch.strangers, "report", 0, 0, LIVE,
             "What happens to programs of no session that use a GPU; signals in managed_cgroups "
             "only",

@@ -89,7 +89,8 @@ void node_use_scheduler(struct node *node, struct scheduler *scheduler);
 
 /* Who deals turns of memory to sessions that swap; NULL: nobody. Borrowed until the next call. */
 struct swapper;
-int node_use_swapper(struct node *node, struct swapper *swapper);
+/* `kills_stuck` is read at each use: the programs of a session that is overdue get SIGKILL. */
+int node_use_swapper(struct node *node, struct swapper *swapper, const bool *kills_stuck);
 /* A session's folder was made or changed, or is about to go; `most`: as swapper_put(). One that
  * does not swap is passed over. */
 void node_swap(struct node *node, const struct sessions_one *session, bool is_there, unsigned most);

@@ -52,6 +52,7 @@ struct node {
         const struct claims_policy *claims;
         struct scheduler *scheduler; /* NULL: none */
         struct swapper *swapper;     /* likewise */
+        const bool *kills_stuck;     /* likewise */
         struct event *stuck;         /* of a session that swaps */
         const char *managed_cgroups;
         struct nvml_thread *nvml;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Connects the node to the swapper: tells it how much of each GPU sessions that swap may have, and
- * which sessions swap; reports sessions that are stuck.
+ * which sessions swap; reports sessions that are stuck, and ends their programs where swap.stuck
+ * says so.
  */
+#include <signal.h>
 #include <string.h>
 
 #include "common/minmax.h"
@@ -46,29 +48,49 @@ void node_swap(struct node *node, const struct sessions_one *session, bool is_th
                           "session %s gets no turns of memory: %s", session->name, err.text);
 }
 
+/* All of its processes: the session holds the card as one. They are its owner's (victim.h). */
+static void end_stuck(struct node *node, const struct sessions_one *session)
+{
+        owner_log(&node->trouble, session->owner_uid, LOG_WARN,
+                  "session %s has not given its memory back for 10 s: its programs are ended "
+                  "(swap.stuck)",
+                  session->name);
+        answer_tell(node, "swap.killed", session, "{}");
+        node_hunt(node, session, &(struct folder_signal){ .number = SIGKILL });
+}
+
+static void tell_stuck(struct node *node, const struct sessions_one *session, bool is_overdue)
+{
+        if (!is_overdue)
+                answer_tell(node, "swap.stuck", session, "{}");
+        else if (*node->kills_stuck)
+                end_stuck(node, session);
+}
+
 static void on_stuck(evutil_socket_t fd, short what, void *context)
 {
         struct node *node = context;
         const struct sessions *all = node->sessions;
-        uint8_t id[16];
+        struct swapper_stuck stuck;
 
-        while (swapper_next_stuck(node->swapper, id)) {
+        while (swapper_next_stuck(node->swapper, &stuck)) {
                 for (unsigned i = 0; i < all->entries; i++) {
                         const struct sessions_one *session = &all->session[i];
 
                         if (session->state != SESSIONS_FREE &&
-                            memcmp(session->id, id, sizeof(id)) == 0)
-                                answer_tell(node, "swap.stuck", session, "{}");
+                            memcmp(session->id, stuck.id, sizeof(stuck.id)) == 0)
+                                tell_stuck(node, session, stuck.is_overdue);
                 }
         }
 }
 
-int node_use_swapper(struct node *node, struct swapper *swapper)
+int node_use_swapper(struct node *node, struct swapper *swapper, const bool *kills_stuck)
 {
         if (node->stuck)
                 event_free(node->stuck);
         node->stuck = NULL;
         node->swapper = swapper;
+        node->kills_stuck = kills_stuck;
         if (!swapper)
                 return 0;
         swap_note_promises(node);

@@ -58,6 +58,7 @@ static struct pages *take_off(struct swapper *self, unsigned at)
 static void take_wishes(struct swapper *self)
 {
         pthread_mutex_lock(&self->lock);
+        self->swap.rules = self->rules;
         for (unsigned i = 0; i < SWAP_CARDS; i++)
                 self->swap.card[i].capacity_bytes = self->card[i].capacity_bytes;
         for (unsigned i = 0; i < self->entries; i++) {
@@ -159,15 +160,20 @@ static void write_all(struct swapper *self, uint64_t began_ns)
         }
 }
 
-/* Copies the state for views. Whether the session has got stuck since the last pass. */
+/* Copies the state for views. Whether the session has got stuck, or overdue, since the last pass.
+ */
 static bool show(struct swapper_entry *entry, const struct swap_session *session,
                  struct holder *holder)
 {
         bool is_stuck = session->stuck_ns != 0, is_news = is_stuck && !holder->was_stuck;
 
+        bool is_late = session->is_overdue && !holder->was_overdue;
+
         holder->was_stuck = is_stuck;
         if (session->state == SWAP_RUNS)
                 holder->hold_from_ns = session->held_ns;
+        holder->was_overdue = session->is_overdue;
+        entry->is_overdue = session->is_overdue && (entry->is_overdue || is_late);
         entry->view = (struct swapper_view){ .state = session->state,
                                              .is_stuck = is_stuck,
                                              .holds = session->holds,
@@ -176,7 +182,7 @@ static bool show(struct swapper_entry *entry, const struct swap_session *session
                                              .moved_bytes = session->moved_bytes,
                                              .stuck = entry->view.stuck + is_news };
         entry->is_seen = true;
-        return is_news;
+        return is_news || is_late;
 }
 
 static void show_all(struct swapper *self)

@@ -5,6 +5,7 @@
  *
  *      swapper_start(&swapper, store, &err)
  *      swapper_give(swapper, gpu, bytes)       // what sessions that swap may have there together
+ *      swapper_rule(swapper, &rules)           // how turns are dealt
  *      swapper_put(swapper, session, ...)      // its folder was made, or its terms changed
  *      swapper_drop(swapper, id)               // it is about to go
  *      swapper_read(swapper, id, &view)        // for views
@@ -40,6 +41,10 @@ int swapper_fd(const struct swapper *swapper);
 
 void swapper_give(struct swapper *swapper, const uint8_t gpu[16], uint64_t capacity_bytes);
 
+/* For all GPUs, from the next pass on. */
+void swapper_rule(struct swapper *swapper, const struct swap_rules *rules);
+struct swap_rules swapper_rules(struct swapper *swapper);
+
 /* `session` swaps; it is borrowed for the call. A new session takes a descriptor; at most `most`
  * are taken. On failure (-EMFILE, or as pages_open()) the session's orders stay as they were. */
 int swapper_put(struct swapper *swapper, const struct sessions_one *session, unsigned most,
@@ -58,7 +63,12 @@ struct swapper_view {
 /* False: the session was never put, or the thread has not seen it yet. */
 bool swapper_read(struct swapper *swapper, const uint8_t id[16], struct swapper_view *ret);
 
-/* The next session that got stuck and was not returned for that yet; false: there is none. */
-bool swapper_next_stuck(struct swapper *swapper, uint8_t ret_id[16]);
+/* The next session that got stuck, or is overdue, and was not returned for that yet; false: there
+ * is none. */
+struct swapper_stuck {
+        uint8_t id[16];
+        bool is_overdue;
+};
+bool swapper_next_stuck(struct swapper *swapper, struct swapper_stuck *ret);
 
 #endif

@@ -46,6 +46,24 @@ void swapper_give(struct swapper *self, const uint8_t gpu[16], uint64_t capacity
                 swapper_ring(self);
 }
 
+void swapper_rule(struct swapper *self, const struct swap_rules *rules)
+{
+        pthread_mutex_lock(&self->lock);
+        self->rules = *rules;
+        pthread_mutex_unlock(&self->lock);
+        swapper_ring(self);
+}
+
+struct swap_rules swapper_rules(struct swapper *self)
+{
+        struct swap_rules rules;
+
+        pthread_mutex_lock(&self->lock);
+        rules = self->rules;
+        pthread_mutex_unlock(&self->lock);
+        return rules;
+}
+
 static struct swapper_entry *find(struct swapper *self, const uint8_t id[16])
 {
         for (unsigned i = 0; i < self->entries; i++) {
@@ -160,7 +178,23 @@ bool swapper_read(struct swapper *self, const uint8_t id[16], struct swapper_vie
         return is_seen;
 }
 
-bool swapper_next_stuck(struct swapper *self, uint8_t ret_id[16])
+/* One thing at a time is said of an entry. */
+static bool take_news(struct swapper_entry *entry, struct swapper_stuck *ret)
+{
+        bool is_stuck = entry->view.stuck != entry->told_stuck;
+
+        if (!entry->is_taken || (!is_stuck && !entry->is_overdue))
+                return false;
+        *ret = (struct swapper_stuck){ .is_overdue = !is_stuck };
+        memcpy(ret->id, entry->id, sizeof(ret->id));
+        if (is_stuck)
+                entry->told_stuck++;
+        else
+                entry->is_overdue = false;
+        return true;
+}
+
+bool swapper_next_stuck(struct swapper *self, struct swapper_stuck *ret)
 {
         uint64_t count;
         bool is_found = false;
@@ -168,15 +202,8 @@ bool swapper_next_stuck(struct swapper *self, uint8_t ret_id[16])
         if (read(self->told, &count, sizeof(count)) < 0 && errno != EAGAIN)
                 return false;
         pthread_mutex_lock(&self->lock);
-        for (unsigned i = 0; i < self->entries && !is_found; i++) {
-                struct swapper_entry *entry = &self->entry[i];
-
-                if (!entry->is_taken || entry->view.stuck == entry->told_stuck)
-                        continue;
-                entry->told_stuck++;
-                memcpy(ret_id, entry->id, sizeof(entry->id));
-                is_found = true;
-        }
+        for (unsigned i = 0; i < self->entries && !is_found; i++)
+                is_found = take_news(&self->entry[i], ret);
         pthread_mutex_unlock(&self->lock);
         return is_found;
 }

@@ -34,6 +34,7 @@ struct swapper_entry {
         bool is_seen;
         struct swapper_view view;
         uint64_t told_stuck;
+        bool is_overdue;     /* it was, and swapper_next_stuck() has not said so yet */
         struct pages *pages; /* opened by the loop; then the thread's, which closes them */
 };
 
@@ -44,7 +45,7 @@ struct holder {
         uint64_t pinned_bytes; /* as they counted last */
         uint64_t over_ns;      /* since when more is pinned than was granted; 0: no more is */
         uint64_t hold_from_ns; /* of the session's held_ns, what was before the present hold */
-        bool was_stuck;
+        bool was_stuck, was_overdue;
 };
 
 struct swapper_card {
@@ -63,6 +64,7 @@ struct swapper {
         bool is_ending;
         unsigned entries; /* one above the last that was ever taken */
         unsigned count;
+        struct swap_rules rules;
         struct swapper_card card[SWAP_CARDS];
         struct swapper_entry entry[SWAP_SESSIONS];
         /* The thread's alone. */

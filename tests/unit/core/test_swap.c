@@ -262,9 +262,29 @@ static void who_does_not_drain_is_left_alone_and_keeps_nobody_waiting_long(void 
         assert_in_range(held_ns / MS, 8000, 24000);
         assert_in_range(world.swap.session[A].holds, 4, 12);
         assert_true(world.session[B].ran_ns > 100 * SECOND && c->ran_ns > 100 * SECOND);
+        assert_true(world.swap.session[A].is_overdue);
         a->drain_ns = MS;
         world_run(100 * SECOND);
         assert_true(a->turns > 0 && a->moved_bytes > 0);
+        assert_false(world.swap.session[A].is_overdue);
+}
+
+/* One that drains at a later try is not: it counts anew. */
+static void who_is_stuck_for_long_is_overdue(void **state)
+{
+        struct world_session *a;
+
+        world_begin(16 * GIB);
+        a = add(A, SWAP_CLASS_NORMAL, 10);
+        a->drain_ns = SWAP_NEVER;
+        add(B, SWAP_CLASS_NORMAL, 10);
+        while (!world.swap.session[A].stuck_ns)
+                world_run(MS);
+        world_run(SWAP_OVERDUE_NS - SECOND);
+        assert_false(world.swap.session[A].is_overdue);
+        world_run(2 * SECOND);
+        assert_true(world.swap.session[A].is_overdue);
+        assert_false(world.swap.session[B].is_overdue);
 }
 
 static void who_is_out_in_part_and_does_not_move_is_not_run(void **state)
@@ -619,6 +639,7 @@ int main(void)
                 cmocka_unit_test(rt_ends_the_turn_of_a_lower_class_and_gives_it_back_when_idle),
                 cmocka_unit_test(who_is_idle_keeps_its_memory_until_another_needs_it),
                 cmocka_unit_test(who_does_not_drain_is_left_alone_and_keeps_nobody_waiting_long),
+                cmocka_unit_test(who_is_stuck_for_long_is_overdue),
                 cmocka_unit_test(who_is_out_in_part_and_does_not_move_is_not_run),
                 cmocka_unit_test(what_can_never_be_brought_in_beside_it_is_not_pinned),
                 cmocka_unit_test(who_has_no_room_for_pinned_bytes_of_others_is_marked_and_waits),

@@ -123,7 +123,7 @@ static void what_always_holds_holds(void **state)
                 for (unsigned n = 0; n < EVENTS; n++) {
                         random_event();
                         if (chance(2))
-                                world.swap.rules.mode = (uint8_t)random_below(3);
+                                world.swap.rules.mode = (enum swap_mode)random_below(3);
                         if (chance(10))
                                 world_look(random_below(80) * MS); /* a late look */
                         else if (chance(5))

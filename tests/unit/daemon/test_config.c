@@ -192,12 +192,12 @@ static void test_what_is_not_a_known_key_is_refused_with_those_there_are(void **
                        "keep_rows");
         expect_refused("[htttp]\nrate = 1\n",
                        "a.conf:2: [htttp] rate = 1: no such key; expected one of [daemon], [http], "
-                       "[socket], [join], [profiles], [admission], [default], [watch], [compute], "
-                       "[metrics], [audit], [policy]");
+                       "[socket], [join], [profiles], [admission], [default], [swap], "
+                       "[watch], [compute], [metrics], [audit], [policy]");
         expect_refused("rate = 1\n",
                        "a.conf:1: [] rate = 1: no such key; expected one of [daemon], [http], "
-                       "[socket], [join], [profiles], [admission], [default], [watch], [compute], "
-                       "[metrics], [audit], [policy]");
+                       "[socket], [join], [profiles], [admission], [default], [swap], "
+                       "[watch], [compute], [metrics], [audit], [policy]");
         expect_refused("[audit]\nkeep_days = 1\nkeep_days = 1\n",
                        "a.conf:3: audit.keep_days = 1: is said a second time");
         /* An indented line would be more of the value before it. */
