@@ -144,8 +144,33 @@ static bool is_free_here(const struct growth *growth)
         return freed == 0 || freed == stream_key(growth->stream);
 }
 
-static bool do_without(struct growth *growth)
+static bool grant_at_once(struct growth *growth, uint64_t bytes)
 {
+        remainder_tend(growth->place.row, bytes);
+        return grant(growth, bytes);
+}
+
+static bool grant_after(struct growth *growth, unsigned relief, uint64_t bytes)
+{
+        meters_relieve(growth->place, relief);
+        remainder_relieve(growth->place.row);
+        return grant(growth, bytes);
+}
+
+static bool grant_after_reading(struct growth *growth, uint64_t bytes)
+{
+        return grant_after(growth, 0, bytes);
+}
+
+static bool grant_after_trimming(struct growth *growth, uint64_t bytes)
+{
+        return grant_after(growth, 1, bytes);
+}
+
+/* What fits in the pool already needs no grant. */
+static bool do_without(struct growth *growth, uint64_t bytes)
+{
+        (void)bytes;
         if (!fits(growth) || !enter(growth, true))
                 return false;
         if (fits(growth) && is_free_here(growth) &&
@@ -170,6 +195,19 @@ static bool grant_in_time(struct growth *growth, uint64_t bytes)
         return false;
 }
 
+static bool grant_plain(struct growth *growth, uint64_t bytes)
+{
+        (void)bytes;
+        return plain_begin(growth);
+}
+
+/* Ways to a grant of `bytes`, each dearer for the program or for others than those before it. */
+static bool (*const steps[])(struct growth *growth, uint64_t bytes) = {
+        grant_at_once, grant_after_reading, do_without,  grant_after_trimming,
+        do_without,    grant_in_time,       grant_plain,
+};
+#define STEPS (sizeof(steps) / sizeof(steps[0]))
+
 static bool await_room(struct growth *growth, uint64_t bytes)
 {
         struct room_want want = { growth->place.row, bytes, ROOM_OF_PINNED, false };
@@ -177,47 +215,20 @@ static bool await_room(struct growth *growth, uint64_t bytes)
         return reserve_await(&growth->wait, &want);
 }
 
-/* The next grant; false: refused. What fits in the pool already needs none. */
-static bool next_rung(struct growth *growth)
+/* The next grant, from the step after the last one that was tried; false: refused. */
+static bool grant_next(struct growth *growth)
 {
-        uint64_t most = measure_pool_growth(growth->bytes);
+        uint64_t bytes = measure_pool_growth(growth->bytes);
 
-        for (;;) {
-                switch (growth->rung++) {
-                case 0:
-                        remainder_tend(growth->place.row, most);
-                        if (grant(growth, most))
+        do {
+                while (growth->step < STEPS) {
+                        if (steps[growth->step++](growth, bytes))
                                 return true;
-                        break;
-                case 1:
-                case 3:
-                        meters_relieve(growth->place, growth->rung == 2 ? 0 : 1);
-                        remainder_relieve(growth->place.row);
-                        if (grant(growth, most))
-                                return true;
-                        break;
-                case 2:
-                case 4:
-                        if (do_without(growth))
-                                return true;
-                        break;
-                case 5:
-                        if (grant_in_time(growth, most))
-                                return true;
-                        break;
-                case 6:
-                        if (plain_begin(growth))
-                                return true;
-                        break;
-                default:
-                        if (await_room(growth, most)) {
-                                growth->rung = 0;
-                                break;
-                        }
-                        charge_note_refused(growth->place.row);
-                        return false;
                 }
-        }
+                growth->step = 0;
+        } while (await_room(growth, bytes));
+        charge_note_refused(growth->place.row);
+        return false;
 }
 
 CUresult growth_begin(struct growth *ret, const struct growth_request *request)
@@ -242,7 +253,7 @@ CUresult growth_begin(struct growth *ret, const struct growth_request *request)
         if (!ret->meter)
                 return rc;
         ret->place.row = load_relaxed(&ret->meter->row);
-        return next_rung(ret) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        return grant_next(ret) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* The pool grew beyond the grant and the limit has no room: undo. The memory goes back only when
@@ -297,7 +308,7 @@ bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address)
         }
         give_back(growth, *address);
         leave(growth);
-        *rc = next_rung(growth) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        *rc = grant_next(growth) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
         return *rc != CUDA_SUCCESS;
 }
 

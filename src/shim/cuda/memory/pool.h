@@ -26,7 +26,7 @@ struct growth {
         CUstream stream;
         uint64_t bytes;
         uint64_t capture; /* held until growth_end(): nothing is charged; 0: none */
-        unsigned rung;
+        unsigned step;    /* the next one to try for a grant */
         unsigned attempt; /* is_draining() */
         struct room_wait wait;
         bool is_alone;
