@@ -122,13 +122,19 @@ struct measure_texel measure_texel(CUarray_format format, unsigned channels)
         return video_texel(format);
 }
 
-/* One level: w x h x d elements, extents already at least 1. */
-static uint64_t level(struct measure_texel texel, uint64_t width, uint64_t height, uint64_t depth)
+/* Extents of a level, each at least 1. The layers of a layered array are its depth, and no level
+ * halves them. */
+struct extents {
+        uint64_t width, height, depth;
+        bool is_layered;
+};
+
+static uint64_t level_bytes(struct measure_texel texel, const struct extents *at)
 {
-        uint64_t columns = width / texel.side + (width % texel.side != 0);
-        uint64_t rows = height / texel.side + (height % texel.side != 0);
+        uint64_t columns = at->width / texel.side + (at->width % texel.side != 0);
+        uint64_t rows = at->height / texel.side + (at->height % texel.side != 0);
         uint64_t row_bytes = measure_round(product_of(columns, texel.bytes), ARRAY_ROW_BYTES);
-        uint64_t bytes = product_of(product_of(row_bytes, rows), depth);
+        uint64_t bytes = product_of(product_of(row_bytes, rows), at->depth);
 
         return texel.halves == 2 ? bytes : product_of(bytes, texel.halves) / 2;
 }
@@ -144,25 +150,41 @@ uint64_t measure_array(const CUDA_ARRAY3D_DESCRIPTOR *shape)
         return measure_mipmap(shape, 1);
 }
 
+static struct extents extents_of(const CUDA_ARRAY3D_DESCRIPTOR *shape)
+{
+        return (struct extents){ .width = shape->Width,
+                                 .height = max_u64(shape->Height, 1),
+                                 .depth = max_u64(shape->Depth, 1),
+                                 .is_layered = shape->Flags &
+                                               (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP) };
+}
+
+static bool is_last_level(const struct extents *at)
+{
+        return at->width == 1 && at->height == 1 && (at->is_layered || at->depth == 1);
+}
+
+static void to_next_level(struct extents *at)
+{
+        at->width = max_u64(at->width / 2, 1);
+        at->height = max_u64(at->height / 2, 1);
+        if (!at->is_layered)
+                at->depth = max_u64(at->depth / 2, 1);
+}
+
 uint64_t measure_mipmap(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels)
 {
         struct measure_texel texel = measure_texel(shape->Format, shape->NumChannels);
-        bool is_layered = shape->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP);
-        uint64_t width = shape->Width;
-        uint64_t height = shape->Height ? shape->Height : 1;
-        uint64_t depth = shape->Depth ? shape->Depth : 1;
+        struct extents at = extents_of(shape);
         uint64_t bytes = 0;
 
         if (!owns_memory(shape))
                 return 0;
         for (unsigned i = 0; i < levels; i++) {
-                bytes = sum_of(bytes, level(texel, width, height, depth));
-                if (width == 1 && height == 1 && (is_layered || depth == 1))
+                bytes = sum_of(bytes, level_bytes(texel, &at));
+                if (is_last_level(&at))
                         break;
-                width = width > 1 ? width / 2 : 1;
-                height = height > 1 ? height / 2 : 1;
-                if (!is_layered)
-                        depth = depth > 1 ? depth / 2 : 1;
+                to_next_level(&at);
         }
         return measure_round(bytes, ARRAY_BLOCK_BYTES);
 }
