@@ -410,33 +410,44 @@ int settings_resolve_default(const struct settings_limits *limits, uint64_t card
         return size_resolve(&size, card_bytes, ret, err);
 }
 
+/* One item of a list of GPUs goes into the selection. */
+static int select_item(const char *item, const struct settings_gpus *gpus,
+                       struct settings_selection *selection, struct error *err)
+{
+        int at;
+
+        if (is_index(item) ? strlen(item) > 4 : !uuid_is_prefix(item))
+                return fail(err, -EINVAL, "'%s' is no GPU; expected an index or a UUID",
+                            text_shown(item));
+        at = find_gpu(item, gpus, err);
+        if (at < 0)
+                return at;
+        for (unsigned i = 0; i < selection->count; i++) {
+                if (selection->at[i] == (unsigned)at)
+                        return fail(err, -EINVAL, "'%s' names a GPU that stands before it",
+                                    text_shown(item));
+        }
+        selection->at[selection->count++] = (unsigned)at;
+        return 0;
+}
+
 int settings_select(const char *list, const struct settings_gpus *gpus,
                     struct settings_selection *ret, struct error *err)
 {
         struct settings_selection selection = { 0 };
+        int rc = 0;
 
-        while (list) {
+        while (list && rc == 0) {
                 char item[SETTINGS_SELECTOR_BYTES] = "";
                 size_t length = strcspn(list, ",");
-                int at;
 
                 if (!length || length >= sizeof(item))
                         return fail(err, -EINVAL, "expected indices or UUIDs, as in 0,2 or GPU-3f");
                 memcpy(item, list, length);
-                if (is_index(item) ? length > 4 : !uuid_is_prefix(item))
-                        return fail(err, -EINVAL, "'%s' is no GPU; expected an index or a UUID",
-                                    text_shown(item));
-                at = find_gpu(item, gpus, err);
-                if (at < 0)
-                        return at;
-                for (unsigned i = 0; i < selection.count; i++) {
-                        if (selection.at[i] == (unsigned)at)
-                                return fail(err, -EINVAL, "'%s' names a GPU that stands before it",
-                                            text_shown(item));
-                }
-                selection.at[selection.count++] = (unsigned)at;
+                rc = select_item(item, gpus, &selection, err);
                 list = list[length] ? list + length + 1 : NULL;
         }
-        *ret = selection;
-        return 0;
+        if (rc == 0)
+                *ret = selection;
+        return rc;
 }
