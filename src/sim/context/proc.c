@@ -43,19 +43,14 @@ static bool is_refused(const char *name, void *const *ret, int version, cuuint64
         return !name || !ret || (flags & ~KNOWN_FLAGS) || (newest >= 13000 && version > newest);
 }
 
-static CUresult lookup(const char *name, void **ret, int version, cuuint64_t flags,
-                       CUdriverProcAddressQueryResult *ret_status)
+/* The newest form, not newer than `newest`, among the rows of one name from `first` on; the
+ * per-thread one if it is wanted and there is one. NULL: none. */
+static const struct proc *newest_form(unsigned first, int newest, bool is_per_thread_wanted)
 {
-        const struct sim_config *config = config_get();
-        int newest = config ? config->driver_version : CONFIG_DRIVER_VERSION;
         const struct proc *plain = NULL, *per_thread = NULL;
 
-        if (is_refused(name, ret, version, flags, newest))
-                return CUDA_ERROR_INVALID_VALUE;
-        if (version >= 0 && version < newest)
-                newest = version;
-        unsigned first = name_find(name);
-        for (unsigned i = first; i < proc_count && strcmp(procs[i].name, name) == 0; i++) {
+        for (unsigned i = first; i < proc_count && strcmp(procs[i].name, procs[first].name) == 0;
+             i++) {
                 if (procs[i].version > newest)
                         continue;
                 if (procs[i].is_per_thread)
@@ -63,9 +58,23 @@ static CUresult lookup(const char *name, void **ret, int version, cuuint64_t fla
                 else
                         plain = &procs[i];
         }
-        const struct proc *found = plain;
-        if ((flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) && per_thread)
-                found = per_thread;
+        return is_per_thread_wanted && per_thread ? per_thread : plain;
+}
+
+static CUresult lookup(const char *name, void **ret, int version, cuuint64_t flags,
+                       CUdriverProcAddressQueryResult *ret_status)
+{
+        const struct sim_config *config = config_get();
+        int newest = config ? config->driver_version : CONFIG_DRIVER_VERSION;
+        const struct proc *found;
+        unsigned first;
+
+        if (is_refused(name, ret, version, flags, newest))
+                return CUDA_ERROR_INVALID_VALUE;
+        if (version >= 0 && version < newest)
+                newest = version;
+        first = name_find(name);
+        found = newest_form(first, newest, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
         if (found) {
                 *ret = found->address;
                 *ret_status = CU_GET_PROC_ADDRESS_SUCCESS;

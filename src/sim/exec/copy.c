@@ -55,32 +55,54 @@ static CUcontext rights(CUdeviceptr address, CUcontext context)
         return context;
 }
 
+/* Rows and slices do not overlap, and a copy of some bytes has an address. */
+static bool is_box_sound(const struct box_side *side, const CUDA_MEMCPY3D *box, uint64_t base,
+                         const struct op_side *planned)
+{
+        bool is_empty = !box->WidthInBytes || !box->Height || !box->Depth;
+
+        return (box->Height <= 1 || planned->pitch >= side->x + box->WidthInBytes) &&
+               (box->Depth <= 1 || planned->slice >= planned->pitch * (side->y + box->Height)) &&
+               (base || is_empty);
+}
+
+/* A device address where nothing lives any more is not host memory either. */
+static bool is_on_device(CUmemorytype type, uint64_t address)
+{
+        struct memory_block block;
+
+        return type == CU_MEMORYTYPE_DEVICE ||
+               (type == CU_MEMORYTYPE_UNIFIED &&
+                (memory_find(address, &block) || arena_covers(address)));
+}
+
+static CUresult plan_linear(const struct box_side *side, const CUDA_MEMCPY3D *box,
+                            struct op_side *ret)
+{
+        uint64_t base = side->type == CU_MEMORYTYPE_HOST ? side->host : side->device;
+
+        ret->pitch = side->pitch ? side->pitch : side->x + box->WidthInBytes;
+        ret->slice = ret->pitch * (side->height ? side->height : side->y + box->Height);
+        if (!is_box_sound(side, box, base, ret))
+                return CUDA_ERROR_INVALID_VALUE;
+        ret->address = base + side->z * ret->slice + side->y * ret->pitch + side->x;
+        ret->context = is_on_device(side->type, ret->address) ? side->context : NULL;
+        return CUDA_SUCCESS;
+}
+
 static CUresult plan_side(const struct box_side *side, const CUDA_MEMCPY3D *box,
                           struct op_side *ret)
 {
-        struct memory_block block;
-        uint64_t base = side->type == CU_MEMORYTYPE_HOST ? side->host : side->device;
-
-        if (side->type == CU_MEMORYTYPE_ARRAY)
+        switch (side->type) {
+        case CU_MEMORYTYPE_ARRAY:
                 return plan_array(side, box, ret);
-        if (side->type != CU_MEMORYTYPE_HOST && side->type != CU_MEMORYTYPE_DEVICE &&
-            side->type != CU_MEMORYTYPE_UNIFIED)
+        case CU_MEMORYTYPE_HOST:
+        case CU_MEMORYTYPE_DEVICE:
+        case CU_MEMORYTYPE_UNIFIED:
+                return plan_linear(side, box, ret);
+        default:
                 return CUDA_ERROR_INVALID_VALUE;
-        ret->pitch = side->pitch ? side->pitch : side->x + box->WidthInBytes;
-        ret->slice = ret->pitch * (side->height ? side->height : side->y + box->Height);
-        if ((box->Height > 1 && ret->pitch < side->x + box->WidthInBytes) ||
-            (box->Depth > 1 && ret->slice < ret->pitch * (side->y + box->Height)))
-                return CUDA_ERROR_INVALID_VALUE;
-        if (!base && box->WidthInBytes && box->Height && box->Depth)
-                return CUDA_ERROR_INVALID_VALUE;
-        ret->address = base + side->z * ret->slice + side->y * ret->pitch + side->x;
-        ret->context = NULL;
-        /* A device address where nothing lives any more is not host memory either. */
-        if (side->type == CU_MEMORYTYPE_DEVICE ||
-            (side->type == CU_MEMORYTYPE_UNIFIED &&
-             (memory_find(ret->address, &block) || arena_covers(ret->address))))
-                ret->context = side->context;
-        return CUDA_SUCCESS;
+        }
 }
 
 CUresult copy_plan(const struct copy_request *request, CUcontext context, struct op_copy *ret_copy)

@@ -124,6 +124,15 @@ static void list_put(struct edge_list *list, CUgraphNode from, CUgraphNode to,
         list->count++;
 }
 
+/* As nodes: `to`, once for each edge that comes from `from`. */
+static void list_put_edges_between(struct edge_list *list, CUgraphNode from, CUgraphNode to)
+{
+        for (size_t i = 0; i < to->edge_count; i++) {
+                if (to->edges[i].from == from)
+                        list_put(list, to, NULL, &to->edges[i].data);
+        }
+}
+
 static CUresult list_end(struct edge_list *list, size_t *count)
 {
         for (size_t i = list->count; i < list->room; i++) {
@@ -220,9 +229,7 @@ CUresult sim_cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *node
         rc = node_check(node);
         if (rc == CUDA_SUCCESS) {
                 for (CUgraphNode at = node->graph->first; at; at = at->next)
-                        for (size_t i = 0; i < at->edge_count; i++)
-                                if (at->edges[i].from == node)
-                                        list_put(&list, at, NULL, &at->edges[i].data);
+                        list_put_edges_between(&list, node, at);
                 rc = list_end(&list, count);
         }
         pthread_mutex_unlock(&graph_lock);

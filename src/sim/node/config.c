@@ -7,7 +7,6 @@
  */
 #include "sim/node/config.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -246,34 +245,29 @@ static int item_parse(struct sim_config *config, char *item, char *ret_why, size
 static int items_parse(struct sim_config *config, const char *text, char *ret_why, size_t why_bytes)
 {
         char item[512];
+        int rc = 0;
 
-        while (*text) {
+        while (*text && rc == 0) {
                 size_t length = strcspn(text, ",\n#");
-                size_t start = 0, end = length;
+                size_t bytes = length;
+                const char *start = item_trim(text, &bytes);
 
-                while (start < end && isspace((unsigned char)text[start]))
-                        start++;
-                while (end > start && isspace((unsigned char)text[end - 1]))
-                        end--;
-                if (end - start >= sizeof(item)) {
+                if (bytes >= sizeof(item)) {
                         snprintf(ret_why, why_bytes, "an item is longer than %zu bytes",
                                  sizeof(item) - 1);
                         return -EINVAL;
                 }
-                if (end > start) {
-                        memcpy(item, text + start, end - start);
-                        item[end - start] = '\0';
-                        int rc = item_parse(config, item, ret_why, why_bytes);
-                        if (rc < 0)
-                                return rc;
-                }
+                memcpy(item, start, bytes);
+                item[bytes] = '\0';
+                if (bytes > 0)
+                        rc = item_parse(config, item, ret_why, why_bytes);
                 text += length;
                 if (*text == '#')
                         text += strcspn(text, "\n");
                 if (*text)
                         text++;
         }
-        return 0;
+        return rc;
 }
 
 int config_parse(const char *text, struct sim_config *ret, char *ret_why, size_t why_bytes)

@@ -40,6 +40,17 @@ static const struct config_unit time_units[] = {
         { "", 1 }, { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 }, { NULL, 0 },
 };
 
+const char *item_trim(const char *text, size_t *length)
+{
+        while (*length > 0 && isspace((unsigned char)*text)) {
+                text++;
+                --*length;
+        }
+        while (*length > 0 && isspace((unsigned char)text[*length - 1]))
+                --*length;
+        return text;
+}
+
 static bool quantity_parse(const char *text, const struct config_unit *units, uint64_t *ret)
 {
         char *end;

@@ -9,7 +9,11 @@
 #define ALIQUOT_SIM_NODE_CONFIG_VALUE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* Not of a key: an item of a list, `*length` bytes at `text`, without the blanks around it. */
+const char *item_trim(const char *text, size_t *length);
 
 bool number_parse(const char *text, uint64_t *ret);
 bool bytes_parse(const char *text, uint64_t *ret);

@@ -44,21 +44,31 @@ static bool starts_with(const struct image *image, const char *mark)
         return (image->size == 0 || image->size >= n) && strncmp(image->bytes, mark, n) == 0;
 }
 
+/* `p` begins a comment: where it ends. */
+static const char *skip_comment(const char *p, const char *end)
+{
+        const char *last = p[1] == '/' ? memchr(p, '\n', (size_t)(end - p))
+                                       : memmem(p + 2, (size_t)(end - p) - 2, "*/", 2);
+
+        if (!last)
+                return end;
+        return p[1] == '/' ? last : last + 2;
+}
+
+static bool is_comment(const char *p, const char *end)
+{
+        return end - p >= 2 && p[0] == '/' && (p[1] == '/' || p[1] == '*');
+}
+
 static const char *skip_blank_and_comments(const char *p, const char *end)
 {
         while (p < end) {
-                if (isspace((unsigned char)*p)) {
+                if (isspace((unsigned char)*p))
                         p++;
-                } else if (end - p >= 2 && p[0] == '/' && p[1] == '/') {
-                        while (p < end && *p != '\n')
-                                p++;
-                } else if (end - p >= 2 && p[0] == '/' && p[1] == '*') {
-                        for (p += 2; end - p >= 2 && !(p[0] == '*' && p[1] == '/'); p++)
-                                ;
-                        p = end - p >= 2 ? p + 2 : end;
-                } else {
+                else if (is_comment(p, end))
+                        p = skip_comment(p, end);
+                else
                         break;
-                }
         }
         return p;
 }

@@ -45,33 +45,43 @@ struct fat_head {
         uint64_t body_bytes;
 };
 
+/* What a declaration has said so far of its variable. */
+struct variable {
+        uint64_t type_bytes, count, lanes;
+};
+
+/* One word of a declaration. Returns where the next one begins. */
+static const char *take_word(struct variable *variable, const char *word, const char *p,
+                             const char *end)
+{
+        char length[IMAGE_NAME_MAX];
+
+        if (word[0] == '[') {
+                p = image_next_word(p, end, length, sizeof(length));
+                variable->count *= strtoull(length, NULL, 0);
+        } else if (strcmp(word, ".v2") == 0 || strcmp(word, ".v4") == 0) {
+                variable->lanes = (uint64_t)(word[2] - '0');
+        } else if (strcmp(word, ".align") == 0) {
+                p = image_next_word(p, end, length, sizeof(length));
+        } else if (!variable->type_bytes) {
+                variable->type_bytes = image_type_bytes(word);
+        }
+        return p;
+}
+
 const char *image_variable(const char *p, const char *end, uint64_t *bytes)
 {
+        struct variable variable = { .count = 1, .lanes = 1 };
         char word[IMAGE_NAME_MAX];
-        uint64_t type = 0, count = 1, lanes = 1;
+        const char *next = image_next_word(p, end, word, sizeof(word));
 
-        for (;;) {
-                const char *before = p;
-
-                p = image_next_word(p, end, word, sizeof(word));
-                if (word[0] == '\0' || strchr(";,)={}", word[0])) {
-                        p = word[0] == '{' || word[0] == '}' ? before : p;
-                        break;
-                }
-                if (word[0] == '[') {
-                        p = image_next_word(p, end, word, sizeof(word));
-                        count *= strtoull(word, NULL, 0);
-                } else if (strcmp(word, ".v2") == 0 || strcmp(word, ".v4") == 0) {
-                        lanes = (uint64_t)(word[2] - '0');
-                } else if (strcmp(word, ".align") == 0) {
-                        p = image_next_word(p, end, word, sizeof(word));
-                } else if (!type) {
-                        type = image_type_bytes(word);
-                }
+        while (word[0] && !strchr(";,)={}", word[0])) {
+                p = take_word(&variable, word, next, end);
+                next = image_next_word(p, end, word, sizeof(word));
         }
-        if (type && count < CUBIN_ARRAY_MOST)
-                *bytes += type * lanes * count;
-        return p;
+        if (variable.type_bytes && variable.count < CUBIN_ARRAY_MOST)
+                *bytes += variable.type_bytes * variable.lanes * variable.count;
+        return word[0] == '{' || word[0] == '}' ? p : next;
 }
 
 static void needs_of_text(const char *text, size_t size, struct image_needs *ret)

@@ -162,6 +162,12 @@ static uint64_t settling_time_ns(struct sim_node *node)
         return sim_now_ns();
 }
 
+static bool is_of_tag(const struct sim_node *node, const struct node_column *column, unsigned row,
+                      int tag)
+{
+        return tag < 0 || (column->state == COLUMN_LIVE && node->row[row].tag == (unsigned)tag);
+}
+
 void life_settle_device(struct sim_node *node, unsigned device, int tag)
 {
         unsigned high = load_acquire(&node->row_high);
@@ -171,10 +177,7 @@ void life_settle_device(struct sim_node *node, unsigned device, int tag)
         for (unsigned row = 0; row < high; row++) {
                 struct node_column *column = &node->column[device][row];
 
-                if (column->state == COLUMN_UNUSED)
-                        continue;
-                if (tag >= 0 &&
-                    (column->state != COLUMN_LIVE || node->row[row].tag != (unsigned)tag))
+                if (column->state == COLUMN_UNUSED || !is_of_tag(node, column, row, tag))
                         continue;
                 if (column->state == COLUMN_LIVE && life_is_alive(node, row, -1)) {
                         column->seen_ns = looked_ns;

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "sim/context/device.h"
+#include "sim/node/config_value.h"
 
 static void uuid_format(const struct node_device *device, char *ret, size_t bytes)
 {
@@ -47,6 +48,15 @@ static int entry_find(const char *entry, size_t length, const struct sim_node *n
         return found;
 }
 
+static bool has_unit(const struct device_list *list, unsigned unit)
+{
+        for (unsigned i = 0; i < list->count; i++) {
+                if (list->unit[i] == unit)
+                        return true;
+        }
+        return false;
+}
+
 void device_list_parse(const char *text, const struct sim_node *node, struct device_list *ret)
 {
         ret->count = 0;
@@ -57,22 +67,12 @@ void device_list_parse(const char *text, const struct sim_node *node, struct dev
         }
         while (*text) {
                 size_t length = strcspn(text, ",");
-                const char *entry = text;
                 size_t bytes = length;
-
-                while (bytes > 0 && isspace((unsigned char)*entry)) {
-                        entry++;
-                        bytes--;
-                }
-                while (bytes > 0 && isspace((unsigned char)entry[bytes - 1]))
-                        bytes--;
+                const char *entry = item_trim(text, &bytes);
                 int unit = entry_find(entry, bytes, node);
-                if (unit < 0)
+
+                if (unit < 0 || has_unit(ret, (unsigned)unit))
                         return;
-                for (unsigned i = 0; i < ret->count; i++) {
-                        if (ret->unit[i] == (unsigned)unit)
-                                return;
-                }
                 ret->unit[ret->count++] = (unsigned)unit;
                 text += length;
                 if (*text == ',')

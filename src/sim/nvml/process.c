@@ -34,29 +34,41 @@ static bool proc_is_own(void)
         return atoi(link) == getpid();
 }
 
+/* The pid that a process has in its own namespace, by its name in /proc; -1: it does not say. */
+static int own_pid(const char *name)
+{
+        char path[300], line[256];
+        int own = -1;
+
+        snprintf(path, sizeof(path), "/proc/%s/status", name);
+        scoped_file FILE *status = fopen(path, "re");
+        while (status && own < 0 && fgets(line, sizeof(line), status)) {
+                if (strncmp(line, "NSpid:", 6) == 0)
+                        own = atoi(strrchr(line, '\t') + 1);
+        }
+        return own;
+}
+
+static bool is_in_namespace(const char *name, uint64_t pid_namespace)
+{
+        struct stat st;
+        char path[300];
+
+        snprintf(path, sizeof(path), "/proc/%s/ns/pid", name);
+        return stat(path, &st) == 0 && st.st_ino == pid_namespace;
+}
+
 /* The pid in this namespace of the process that calls itself `pid` in `pid_namespace`. */
 static unsigned pid_translate(int32_t pid, uint64_t pid_namespace)
 {
         scoped_dir DIR *proc = proc_is_own() ? opendir("/proc") : NULL;
         struct dirent *entry;
-        struct stat st;
-        char path[300], line[256];
 
         while (proc && (entry = readdir(proc))) {
-                int own = -1;
+                bool is_process = entry->d_name[0] >= '1' && entry->d_name[0] <= '9';
 
-                if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
-                        continue;
-                snprintf(path, sizeof(path), "/proc/%s/ns/pid", entry->d_name);
-                if (stat(path, &st) < 0 || st.st_ino != pid_namespace)
-                        continue;
-                snprintf(path, sizeof(path), "/proc/%s/status", entry->d_name);
-                scoped_file FILE *status = fopen(path, "re");
-                while (status && own < 0 && fgets(line, sizeof(line), status)) {
-                        if (strncmp(line, "NSpid:", 6) == 0)
-                                own = atoi(strrchr(line, '\t') + 1);
-                }
-                if (own == pid)
+                if (is_process && is_in_namespace(entry->d_name, pid_namespace) &&
+                    own_pid(entry->d_name) == pid)
                         return (unsigned)atoi(entry->d_name);
         }
         return 0;
