@@ -266,6 +266,7 @@ def test_the_doctor_is_told_what_is_there(machine, tmp_path):
     ("toyOther 1 hook why\n  (a)\n  shape(a", "expected: (NAMES) SHAPE(ARGUMENTS)"),
     ("toyOther 1 hook why\n  (a) shape(a)", "no shape shape was declared"),
     ("~ shape -\ntoyOther 1 hook why\n  (a, b) shape(a)", "not as many names"),
+    ("~ shape int again", "only a struct can decide about the call"),
     ("~ shape -\ntoyOther 1 hook why\n  (a) shape(a)\n  (a) shape(a)", "a hook is made once"),
 ])
 def test_a_wrong_table_is_refused_with_its_line(tmp_path, line, complaint):
