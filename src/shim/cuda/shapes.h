@@ -11,15 +11,30 @@
  *      touch          leaves to a stream what is no work of the processors: access.h
  *      wait           makes a stream wait for somebody: wait.h
  *      capture        begins a capture: capture.h
+ *
+ * And of those that allocate, or give back: SHAPE_begin() reserves, the state's goes_on() says
+ * whether the driver is called (again), SHAPE_end() settles.
+ *
+ *      address, managed          plain memory: memory.h
+ *      growth                    stream-ordered memory, from a pool: pool.h
+ *      array, mipmap             arrays: array.h
+ *      context, context_destroy  contexts: context.h
+ *      module, library, code_unload, code_lookup
+ *                                code: module.h
  */
 #ifndef ALIQUOT_SHIM_CUDA_SHAPES_H
 #define ALIQUOT_SHIM_CUDA_SHAPES_H
 
-#include "shim/cuda/code/kernel.h"    // IWYU pragma: export
-#include "shim/cuda/stream/access.h"  // IWYU pragma: export
-#include "shim/cuda/stream/capture.h" // IWYU pragma: export
-#include "shim/cuda/stream/copy.h"    // IWYU pragma: export
-#include "shim/cuda/stream/submit.h"  // IWYU pragma: export
-#include "shim/cuda/stream/wait.h"    // IWYU pragma: export
+#include "shim/cuda/code/kernel.h"     // IWYU pragma: export
+#include "shim/cuda/code/module.h"     // IWYU pragma: export
+#include "shim/cuda/context/context.h" // IWYU pragma: export
+#include "shim/cuda/memory/array.h"    // IWYU pragma: export
+#include "shim/cuda/memory/memory.h"   // IWYU pragma: export
+#include "shim/cuda/memory/pool.h"     // IWYU pragma: export
+#include "shim/cuda/stream/access.h"   // IWYU pragma: export
+#include "shim/cuda/stream/capture.h"  // IWYU pragma: export
+#include "shim/cuda/stream/copy.h"     // IWYU pragma: export
+#include "shim/cuda/stream/submit.h"   // IWYU pragma: export
+#include "shim/cuda/stream/wait.h"     // IWYU pragma: export
 
 #endif

@@ -61,6 +61,22 @@ static void arrays_have_rows_and_blocks(void **unused)
         assert_true(array_of(SIZE_MAX, SIZE_MAX, 2, 0) == UINT64_MAX);
 }
 
+/* Every interface of the driver describes an array in its own struct: the bytes are the same. */
+static void an_array_is_as_large_by_every_descriptor(void **unused)
+{
+        CUDA_ARRAY_DESCRIPTOR flat = { 65, 128, CU_AD_FORMAT_FLOAT, 2 };
+        CUDA_ARRAY_DESCRIPTOR_v1 flat_v1 = { 65, 128, CU_AD_FORMAT_FLOAT, 2 };
+        CUDA_ARRAY3D_DESCRIPTOR_v1 deep_v1 = { 64, 128, 3, CU_AD_FORMAT_FLOAT, 2, 0 };
+        CUDA_ARRAY3D_DESCRIPTOR_v1 sparse_v1 = deep_v1;
+
+        (void)unused;
+        sparse_v1.Flags = CUDA_ARRAY3D_SPARSE;
+        assert_int_equal(measure_array_2d(&flat), array_of(65, 128, 0, 0));
+        assert_int_equal(measure_array_2d_v1(&flat_v1), array_of(65, 128, 0, 0));
+        assert_int_equal(measure_array_v1(&deep_v1), array_of(64, 128, 3, 0));
+        assert_int_equal(measure_array_v1(&sparse_v1), 0);
+}
+
 static void arrays_without_memory_of_their_own_are_free(void **unused)
 {
         (void)unused;
@@ -371,6 +387,7 @@ int main(void)
                 cmocka_unit_test(rounding_saturates),
                 cmocka_unit_test(pitch_is_rows_of_512),
                 cmocka_unit_test(arrays_have_rows_and_blocks),
+                cmocka_unit_test(an_array_is_as_large_by_every_descriptor),
                 cmocka_unit_test(arrays_without_memory_of_their_own_are_free),
                 cmocka_unit_test(every_format_is_measured),
                 cmocka_unit_test(mipmaps_are_the_sum_of_their_levels),

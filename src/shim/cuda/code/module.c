@@ -1,16 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Modules and libraries: code and globals on the card, estimated by the size of their image.
- *
- * The driver does not tell what a module takes, and may take it later (lazy loading). The size of
- * the image, or of the part of a fat binary that the device loads, and the zeroed memory that it
- * names, is charged before it is loaded, so that what plainly has no room is refused. Once it is
- * loaded, what NVML shows is charged in its place (remainder.h). Where NVML does not list this
- * process the estimate stays until the module is unloaded or its context goes. A library belongs to
- * no context: its estimate is charged once, to the device that is current when it is loaded.
- */
-#include "shim/cuda/place/front.h"
-#include "shim/cuda/stream/access.h"
+#include "shim/cuda/code/module.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,11 +8,11 @@
 #include <unistd.h>
 
 #include "shim/cuda/charge/remainder.h"
-#include "shim/cuda/charge/reserve.h"
-#include "shim/cuda/driver/hooks.h"
 #include "shim/cuda/driver/real.h"
 #include "shim/cuda/measure/measure.h"
+#include "shim/cuda/place/front.h"
 #include "shim/cuda/state/code.h"
+#include "shim/cuda/stream/access.h"
 
 /* Of the device on which it is loaded, as 90 for 9.0; 0: the driver does not say. */
 static unsigned capability_at(struct place place)
@@ -74,23 +63,11 @@ static uint64_t file_bytes(const char *path, struct place place)
         return bytes;
 }
 
-static uint64_t image_bytes(const void *image, struct place place)
+static uint64_t code_bytes(struct code_source source, struct place place)
 {
-        return front_is_on() ? measure_image(image, capability_at(place)) : 0;
-}
-
-static CUresult reserve_file(struct charge *ret, const char *path)
-{
-        struct place place = place_here();
-
-        return reserve_at(ret, place, file_bytes(path, place));
-}
-
-static CUresult reserve_image(struct charge *ret, const void *image)
-{
-        struct place place = place_here();
-
-        return reserve_at(ret, place, image_bytes(image, place));
+        if (source.path)
+                return file_bytes(source.path, place);
+        return front_is_on() ? measure_image(source.image, capability_at(place)) : 0;
 }
 
 static void forget_looked_up(void)
@@ -124,97 +101,32 @@ static bool keep_estimate(struct charge *estimate, uint64_t key)
                remainder_keep_estimate(estimate, key);
 }
 
+struct charged_call module_begin(struct out ret, struct code_source source)
+{
+        struct place place;
+
+        access_begin();
+        place = place_here();
+        return charged_call_begin(place, ret, code_bytes(source, place));
+}
+
 /* The estimate has said whether there is room. What was taken of it NVML tells. */
-static CUresult settle_image(struct charge *charge, CUresult rc, uint64_t key)
+static void settle_image(struct charged_call *call)
 {
-        int row = charge->device;
+        int row = call->charge.device;
 
         forget_looked_up();
-        if (rc == CUDA_SUCCESS && keep_estimate(charge, key))
-                return rc;
-        settle(charge, rc, SPACE_MODULE, key);
+        if (call->rc == CUDA_SUCCESS && keep_estimate(&call->charge, charged_call_key(call)))
+                return;
+        charged_call_settle(call, SPACE_MODULE);
         remainder_changed(row);
-        return rc;
 }
 
-static CUresult settle_unload(struct charge *taken, CUresult rc, uint64_t key)
+CUresult module_end(struct charged_call *call)
 {
-        settle_free(taken, rc, SPACE_MODULE, key);
-        forget_looked_up();
-        forget_launched();
-        if (rc == CUDA_SUCCESS)
-                remainders_changed();
-        return rc;
-}
-
-CUresult hook_cuModuleLoad(CUmodule *ret, const char *path)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct charge charge;
-        unsigned attempt = 0;
-        CUresult rc = reserve_file(&charge, path);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuModuleLoad(ret, path);
-        while (is_draining(&charge, rc, &attempt));
-        return settle_image(&charge, rc, key_at(rc, ret));
-}
-
-CUresult hook_cuModuleLoadData(CUmodule *ret, const void *image)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct charge charge;
-        unsigned attempt = 0;
-        CUresult rc = reserve_image(&charge, image);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuModuleLoadData(ret, image);
-        while (is_draining(&charge, rc, &attempt));
-        return settle_image(&charge, rc, key_at(rc, ret));
-}
-
-CUresult hook_cuModuleLoadDataEx(CUmodule *ret, const void *image, unsigned int count,
-                                 CUjit_option *options, void **values)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct charge charge;
-        unsigned attempt = 0;
-        CUresult rc = reserve_image(&charge, image);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuModuleLoadDataEx(ret, image, count, options, values);
-        while (is_draining(&charge, rc, &attempt));
-        return settle_image(&charge, rc, key_at(rc, ret));
-}
-
-CUresult hook_cuModuleLoadFatBinary(CUmodule *ret, const void *image)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct charge charge;
-        unsigned attempt = 0;
-        CUresult rc = reserve_image(&charge, image);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuModuleLoadFatBinary(ret, image);
-        while (is_draining(&charge, rc, &attempt));
-        return settle_image(&charge, rc, key_at(rc, ret));
-}
-
-CUresult hook_cuModuleUnload(CUmodule module)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct charge taken;
-
-        charge_take(&taken, SPACE_MODULE, key_of(module));
-        return settle_unload(&taken, real.cuModuleUnload(module), key_of(module));
+        if (call->is_called)
+                settle_image(call);
+        return access_end(call->rc);
 }
 
 /* A library may be loaded without a context that lives: it is then the first device's. */
@@ -228,54 +140,39 @@ static struct place place_of_library(void)
                        : place;
 }
 
-/* The vendor's own options decide how the image is held, not how large it is. */
-CUresult hook_cuLibraryLoadData(CUlibrary *ret, const void *image, CUjit_option *jit_options,
-                                void **jit_values, unsigned int jit_count, CUlibraryOption *options,
-                                void **values, unsigned int count)
+struct charged_call library_begin(struct out ret, struct code_source source)
 {
-        scoped_access const struct credit *access = access_scope();
-        struct place place = place_of_library();
-        struct charge charge;
-        unsigned attempt = 0;
-        CUresult rc = reserve_at(&charge, place, image_bytes(image, place));
+        struct place place;
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuLibraryLoadData(ret, image, jit_options, jit_values, jit_count, options,
-                                            values, count);
-        while (is_draining(&charge, rc, &attempt));
-        charge.owner = 0;
-        return settle_image(&charge, rc, key_at(rc, ret));
+        access_begin();
+        place = place_of_library();
+        return charged_call_begin(place, ret, code_bytes(source, place));
 }
 
-CUresult hook_cuLibraryLoadFromFile(CUlibrary *ret, const char *path, CUjit_option *jit_options,
-                                    void **jit_values, unsigned int jit_count,
-                                    CUlibraryOption *options, void **values, unsigned int count)
+/* Of no context. */
+CUresult library_end(struct charged_call *call)
 {
-        scoped_access const struct credit *access = access_scope();
-        struct place place = place_of_library();
-        struct charge charge;
-        unsigned attempt = 0;
-        CUresult rc = reserve_at(&charge, place, file_bytes(path, place));
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuLibraryLoadFromFile(ret, path, jit_options, jit_values, jit_count,
-                                                options, values, count);
-        while (is_draining(&charge, rc, &attempt));
-        charge.owner = 0;
-        return settle_image(&charge, rc, key_at(rc, ret));
+        call->charge.owner = 0;
+        return module_end(call);
 }
 
-CUresult hook_cuLibraryUnload(CUlibrary library)
+struct code_unload code_unload_begin(const void *handle)
 {
-        scoped_access const struct credit *access = access_scope();
-        struct charge taken;
+        struct code_unload unload = { .key = key_of(handle) };
 
-        charge_take(&taken, SPACE_MODULE, key_of(library));
-        return settle_unload(&taken, real.cuLibraryUnload(library), key_of(library));
+        access_begin();
+        charge_take(&unload.taken, SPACE_MODULE, unload.key);
+        return unload;
+}
+
+CUresult code_unload_end(struct code_unload *unload, CUresult rc)
+{
+        settle_free(&unload->taken, rc, SPACE_MODULE, unload->key);
+        forget_looked_up();
+        forget_launched();
+        if (rc == CUDA_SUCCESS)
+                remainders_changed();
+        return access_end(rc);
 }
 
 /* What is loaded lazily is taken when it is first asked for; or by a launch (kernel.c). */
@@ -292,51 +189,15 @@ static void look_behind(uint64_t key)
                 remainder_changed(row);
 }
 
-/* `key`: of what was found. */
-static CUresult looked_up(CUresult rc, uint64_t key)
+struct out code_lookup_begin(struct out ret)
+{
+        access_begin();
+        return ret;
+}
+
+CUresult code_lookup_end(const struct out *ret, CUresult rc)
 {
         if (rc == CUDA_SUCCESS)
-                look_behind(key);
-        return rc;
-}
-
-CUresult hook_cuModuleGetFunction(CUfunction *ret, CUmodule module, const char *name)
-{
-        scoped_access const struct credit *access = access_scope();
-        CUresult rc = real.cuModuleGetFunction(ret, module, name);
-
-        return looked_up(rc, key_at(rc, ret));
-}
-
-CUresult hook_cuKernelGetFunction(CUfunction *ret, CUkernel kernel)
-{
-        scoped_access const struct credit *access = access_scope();
-        CUresult rc = real.cuKernelGetFunction(ret, kernel);
-
-        return looked_up(rc, key_at(rc, ret));
-}
-
-CUresult hook_cuLibraryGetModule(CUmodule *ret, CUlibrary library)
-{
-        scoped_access const struct credit *access = access_scope();
-        CUresult rc = real.cuLibraryGetModule(ret, library);
-
-        return looked_up(rc, key_at(rc, ret));
-}
-
-CUresult hook_cuLibraryGetGlobal(CUdeviceptr *ret, size_t *ret_bytes, CUlibrary library,
-                                 const char *name)
-{
-        scoped_access const struct credit *access = access_scope();
-        CUresult rc = real.cuLibraryGetGlobal(ret, ret_bytes, library, name);
-
-        return looked_up(rc, key_at(rc, ret));
-}
-
-CUresult hook_cuFuncLoad(CUfunction function)
-{
-        scoped_access const struct credit *access = access_scope();
-        CUresult rc = real.cuFuncLoad(function);
-
-        return looked_up(rc, key_of(function));
+                look_behind(out_key(*ret));
+        return access_end(rc);
 }

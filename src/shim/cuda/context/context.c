@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Contexts: what one takes of the card, and what goes with it.
- *
- * A context's own memory is charged as context_size.h says. Memory, arrays and modules belong to
- * the context they were made in: when it is destroyed they are given back with it, under its
- * number.
- */
 #include "shim/cuda/context/context.h"
 
 #include "shim/cuda/charge/host_frees.h"
 #include "shim/cuda/charge/import.h"
 #include "shim/cuda/charge/remainder.h"
-#include "shim/cuda/charge/reserve.h"
 #include "shim/cuda/context/context_size.h"
 #include "shim/cuda/driver/hooks.h"
 #include "shim/cuda/driver/real.h"
@@ -22,175 +14,54 @@
 #include "shim/cuda/stream/time.h"
 #include "shim/cuda/swap/block.h"
 
-/* A context that is being made. */
-struct making {
-        struct place place;
-        struct charge charge;
-        unsigned attempt; /* is_draining() */
-        void *turn;
-};
-
-static CUresult making_try(struct making *making, uint64_t *ret_bytes, bool is_wanted)
+static CUresult try_to_reserve(struct charged_call *call, uint64_t *ret_bytes)
 {
         CUresult rc;
 
-        making->turn = context_turn_take(making->place);
-        *ret_bytes = is_wanted ? context_bytes(making->place) : 0;
-        rc = reserve_at_once(&making->charge, making->place, *ret_bytes);
+        call->turn = context_turn_take(call->place);
+        *ret_bytes = call->ret.at ? context_bytes(call->place) : 0;
+        rc = reserve_at_once(&call->charge, call->place, *ret_bytes);
         if (rc != CUDA_SUCCESS)
-                turn_drop(making->turn);
+                turn_drop(call->turn);
         return rc;
 }
 
-/* `ret` is where the program wants it; else: what the program is told. The turn is not held while
- * this waits for room: another process may wait for the turn, in a call that holds up a hold. */
-static CUresult making_begin(struct making *making, CUdevice device, const CUcontext *ret)
+/* The turn is not held while this waits for room: another process may wait for the turn, in a call
+ * that holds up a hold. */
+struct charged_call context_begin(const CUcontext *ret, CUdevice device)
 {
+        struct charged_call call = { .ret = out_of(ret) };
         struct room_wait wait = { 0 };
         uint64_t bytes;
-        CUresult rc;
 
-        making->attempt = 0;
-        making->place = place_of_device(device);
+        access_begin();
+        call.place = place_of_device(device);
         do
-                rc = making_try(making, &bytes, ret != NULL);
-        while (rc == CUDA_ERROR_OUT_OF_MEMORY && reserve_again(&wait, making->place, bytes));
-        return rc;
+                call.rc = try_to_reserve(&call, &bytes);
+        while (call.rc == CUDA_ERROR_OUT_OF_MEMORY && reserve_again(&wait, call.place, bytes));
+        return call;
 }
 
-/* A new context, left at `ret`, gets its number; its own charge is found by its handle. */
-static CUresult making_end(struct making *making, CUresult rc, const CUcontext *ret)
+/* The new context gets its number; its own charge is found by its handle. */
+static void settle_context(struct charged_call *call)
 {
-        CUcontext context = rc == CUDA_SUCCESS && ret ? *ret : NULL;
-        struct charge *charge = &making->charge;
-
-        if (rc == CUDA_SUCCESS) {
-                place_seated(context, making->place);
-                if (context_measure(making->place, charge->bytes))
-                        context_correct(charge, making->place);
+        if (call->rc == CUDA_SUCCESS) {
+                place_seated((CUcontext)(uintptr_t)charged_call_key(call), call->place);
+                if (context_measure(call->place, call->charge.bytes))
+                        context_correct(&call->charge, call->place);
         }
-        charge->owner = 0;
-        settle(charge, rc, SPACE_CONTEXT, key_of(context));
-        if (rc == CUDA_SUCCESS)
-                remainder_changed(making->place.row);
-        turn_drop(making->turn);
-        return rc;
+        call->charge.owner = 0;
+        charged_call_settle(call, SPACE_CONTEXT);
+        if (call->rc == CUDA_SUCCESS)
+                remainder_changed(call->place.row);
+        turn_drop(call->turn);
 }
 
-CUresult hook_cuCtxCreate(CUcontext *ret, unsigned int flags, CUdevice device)
+CUresult context_end(struct charged_call *call)
 {
-        scoped_access const struct credit *access = access_scope();
-        struct making making;
-        CUresult rc = making_begin(&making, device, ret);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuCtxCreate(ret, flags, device);
-        while (is_draining(&making.charge, rc, &making.attempt));
-        return making_end(&making, rc, ret);
-}
-
-CUresult hook_cuCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct making making;
-        CUresult rc = making_begin(&making, device, ret);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuCtxCreate_v2(ret, flags, device);
-        while (is_draining(&making.charge, rc, &making.attempt));
-        return making_end(&making, rc, ret);
-}
-
-CUresult hook_cuGLCtxCreate(CUcontext *ret, unsigned int flags, CUdevice device)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct making making;
-        CUresult rc = making_begin(&making, device, ret);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuGLCtxCreate(ret, flags, device);
-        while (is_draining(&making.charge, rc, &making.attempt));
-        return making_end(&making, rc, ret);
-}
-
-CUresult hook_cuGLCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct making making;
-        CUresult rc = making_begin(&making, device, ret);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuGLCtxCreate_v2(ret, flags, device);
-        while (is_draining(&making.charge, rc, &making.attempt));
-        return making_end(&making, rc, ret);
-}
-
-CUresult hook_cuVDPAUCtxCreate(CUcontext *ret, unsigned int flags, CUdevice device,
-                               unsigned int vdp, void *find)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct making making;
-        CUresult rc = making_begin(&making, device, ret);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuVDPAUCtxCreate(ret, flags, device, vdp, find);
-        while (is_draining(&making.charge, rc, &making.attempt));
-        return making_end(&making, rc, ret);
-}
-
-CUresult hook_cuVDPAUCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device,
-                                  unsigned int vdp, void *find)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct making making;
-        CUresult rc = making_begin(&making, device, ret);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuVDPAUCtxCreate_v2(ret, flags, device, vdp, find);
-        while (is_draining(&making.charge, rc, &making.attempt));
-        return making_end(&making, rc, ret);
-}
-
-CUresult hook_cuCtxCreate_v3(CUcontext *ret, CUexecAffinityParam *params, int count,
-                             unsigned int flags, CUdevice device)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct making making;
-        CUresult rc = making_begin(&making, device, ret);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuCtxCreate_v3(ret, params, count, flags, device);
-        while (is_draining(&making.charge, rc, &making.attempt));
-        return making_end(&making, rc, ret);
-}
-
-CUresult hook_cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned int flags,
-                             CUdevice device)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct making making;
-        CUresult rc = making_begin(&making, device, ret);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuCtxCreate_v4(ret, params, flags, device);
-        while (is_draining(&making.charge, rc, &making.attempt));
-        return making_end(&making, rc, ret);
+        if (call->is_called)
+                settle_context(call);
+        return access_end(call->rc);
 }
 
 /* What was made in the context went with it. */
@@ -203,22 +74,15 @@ void context_owner_gone(uint32_t owner)
         charge_drop_owner(owner);
 }
 
-/* A context that is being destroyed: found by nobody from begin on. */
-struct ending {
-        CUcontext context;
-        struct place place;
-        struct charge charge;
-};
-
-static struct ending ending_begin(CUcontext context)
+static struct context_ending ending_begin(CUcontext context)
 {
-        struct ending ending = { .context = context, .place = place_forget(context) };
+        struct context_ending ending = { .context = context, .place = place_forget(context) };
 
         charge_take(&ending.charge, SPACE_CONTEXT, key_of(context));
         return ending;
 }
 
-static CUresult ending_end(struct ending *ending, CUresult rc)
+static CUresult ending_end(struct context_ending *ending, CUresult rc)
 {
         if (rc == CUDA_SUCCESS)
                 context_owner_gone(ending->place.owner);
@@ -230,49 +94,29 @@ static CUresult ending_end(struct ending *ending, CUresult rc)
         return rc;
 }
 
-/* Around a call that destroys a context. */
-struct destroying {
-        struct ending ending;
-        uint64_t began_ns;
-};
-
-static struct destroying destroying_begin(CUcontext context)
+struct context_destroy context_destroy_begin(CUcontext context)
 {
-        struct destroying destroying = { .ending = ending_begin(context) };
+        struct context_destroy destroy;
 
+        access_begin();
+        destroy = (struct context_destroy){ .ending = ending_begin(context) };
         host_frees_hold();
-        destroying.began_ns = time_context_ends(context);
+        destroy.began_ns = time_context_ends(context);
         capture_ends_begin();
-        return destroying;
+        return destroy;
 }
 
-static CUresult destroying_end(struct destroying *destroying, CUresult rc)
+CUresult context_destroy_end(struct context_destroy *destroy, CUresult rc)
 {
-        CUcontext context = destroying->ending.context;
+        CUcontext context = destroy->ending.context;
 
         capture_ends_end(rc);
         if (rc == CUDA_SUCCESS)
-                time_context_gone(context, destroying->began_ns);
+                time_context_gone(context, destroy->began_ns);
         time_context_ended(rc == CUDA_SUCCESS ? context : NULL);
-        rc = ending_end(&destroying->ending, rc);
+        rc = ending_end(&destroy->ending, rc);
         host_frees_go_on();
-        return rc;
-}
-
-CUresult hook_cuCtxDestroy(CUcontext context)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct destroying destroying = destroying_begin(context);
-
-        return destroying_end(&destroying, real.cuCtxDestroy(context));
-}
-
-CUresult hook_cuCtxDestroy_v2(CUcontext context)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct destroying destroying = destroying_begin(context);
-
-        return destroying_end(&destroying, real.cuCtxDestroy_v2(context));
+        return access_end(rc);
 }
 
 /* One user less; the last one ends it, which the driver tells by not knowing it any more. */
@@ -296,7 +140,7 @@ CUresult hook_cuCtxDetach(CUcontext context)
                 time_context_gone(context, began_ns);
         time_context_ended(is_gone ? context : NULL);
         if (is_gone) {
-                struct ending ending = ending_begin(context);
+                struct context_ending ending = ending_begin(context);
 
                 ending_end(&ending, CUDA_SUCCESS);
         }

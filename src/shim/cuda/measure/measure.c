@@ -150,6 +150,39 @@ uint64_t measure_array(const CUDA_ARRAY3D_DESCRIPTOR *shape)
         return measure_mipmap(shape, 1);
 }
 
+uint64_t measure_array_2d(const CUDA_ARRAY_DESCRIPTOR *shape)
+{
+        CUDA_ARRAY3D_DESCRIPTOR full = { .Width = shape->Width,
+                                         .Height = shape->Height,
+                                         .Format = shape->Format,
+                                         .NumChannels = shape->NumChannels };
+
+        return measure_array(&full);
+}
+
+/* The first interface's descriptors have 32-bit sizes. */
+uint64_t measure_array_2d_v1(const CUDA_ARRAY_DESCRIPTOR_v1 *shape)
+{
+        CUDA_ARRAY3D_DESCRIPTOR full = { .Width = shape->Width,
+                                         .Height = shape->Height,
+                                         .Format = shape->Format,
+                                         .NumChannels = shape->NumChannels };
+
+        return measure_array(&full);
+}
+
+uint64_t measure_array_v1(const CUDA_ARRAY3D_DESCRIPTOR_v1 *shape)
+{
+        CUDA_ARRAY3D_DESCRIPTOR full = { .Width = shape->Width,
+                                         .Height = shape->Height,
+                                         .Depth = shape->Depth,
+                                         .Format = shape->Format,
+                                         .NumChannels = shape->NumChannels,
+                                         .Flags = shape->Flags };
+
+        return measure_array(&full);
+}
+
 static struct extents extents_of(const CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
         return (struct extents){ .width = shape->Width,

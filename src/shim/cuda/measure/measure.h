@@ -43,6 +43,11 @@ struct measure_texel measure_texel(CUarray_format format, unsigned channels);
 /* An array of any shape (2D: depth 0). 0 when it owns no memory: sparse, or mapped later. */
 uint64_t measure_array(const CUDA_ARRAY3D_DESCRIPTOR *shape);
 
+/* The same by the other descriptors: in two dimensions, and of the first interface. */
+uint64_t measure_array_2d(const CUDA_ARRAY_DESCRIPTOR *shape);
+uint64_t measure_array_2d_v1(const CUDA_ARRAY_DESCRIPTOR_v1 *shape);
+uint64_t measure_array_v1(const CUDA_ARRAY3D_DESCRIPTOR_v1 *shape);
+
 /* All levels of a mipmapped array. */
 uint64_t measure_mipmap(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels);
 

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Plain device memory: allocated and freed by address, gone with its context at the latest.
- *
- * Charged as asked for: the bytes; of pitched memory, the returned pitch times the height. Managed
- * memory counts in full wherever its pages are. Host memory (cuMemHostAlloc, cuMemHostRegister) is
- * not device memory and is not charged. A free of an address that is not in the table (stream-
- * ordered, imported, mapped, wrong) is the driver's business alone; it may make a pool shrink.
- */
+#include "shim/cuda/memory/memory.h"
+
 #include "common/sums.h"
 #include "shim/cuda/charge/import.h"
-#include "shim/cuda/charge/reserve.h"
 #include "shim/cuda/driver/hooks.h"
 #include "shim/cuda/driver/real.h"
 #include "shim/cuda/measure/measure.h"
@@ -20,33 +13,33 @@
 #include "shim/cuda/stream/ask.h"
 #include "shim/cuda/swap/block.h"
 
-CUresult hook_cuMemAlloc(CUdeviceptr_v1 *ret, unsigned int bytes)
+struct charged_call address_begin(struct out ret, uint64_t bytes)
 {
-        scoped_access const struct credit *access = access_scope();
-        struct charge charge;
-        unsigned attempt = 0;
-        CUresult rc = reserve(&charge, ret ? bytes : 0);
+        access_begin();
+        return charged_call_begin(place_here(), ret, ret.at ? bytes : 0);
+}
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuMemAlloc(ret, bytes);
-        while (is_draining(&charge, rc, &attempt));
-        return settle(&charge, rc, SPACE_POINTER, key_at(rc, ret));
+CUresult address_end(struct charged_call *call)
+{
+        return access_end(charged_call_settle(call, SPACE_POINTER));
+}
+
+struct charged_call managed_begin(struct out ret, uint64_t bytes)
+{
+        struct charged_call call = address_begin(ret, bytes);
+
+        charge_mark_unseen(&call.charge);
+        return call;
 }
 
 static CUresult alloc(CUdeviceptr *ret, struct place place, size_t bytes)
 {
-        struct charge charge;
-        unsigned attempt = 0;
-        CUresult rc = spill_reserve(&charge, place, ret ? bytes : 0);
+        struct charged_call call = { .place = place, .ret = out_of(ret) };
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuMemAlloc_v2(ret, bytes);
-        while (is_draining(&charge, rc, &attempt));
-        return settle(&charge, rc, SPACE_POINTER, key_at(rc, ret));
+        call.rc = spill_reserve(&call.charge, place, ret ? bytes : 0);
+        while (charged_call_goes_on(&call))
+                call.rc = real.cuMemAlloc_v2(ret, bytes);
+        return charged_call_settle(&call, SPACE_POINTER);
 }
 
 CUresult hook_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
@@ -61,80 +54,43 @@ CUresult hook_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
                                               : spill(alloc(ret, place, bytes), ret, place, bytes);
 }
 
-CUresult hook_cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned int flags)
+/* The driver chose its pitch. A smaller one than expected gives bytes back; a larger one must be
+ * granted anew, or the block goes back and the program hears out-of-memory. */
+static CUresult settle_pitch(struct charged_call *call, uint64_t pitch, uint64_t height)
 {
-        scoped_access const struct credit *access = access_scope();
-        struct charge charge;
-        unsigned attempt = 0;
-        CUresult rc = reserve(&charge, ret ? bytes : 0);
+        CUdeviceptr address = charged_call_key(call);
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        charge_mark_unseen(&charge);
-        do
-                rc = real.cuMemAllocManaged(ret, bytes, flags);
-        while (is_draining(&charge, rc, &attempt));
-        return settle(&charge, rc, SPACE_POINTER, key_at(rc, ret));
-}
-
-/*
- * The driver chose its pitch. A smaller one than expected gives bytes back; a larger one must be
- * granted anew, or the block goes back and the program hears out-of-memory.
- */
-static CUresult settle_pitch(struct charge *charge, CUdeviceptr address, uint64_t bytes)
-{
-        struct place place = { .row = charge->device, .owner = charge->owner };
-        CUresult rc;
-
-        if (bytes <= charge->bytes) {
-                charge_trim(charge, bytes);
-                return settle(charge, CUDA_SUCCESS, SPACE_POINTER, address);
-        }
-        charge_drop(charge);
-        rc = reserve_at(charge, place, bytes);
-        if (rc != CUDA_SUCCESS) {
+        if (address && !charged_call_correct(call, product_of(pitch, height))) {
                 struct relaxed was = relax();
 
                 real.cuMemFree_v2(address);
                 unrelax(was);
         }
-        return settle(charge, rc, SPACE_POINTER, address);
+        return charged_call_settle(call, SPACE_POINTER);
 }
 
 CUresult hook_cuMemAllocPitch(CUdeviceptr_v1 *ret, unsigned int *ret_pitch, unsigned int width,
                               unsigned int height, unsigned int element)
 {
         scoped_access const struct credit *access = access_scope();
-        struct charge charge;
-        unsigned attempt = 0;
-        CUresult rc = reserve(&charge, ret && ret_pitch ? measure_pitch(width, height) : 0);
+        uint64_t expected = ret && ret_pitch ? measure_pitch(width, height) : 0;
+        struct charged_call call = charged_call_begin(place_here(), out_of(ret), expected);
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuMemAllocPitch(ret, ret_pitch, width, height, element);
-        while (is_draining(&charge, rc, &attempt));
-        if (rc != CUDA_SUCCESS || !ret || !ret_pitch)
-                return settle(&charge, rc, SPACE_POINTER, 0);
-        return settle_pitch(&charge, *ret, product_of(*ret_pitch, height));
+        while (charged_call_goes_on(&call))
+                call.rc = real.cuMemAllocPitch(ret, ret_pitch, width, height, element);
+        return settle_pitch(&call, key_at(call.rc, ret_pitch), height);
 }
 
 CUresult hook_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t width, size_t height,
                                  unsigned int element)
 {
         scoped_access const struct credit *access = access_scope();
-        struct charge charge;
-        unsigned attempt = 0;
-        CUresult rc = reserve(&charge, ret && ret_pitch ? measure_pitch(width, height) : 0);
+        uint64_t expected = ret && ret_pitch ? measure_pitch(width, height) : 0;
+        struct charged_call call = charged_call_begin(place_here(), out_of(ret), expected);
 
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        do
-                rc = real.cuMemAllocPitch_v2(ret, ret_pitch, width, height, element);
-        while (is_draining(&charge, rc, &attempt));
-        if (rc != CUDA_SUCCESS || !ret || !ret_pitch)
-                return settle(&charge, rc, SPACE_POINTER, 0);
-        return settle_pitch(&charge, *ret, product_of(*ret_pitch, height));
+        while (charged_call_goes_on(&call))
+                call.rc = real.cuMemAllocPitch_v2(ret, ret_pitch, width, height, element);
+        return settle_pitch(&call, key_at(call.rc, ret_pitch), height);
 }
 
 /* A stream-ordered block may be freed here too, and an import: its pool may shrink at once. */

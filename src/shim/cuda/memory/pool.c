@@ -231,29 +231,39 @@ static bool grant_next(struct growth *growth)
         return false;
 }
 
-CUresult growth_begin(struct growth *ret, const struct growth_request *request)
+/* The device, and the pool's meter, of what is to be charged. */
+static CUresult find_place(struct growth *growth, CUmemoryPool pool)
 {
         CUresult rc;
 
-        *ret = (struct growth){ .stream = request->stream, .bytes = request->bytes };
-        charge_begin(&ret->charge, CHARGE_NO_DEVICE, 0);
-        ret->place = place_of_stream(request->stream);
-        if (!request->bytes)
+        growth->place = place_of_stream(growth->stream);
+        if (!growth->bytes)
                 return CUDA_SUCCESS;
-        if (ret->place.row == SESSION_NO_ROW)
-                return refusal(ret->place);
-        if (ret->place.row < 0)
+        if (growth->place.row == SESSION_NO_ROW)
+                return refusal(growth->place);
+        if (growth->place.row < 0)
                 return CUDA_SUCCESS;
         /* While the stream is captured an allocation becomes a node: charged when it is launched.
          */
-        ret->capture = capture_hold(request->stream);
-        rc = find_meter(ret, request->pool);
-        if (ret->capture)
+        growth->capture = capture_hold(growth->stream);
+        rc = find_meter(growth, pool);
+        if (growth->capture)
                 return CUDA_SUCCESS;
-        if (!ret->meter)
-                return rc;
-        ret->place.row = load_relaxed(&ret->meter->row);
-        return grant_next(ret) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        if (growth->meter)
+                growth->place.row = load_relaxed(&growth->meter->row);
+        return rc;
+}
+
+struct growth growth_begin(CUdeviceptr *ret, struct growth_request request)
+{
+        struct growth growth = { .stream = request.stream,
+                                 .ret = ret,
+                                 .bytes = ret ? request.bytes : 0 };
+
+        access_begin();
+        charge_begin(&growth.charge, CHARGE_NO_DEVICE, 0);
+        growth.rc = find_place(&growth, request.pool);
+        return growth;
 }
 
 /* The pool grew beyond the grant and the limit has no room: undo. The memory goes back only when
@@ -284,32 +294,53 @@ static void captured_end(struct growth *growth, CUresult rc)
                 meter_follow(meter);
 }
 
-bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address)
+/* False: the pool grew beyond the grant, and the limit has no room for that. */
+static bool settle_growth(struct growth *growth)
 {
-        if (!growth->is_plain && is_draining(&growth->charge, *rc, &growth->attempt))
-                return false;
-        growth->attempt = 0;
         if (growth->capture) {
-                captured_end(growth, *rc);
-                return true;
-        }
-        if (!growth->meter) {
+                captured_end(growth, growth->rc);
+        } else if (!growth->meter) {
                 charge_drop(&growth->charge);
-                return true;
-        }
-        if (growth->is_plain) {
-                settle(&growth->charge, *rc, SPACE_POINTER, *rc == CUDA_SUCCESS ? *address : 0);
-                return true;
-        }
-        if (meter_settle(growth->meter, &growth->charge) || *rc != CUDA_SUCCESS ||
-            meter_grant_rest(growth->meter)) {
+        } else {
+                if (!meter_settle(growth->meter, &growth->charge) && growth->rc == CUDA_SUCCESS &&
+                    !meter_grant_rest(growth->meter))
+                        return false;
                 leave(growth);
-                return true;
         }
-        give_back(growth, *address);
+        return true;
+}
+
+/* The next grant is there; false: it is over, refused or served with plain memory. */
+static bool begin_call(struct growth *growth)
+{
+        if (!grant_next(growth)) {
+                growth->rc = CUDA_ERROR_OUT_OF_MEMORY;
+                return false;
+        }
+        if (growth->is_plain)
+                plain_take(growth);
+        return !growth->is_plain;
+}
+
+/* A call with a grant; again with the same while memory of a dead process drains; and with the next
+ * grant when the pool grew beyond this one. */
+bool growth_goes_on(struct growth *growth)
+{
+        bool is_first = !growth->is_called;
+
+        growth->is_called = true;
+        if (is_first && growth->rc != CUDA_SUCCESS)
+                return false;
+        if (is_first)
+                return !growth->meter || growth->capture || begin_call(growth);
+        if (is_draining(&growth->charge, growth->rc, &growth->attempt))
+                return true;
+        growth->attempt = 0;
+        if (settle_growth(growth))
+                return false;
+        give_back(growth, *growth->ret);
         leave(growth);
-        *rc = grant_next(growth) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-        return *rc != CUDA_SUCCESS;
+        return begin_call(growth);
 }
 
 uint64_t pool_frees(void)

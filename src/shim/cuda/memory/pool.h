@@ -14,6 +14,7 @@
 #define ALIQUOT_SHIM_CUDA_MEMORY_POOL_H
 
 #include "shim/cuda/charge/meter.h"
+#include "shim/cuda/stream/access.h"
 #include "shim/cuda/stream/capture.h"
 #include "shim/cuda/stream/told.h"
 #include "shim/room.h"
@@ -24,14 +25,16 @@ struct growth {
         struct meter *meter; /* NULL: nothing is charged */
         struct place place;
         CUstream stream;
+        CUdeviceptr *ret; /* the program's */
         uint64_t bytes;
-        uint64_t capture; /* held until growth_end(): nothing is charged; 0: none */
+        uint64_t capture; /* held until the call is over: nothing is charged; 0: none */
+        CUresult rc;      /* the refusal, or the last answer */
+        bool is_called;
         unsigned step;    /* the next one to try for a grant */
         unsigned attempt; /* is_draining() */
         struct room_wait wait;
         bool is_alone;
-        bool is_plain; /* the grant is for plain memory: plain_take() instead of the driver's call
-                        */
+        bool is_plain; /* the grant is for plain memory, which is not the driver's call to give */
         bool is_final; /* the last refusal: no other thread's grant was in the way */
 };
 
@@ -41,14 +44,19 @@ struct growth_request {
         uint64_t bytes;
 };
 
-CUresult growth_begin(struct growth *ret, const struct growth_request *request);
+/* The hook, which cuda.api makes: the driver is called for as long as it goes on. */
+struct growth growth_begin(CUdeviceptr *ret, struct growth_request request);
+bool growth_goes_on(struct growth *growth);
 
-/* After the driver's answer. True: done, *rc is what to tell. False: call the driver again. */
-bool growth_end(struct growth *growth, CUresult *rc, CUdeviceptr *address);
+static inline CUresult growth_end(struct growth *growth)
+{
+        return access_end(growth->rc);
+}
 
-/* The last resort. False: its pool's blocks must come from the pool, or there is no room. */
+/* The last resort: plain memory. False: its pool's blocks must come from the pool, or there is no
+ * room. */
 bool plain_begin(struct growth *growth);
-CUresult plain_take(struct growth *growth, CUdeviceptr *ret);
+void plain_take(struct growth *growth);
 
 /* A stream-ordered free is about to be made, in a stream with the default one spelt out. */
 void pool_freeing(CUstream stream);

@@ -69,7 +69,7 @@ bool plain_begin(struct growth *growth)
 }
 
 /* In the stream's context. Legal while this thread, or another, captures. */
-CUresult plain_take(struct growth *growth, CUdeviceptr *ret)
+static CUresult alloc(struct growth *growth)
 {
         CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
         bool is_elsewhere = place_here().owner != growth->place.owner;
@@ -85,10 +85,16 @@ CUresult plain_take(struct growth *growth, CUdeviceptr *ret)
                 return rc;
         real.cuThreadExchangeStreamCaptureMode(&mode);
         do
-                rc = real.cuMemAlloc_v2(ret, growth->bytes);
+                rc = real.cuMemAlloc_v2(growth->ret, growth->bytes);
         while (is_draining(&growth->charge, rc, &attempt));
         real.cuThreadExchangeStreamCaptureMode(&mode);
         if (is_elsewhere)
                 real.cuCtxPopCurrent_v2(&context);
         return rc;
+}
+
+void plain_take(struct growth *growth)
+{
+        growth->rc = alloc(growth);
+        settle(&growth->charge, growth->rc, SPACE_POINTER, key_at(growth->rc, growth->ret));
 }
