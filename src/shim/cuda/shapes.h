@@ -12,15 +12,25 @@
  *      wait           makes a stream wait for somebody: wait.h
  *      capture        begins a capture: capture.h
  *
- * And of those that allocate, or give back: SHAPE_begin() reserves, the state's goes_on() says
- * whether the driver is called (again), SHAPE_end() settles.
+ *      tiles          maps memory into sparse arrays: vmm.h
+ *      array_destroy  destroys an array: array.h
+ *      code_unload, code_lookup
+ *                     unloads code, or finds something in it: module.h
+ *      context_destroy, stream_destroy, stream_recorded
+ *                     ends a context, a stream, what a stream records: context.h, recorded.h
  *
- *      address, managed          plain memory: memory.h
- *      growth                    stream-ordered memory, from a pool: pool.h
- *      array, mipmap             arrays: array.h
- *      context, context_destroy  contexts: context.h
- *      module, library, code_unload, code_lookup
- *                                code: module.h
+ * Of those that allocate SHAPE_begin() reserves, the state's goes_on() says whether the driver is
+ * called, or called again, and SHAPE_end() settles.
+ *
+ *      address, managed  plain memory: memory.h
+ *      growth            stream-ordered memory, from a pool: pool.h
+ *      array, mipmap     arrays: array.h
+ *      context           contexts: context.h
+ *      module, library   code: module.h
+ *
+ * The rest are functions that are given the driver's: free_in_order (pool.h), ipc_open (ipc.h),
+ * graph_instantiate, graph_instantiate_with, graph_upload, graph_launch (graph.h), stream_record
+ * (recorded.h).
  */
 #ifndef ALIQUOT_SHIM_CUDA_SHAPES_H
 #define ALIQUOT_SHIM_CUDA_SHAPES_H
@@ -28,12 +38,16 @@
 #include "shim/cuda/code/kernel.h"     // IWYU pragma: export
 #include "shim/cuda/code/module.h"     // IWYU pragma: export
 #include "shim/cuda/context/context.h" // IWYU pragma: export
+#include "shim/cuda/graph/graph.h"     // IWYU pragma: export
 #include "shim/cuda/memory/array.h"    // IWYU pragma: export
+#include "shim/cuda/memory/ipc.h"      // IWYU pragma: export
 #include "shim/cuda/memory/memory.h"   // IWYU pragma: export
 #include "shim/cuda/memory/pool.h"     // IWYU pragma: export
+#include "shim/cuda/memory/vmm.h"      // IWYU pragma: export
 #include "shim/cuda/stream/access.h"   // IWYU pragma: export
 #include "shim/cuda/stream/capture.h"  // IWYU pragma: export
 #include "shim/cuda/stream/copy.h"     // IWYU pragma: export
+#include "shim/cuda/stream/recorded.h" // IWYU pragma: export
 #include "shim/cuda/stream/submit.h"   // IWYU pragma: export
 #include "shim/cuda/stream/wait.h"     // IWYU pragma: export
 

@@ -4,7 +4,6 @@
  * driver answers, and however their handles come and go. The driver is played here.
  */
 #include "shim/time/credit.h"
-#include "shim/cuda/driver/hooks.h"
 #include "shim/cuda/driver/real.h"
 #include "shim/cuda/place/front.h"
 #include "shim/cuda/state/captures.h"
@@ -77,13 +76,27 @@ static CUresult destroy(CUstream stream)
         return answer;
 }
 
-struct real real = { .cuStreamGetId = get_id,
-                     .cuStreamBeginCaptureToCig = begin,
-                     .cuStreamBeginCaptureToCig_ptsz = begin,
-                     .cuStreamEndCaptureToCig = end,
-                     .cuStreamEndCaptureToCig_ptsz = end,
-                     .cuStreamDestroy = destroy,
-                     .cuStreamDestroy_v2 = destroy };
+struct real real = { .cuStreamGetId = get_id };
+
+/* What the hooks are that cuda.api makes. */
+static CUresult record(CUstream stream, CUstreamCigCaptureParams *params)
+{
+        return stream_record(begin, stream, params, stream);
+}
+
+static CUresult end_record(CUstream stream)
+{
+        uint64_t id = stream_recorded_begin(stream);
+
+        return stream_recorded_end(id, end(stream));
+}
+
+static CUresult destroy_stream(CUstream stream)
+{
+        struct stream_destroy before = stream_destroy_begin(stream);
+
+        return stream_destroy_end(&before, destroy(stream));
+}
 
 static uint32_t owner;
 
@@ -111,11 +124,11 @@ static void a_stream_records_from_its_begin_to_its_end(void **unused)
         answer = CUDA_SUCCESS;
         assert_false(stream_is_recorded(stream_of(1)));
         credit_here.left = 5;
-        assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(1), &params), CUDA_SUCCESS);
+        assert_int_equal(record(stream_of(1), &params), CUDA_SUCCESS);
         assert_int_equal(credit_here.left, 0);
         assert_true(stream_is_recorded(stream_of(1)));
         assert_false(stream_is_recorded(stream_of(2)));
-        assert_int_equal(hook_cuStreamEndCaptureToCig(stream_of(1)), CUDA_SUCCESS);
+        assert_int_equal(end_record(stream_of(1)), CUDA_SUCCESS);
         assert_false(stream_is_recorded(stream_of(1)));
         assert_int_equal(capture_state.recorded_count, 0);
 }
@@ -125,16 +138,16 @@ static void a_refusal_changes_nothing(void **unused)
 {
         (void)unused;
         answer = CUDA_ERROR_NOT_SUPPORTED;
-        assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(1), NULL), answer);
+        assert_int_equal(record(stream_of(1), NULL), answer);
         assert_false(stream_is_recorded(stream_of(1)));
         answer = CUDA_SUCCESS;
-        assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(1), NULL), CUDA_SUCCESS);
+        assert_int_equal(record(stream_of(1), NULL), CUDA_SUCCESS);
         answer = CUDA_ERROR_INVALID_VALUE;
-        assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(1), NULL), answer);
-        assert_int_equal(hook_cuStreamEndCaptureToCig(stream_of(1)), answer);
+        assert_int_equal(record(stream_of(1), NULL), answer);
+        assert_int_equal(end_record(stream_of(1)), answer);
         assert_true(stream_is_recorded(stream_of(1)));
         answer = CUDA_SUCCESS;
-        assert_int_equal(hook_cuStreamEndCaptureToCig(stream_of(1)), CUDA_SUCCESS);
+        assert_int_equal(end_record(stream_of(1)), CUDA_SUCCESS);
         assert_false(stream_is_recorded(stream_of(1)));
 }
 
@@ -143,12 +156,12 @@ static void a_handle_that_comes_again_is_another_stream(void **unused)
 {
         (void)unused;
         answer = CUDA_SUCCESS;
-        assert_int_equal(hook_cuStreamBeginCaptureToCig_ptsz(NULL, NULL), CUDA_SUCCESS);
+        assert_int_equal(record(CU_STREAM_PER_THREAD, NULL), CUDA_SUCCESS);
         assert_true(stream_is_recorded(CU_STREAM_PER_THREAD));
         id_offset = 1000;
         assert_false(stream_is_recorded(CU_STREAM_PER_THREAD));
         id_offset = 0;
-        assert_int_equal(hook_cuStreamEndCaptureToCig_ptsz(NULL), CUDA_SUCCESS);
+        assert_int_equal(end_record(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
         assert_false(stream_is_recorded(CU_STREAM_PER_THREAD));
 }
 
@@ -158,13 +171,12 @@ static void there_is_an_end_to_what_is_remembered(void **unused)
         (void)unused;
         answer = CUDA_SUCCESS;
         for (unsigned i = 1; i <= STATE_RECORDED; i++)
-                assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(i), NULL), CUDA_SUCCESS);
+                assert_int_equal(record(stream_of(i), NULL), CUDA_SUCCESS);
         asked = 0;
-        assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(STATE_RECORDED + 1), NULL),
-                         CUDA_ERROR_OUT_OF_MEMORY);
+        assert_int_equal(record(stream_of(STATE_RECORDED + 1), NULL), CUDA_ERROR_OUT_OF_MEMORY);
         assert_int_equal(asked, 0);
         for (unsigned i = 1; i <= STATE_RECORDED; i++)
-                assert_int_equal(hook_cuStreamEndCaptureToCig(stream_of(i)), CUDA_SUCCESS);
+                assert_int_equal(end_record(stream_of(i)), CUDA_SUCCESS);
         assert_int_equal(capture_state.recorded_count, 0);
 }
 
@@ -174,20 +186,18 @@ static void a_stream_that_ends_leaves_its_place(void **unused)
         (void)unused;
         answer = CUDA_SUCCESS;
         for (unsigned i = 1; i <= 2 * STATE_RECORDED; i++) {
-                assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(i), NULL), CUDA_SUCCESS);
-                assert_int_equal(i % 2 ? hook_cuStreamDestroy(stream_of(i))
-                                       : hook_cuStreamDestroy_v2(stream_of(i)),
-                                 CUDA_SUCCESS);
+                assert_int_equal(record(stream_of(i), NULL), CUDA_SUCCESS);
+                assert_int_equal(destroy_stream(stream_of(i)), CUDA_SUCCESS);
         }
         for (unsigned i = 0; i < 2; i++)
-                assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(1), NULL), CUDA_SUCCESS);
-        assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(2), NULL), CUDA_SUCCESS);
+                assert_int_equal(record(stream_of(1), NULL), CUDA_SUCCESS);
+        assert_int_equal(record(stream_of(2), NULL), CUDA_SUCCESS);
         answer = CUDA_ERROR_INVALID_HANDLE;
-        assert_int_equal(hook_cuStreamDestroy_v2(stream_of(2)), answer);
+        assert_int_equal(destroy_stream(stream_of(2)), answer);
         assert_true(stream_is_recorded(stream_of(2)));
         answer = CUDA_SUCCESS;
-        assert_int_equal(hook_cuStreamDestroy_v2(stream_of(1)), CUDA_SUCCESS);
-        assert_int_equal(hook_cuStreamDestroy_v2(stream_of(2)), CUDA_SUCCESS);
+        assert_int_equal(destroy_stream(stream_of(1)), CUDA_SUCCESS);
+        assert_int_equal(destroy_stream(stream_of(2)), CUDA_SUCCESS);
         assert_int_equal(capture_state.recorded_count, 0);
 }
 
@@ -197,7 +207,7 @@ static void a_context_takes_the_places_of_its_streams_along(void **unused)
         answer = CUDA_SUCCESS;
         for (unsigned i = 1; i <= STATE_RECORDED; i++) {
                 owner = i % 2;
-                assert_int_equal(hook_cuStreamBeginCaptureToCig(stream_of(i), NULL), CUDA_SUCCESS);
+                assert_int_equal(record(stream_of(i), NULL), CUDA_SUCCESS);
         }
         recorded_owner_gone(0);
         assert_int_equal(capture_state.recorded_count, STATE_RECORDED);
@@ -206,7 +216,7 @@ static void a_context_takes_the_places_of_its_streams_along(void **unused)
         assert_false(stream_is_recorded(stream_of(1)));
         assert_true(stream_is_recorded(stream_of(2)));
         for (unsigned i = 2; i <= STATE_RECORDED; i += 2)
-                assert_int_equal(hook_cuStreamEndCaptureToCig(stream_of(i)), CUDA_SUCCESS);
+                assert_int_equal(end_record(stream_of(i)), CUDA_SUCCESS);
         assert_int_equal(capture_state.recorded_count, 0);
 }
 

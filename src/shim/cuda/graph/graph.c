@@ -83,24 +83,13 @@ static CUresult hand_out(CUgraphExec *ret, const CUgraphExec *exec, CUresult rc)
         return rc;
 }
 
-CUresult hook_cuGraphInstantiate(CUgraphExec *ret, CUgraph graph, CUgraphNode *error_node,
-                                 char *log, size_t log_bytes)
+CUresult graph_instantiate(__typeof__(&cuGraphInstantiate) driver, CUgraphExec *ret, CUgraph graph,
+                           CUgraphNode *error_node, char *log, size_t log_bytes)
 {
         scoped_access const struct credit *access = access_scope();
         CUgraphExec own;
         CUgraphExec *exec = withheld(&own, ret);
-        CUresult rc = real.cuGraphInstantiate(exec, graph, error_node, log, log_bytes);
-
-        return hand_out(ret, exec, instantiated(rc, exec, graph));
-}
-
-CUresult hook_cuGraphInstantiate_v2(CUgraphExec *ret, CUgraph graph, CUgraphNode *error_node,
-                                    char *log, size_t log_bytes)
-{
-        scoped_access const struct credit *access = access_scope();
-        CUgraphExec own;
-        CUgraphExec *exec = withheld(&own, ret);
-        CUresult rc = real.cuGraphInstantiate_v2(exec, graph, error_node, log, log_bytes);
+        CUresult rc = driver(exec, graph, error_node, log, log_bytes);
 
         return hand_out(ret, exec, instantiated(rc, exec, graph));
 }
@@ -129,11 +118,11 @@ static CUresult upload_begin(struct launch *ret, CUgraph graph,
                                         : CUDA_ERROR_NOT_PERMITTED;
 }
 
-CUresult hook_cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
-                                           CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+CUresult graph_instantiate_with(__typeof__(&cuGraphInstantiateWithParams) driver, CUgraphExec *ret,
+                                CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params,
+                                CUstream stream)
 {
         scoped_access const struct credit *access = access_scope();
-        CUstream stream = legacy(params ? params->hUploadStream : NULL);
         CUgraphExec own;
         CUgraphExec *exec = withheld(&own, ret);
         struct launch launch;
@@ -141,75 +130,32 @@ CUresult hook_cuGraphInstantiateWithParams(CUgraphExec *ret, CUgraph graph,
 
         if (rc != CUDA_SUCCESS)
                 return rc;
-        rc = launch_end(&launch, real.cuGraphInstantiateWithParams(exec, graph, params));
+        rc = launch_end(&launch, driver(exec, graph, params));
         return hand_out(ret, exec, instantiated(rc, exec, graph));
 }
 
-CUresult hook_cuGraphInstantiateWithParams_ptsz(CUgraphExec *ret, CUgraph graph,
-                                                CUDA_GRAPH_INSTANTIATE_PARAMS *params)
-{
-        scoped_access const struct credit *access = access_scope();
-        CUstream stream = per_thread(params ? params->hUploadStream : NULL);
-        CUgraphExec own;
-        CUgraphExec *exec = withheld(&own, ret);
-        struct launch launch;
-        CUresult rc = upload_begin(&launch, graph, params, stream);
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        rc = launch_end(&launch, real.cuGraphInstantiateWithParams_ptsz(exec, graph, params));
-        return hand_out(ret, exec, instantiated(rc, exec, graph));
-}
-
-CUresult hook_cuGraphUpload(CUgraphExec exec, CUstream stream)
+CUresult graph_upload(__typeof__(&cuGraphUpload) driver, CUgraphExec exec, CUstream given,
+                      CUstream stream)
 {
         scoped_access const struct credit *access = access_scope();
         struct launch launch;
         CUresult rc;
 
-        access_in(legacy(stream));
-        rc = launch_begin(&launch, exec, legacy(stream));
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        return launch_end(&launch, real.cuGraphUpload(exec, stream));
+        access_in(stream);
+        rc = launch_begin(&launch, exec, stream);
+        return rc == CUDA_SUCCESS ? launch_end(&launch, driver(exec, given)) : rc;
 }
 
-CUresult hook_cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct launch launch;
-        CUresult rc;
-
-        access_in(per_thread(stream));
-        rc = launch_begin(&launch, exec, per_thread(stream));
-
-        if (rc != CUDA_SUCCESS)
-                return rc;
-        return launch_end(&launch, real.cuGraphUpload_ptsz(exec, stream));
-}
-
-CUresult hook_cuGraphLaunch(CUgraphExec exec, CUstream stream)
+CUresult graph_launch(__typeof__(&cuGraphLaunch) driver, CUgraphExec exec, CUstream given,
+                      struct submission submission)
 {
         struct launch launch;
         CUresult rc;
 
-        submission_begin(submission_alike(submission_to(stream), (uintptr_t)exec, 0));
-        rc = launch_begin(&launch, exec, legacy(stream));
+        submission_begin(submission_alike(submission, (uintptr_t)exec, 0));
+        rc = launch_begin(&launch, exec, submission.stream);
         if (rc == CUDA_SUCCESS)
-                rc = launch_end(&launch, real.cuGraphLaunch(exec, stream));
-        return submission_end(rc);
-}
-
-CUresult hook_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
-{
-        struct launch launch;
-        CUresult rc;
-
-        submission_begin(submission_alike(submission_per_thread(stream), (uintptr_t)exec, 0));
-        rc = launch_begin(&launch, exec, per_thread(stream));
-        if (rc == CUDA_SUCCESS)
-                rc = launch_end(&launch, real.cuGraphLaunch_ptsz(exec, stream));
+                rc = launch_end(&launch, driver(exec, given));
         return submission_end(rc);
 }
 

@@ -47,27 +47,18 @@ CUresult mipmap_end(struct charged_call *call)
         return access_end(charged_call_settle(call, SPACE_ARRAY));
 }
 
-static CUresult settle_destroy(struct charge *taken, CUresult rc, uint64_t key)
+struct array_destroy array_destroy_begin(const void *array)
+{
+        struct array_destroy destroy = { .key = key_of(array) };
+
+        access_begin();
+        charge_take(&destroy.taken, SPACE_ARRAY, destroy.key);
+        return destroy;
+}
+
+CUresult array_destroy_end(struct array_destroy *destroy, CUresult rc)
 {
         if (rc == CUDA_SUCCESS)
-                vmm_array_gone(key);
-        return settle_free(taken, rc, SPACE_ARRAY, key);
-}
-
-CUresult hook_cuArrayDestroy(CUarray array)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct charge taken;
-
-        charge_take(&taken, SPACE_ARRAY, key_of(array));
-        return settle_destroy(&taken, real.cuArrayDestroy(array), key_of(array));
-}
-
-CUresult hook_cuMipmappedArrayDestroy(CUmipmappedArray array)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct charge taken;
-
-        charge_take(&taken, SPACE_ARRAY, key_of(array));
-        return settle_destroy(&taken, real.cuMipmappedArrayDestroy(array), key_of(array));
+                vmm_array_gone(destroy->key);
+        return access_end(settle_free(&destroy->taken, rc, SPACE_ARRAY, destroy->key));
 }

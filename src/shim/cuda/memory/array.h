@@ -25,4 +25,13 @@ static inline struct charged_call mipmap_begin(struct out ret, uint64_t bytes)
 }
 CUresult mipmap_end(struct charged_call *call);
 
+/* Of both. */
+struct array_destroy {
+        struct charge taken;
+        uint64_t key;
+};
+
+struct array_destroy array_destroy_begin(const void *array);
+CUresult array_destroy_end(struct array_destroy *destroy, CUresult rc);
+
 #endif

@@ -92,25 +92,15 @@ static CUresult freeing_end(struct freeing *freeing, CUresult rc, CUdeviceptr ad
         return settle_free(&freeing->taken, rc, SPACE_POINTER, address);
 }
 
-CUresult hook_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
+CUresult free_in_order(__typeof__(&cuMemFreeAsync) driver, CUdeviceptr address, CUstream given,
+                       CUstream stream)
 {
         scoped_access const struct credit *access = access_scope();
-        struct freeing freeing = freeing_begin(address, legacy(stream));
+        struct freeing freeing = freeing_begin(address, stream);
         CUresult rc;
 
         if (!free_otherwise(&freeing, address, &rc))
-                rc = real.cuMemFreeAsync(address, stream);
-        return freeing_end(&freeing, rc, address);
-}
-
-CUresult hook_cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
-{
-        scoped_access const struct credit *access = access_scope();
-        struct freeing freeing = freeing_begin(address, per_thread(stream));
-        CUresult rc;
-
-        if (!free_otherwise(&freeing, address, &rc))
-                rc = real.cuMemFreeAsync_ptsz(address, stream);
+                rc = driver(address, given);
         return freeing_end(&freeing, rc, address);
 }
 

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Memory shared with other processes by legacy handles, by pool pointers, or from outside CUDA.
- *
- * Opening takes no new memory, so the size is asked of the driver afterwards; if the limit has no
- * room for it, the memory is closed again and the program hears out-of-memory. import.h says when
- * it is charged at all. External memory (Vulkan, OpenGL, other descriptors) is as large as the
- * program says when it imports it, and is charged to the current device; a second import of the
- * same memory that says more is charged the difference.
- */
+#include "shim/cuda/memory/ipc.h"
+
 #include "shim/cuda/charge/import.h"
 #include "shim/cuda/driver/hooks.h"
 #include "shim/cuda/driver/real.h"
@@ -83,22 +76,14 @@ static CUresult settle_open(CUdeviceptr *ret, uint64_t name, struct memory_impor
         return rc;
 }
 
-CUresult hook_cuIpcOpenMemHandle(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
+CUresult ipc_open(__typeof__(&cuIpcOpenMemHandle) driver, CUdeviceptr *ret, CUipcMemHandle handle,
+                  unsigned int flags)
 {
         scoped_access const struct credit *access = access_scope();
         uint64_t name = name_of(&handle);
         struct memory_import *announced = import_announce(name);
 
-        return settle_open(ret, name, announced, real.cuIpcOpenMemHandle(ret, handle, flags));
-}
-
-CUresult hook_cuIpcOpenMemHandle_v2(CUdeviceptr *ret, CUipcMemHandle handle, unsigned int flags)
-{
-        scoped_access const struct credit *access = access_scope();
-        uint64_t name = name_of(&handle);
-        struct memory_import *announced = import_announce(name);
-
-        return settle_open(ret, name, announced, real.cuIpcOpenMemHandle_v2(ret, handle, flags));
+        return settle_open(ret, name, announced, driver(ret, handle, flags));
 }
 
 /* Puts the import back if the driver refused. */

@@ -58,6 +58,11 @@ static inline CUresult growth_end(struct growth *growth)
 bool plain_begin(struct growth *growth);
 void plain_take(struct growth *growth);
 
+/* The hook of a stream-ordered free, which cuda.api makes; `given` is the stream as the program
+ * said it. */
+CUresult free_in_order(__typeof__(&cuMemFreeAsync) driver, CUdeviceptr address, CUstream given,
+                       CUstream stream);
+
 /* A stream-ordered free is about to be made, in a stream with the default one spelt out. */
 void pool_freeing(CUstream stream);
 

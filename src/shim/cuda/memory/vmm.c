@@ -362,24 +362,17 @@ static void pin_tiles(const CUarrayMapInfo *maps, unsigned count)
         }
 }
 
-CUresult hook_cuMemMapArrayAsync(CUarrayMapInfo *maps, unsigned int count, CUstream stream)
+struct tiles tiles_begin(const CUarrayMapInfo *maps, unsigned count)
 {
-        scoped_access const struct credit *access = access_scope();
-        CUresult rc = real.cuMemMapArrayAsync(maps, count, stream);
-
-        if (rc == CUDA_SUCCESS && front_is_on())
-                pin_tiles(maps, count);
-        return rc;
+        access_begin();
+        return (struct tiles){ maps, count };
 }
 
-CUresult hook_cuMemMapArrayAsync_ptsz(CUarrayMapInfo *maps, unsigned int count, CUstream stream)
+CUresult tiles_end(const struct tiles *tiles, CUresult rc)
 {
-        scoped_access const struct credit *access = access_scope();
-        CUresult rc = real.cuMemMapArrayAsync_ptsz(maps, count, stream);
-
         if (rc == CUDA_SUCCESS && front_is_on())
-                pin_tiles(maps, count);
-        return rc;
+                pin_tiles(tiles->maps, tiles->count);
+        return access_end(rc);
 }
 
 void vmm_array_gone(uint64_t array)

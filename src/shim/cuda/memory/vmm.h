@@ -10,6 +10,17 @@
 
 #include <stdint.h>
 
+#include "abi/cuda.h"
+
+/* Around a call that maps memory into sparse arrays: what cuda.api makes its hooks of. */
+struct tiles {
+        const CUarrayMapInfo *maps;
+        unsigned count;
+};
+
+struct tiles tiles_begin(const CUarrayMapInfo *maps, unsigned count);
+CUresult tiles_end(const struct tiles *tiles, CUresult rc);
+
 /* The array or mipmapped array with this handle was destroyed. */
 void vmm_array_gone(uint64_t array);
 

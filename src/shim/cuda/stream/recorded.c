@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/cuda/stream/recorded.h"
 
-#include "shim/cuda/driver/hooks.h"
 #include "shim/cuda/driver/real.h"
 #include "shim/cuda/place/front.h"
 #include "shim/cuda/state/captures.h"
@@ -17,11 +16,6 @@ static uint64_t id_of(CUstream stream)
         if (!front_is_on() || real.cuStreamGetId(stream, &id) != CUDA_SUCCESS)
                 return 0;
         return id;
-}
-
-static uint64_t id_of_per_thread(CUstream stream)
-{
-        return id_of(per_thread(stream));
 }
 
 /* Under recorded_lock. The first place with the id; with 0, a free one. */
@@ -66,13 +60,6 @@ static bool take(uint64_t id)
         return is_taken;
 }
 
-static CUresult take_if(bool is_over, uint64_t id, CUresult rc)
-{
-        if (is_over)
-                take(id);
-        return rc;
-}
-
 void recorded_owner_gone(uint32_t owner)
 {
         if (!owner || !load_relaxed(&capture_state.recorded_count))
@@ -101,80 +88,54 @@ bool stream_is_recorded(CUstream stream)
         return is_found;
 }
 
-CUresult hook_cuStreamBeginCaptureToCig(CUstream stream, CUstreamCigCaptureParams *params)
+CUresult stream_record(__typeof__(&cuStreamBeginCaptureToCig) driver, CUstream given,
+                       CUstreamCigCaptureParams *params, CUstream stream)
 {
         uint64_t id = id_of(stream);
         CUresult rc;
 
-        if (id && !put(legacy(stream), id))
+        if (id && !put(stream, id))
                 return CUDA_ERROR_OUT_OF_MEMORY;
-        rc = real.cuStreamBeginCaptureToCig(stream, params);
-        return take_if(rc != CUDA_SUCCESS, id, rc);
+        rc = driver(given, params);
+        if (rc != CUDA_SUCCESS)
+                take(id);
+        return rc;
 }
 
-CUresult hook_cuStreamBeginCaptureToCig_ptsz(CUstream stream, CUstreamCigCaptureParams *params)
-{
-        uint64_t id = id_of_per_thread(stream);
-        CUresult rc;
-
-        if (id && !put(per_thread(stream), id))
-                return CUDA_ERROR_OUT_OF_MEMORY;
-        rc = real.cuStreamBeginCaptureToCig_ptsz(stream, params);
-        return take_if(rc != CUDA_SUCCESS, id, rc);
-}
-
-CUresult hook_cuStreamEndCaptureToCig(CUstream stream)
+uint64_t stream_recorded_begin(CUstream stream)
 {
         uint64_t id = id_of(stream);
-        CUresult rc;
 
-        capture_ends_begin();
-        rc = capture_ends_end(real.cuStreamEndCaptureToCig(stream));
-        return take_if(rc == CUDA_SUCCESS, id, rc);
-}
-
-CUresult hook_cuStreamEndCaptureToCig_ptsz(CUstream stream)
-{
-        uint64_t id = id_of_per_thread(stream);
-        CUresult rc;
-
-        capture_ends_begin();
-        rc = capture_ends_end(real.cuStreamEndCaptureToCig_ptsz(stream));
-        return take_if(rc == CUDA_SUCCESS, id, rc);
-}
-
-/* Around the call that destroys a stream; `id`: it may end before what it records does. */
-static uint64_t stream_ending(CUstream stream)
-{
-        uint64_t id = load_relaxed(&capture_state.recorded_count) ? id_of(stream) : 0;
-
-        gate_return_credit();
-        time_forget_stream(stream);
         capture_ends_begin();
         return id;
 }
 
-static CUresult stream_ended(CUstream stream, uint64_t id, CUresult rc)
+CUresult stream_recorded_end(uint64_t id, CUresult rc)
+{
+        capture_ends_end(rc);
+        if (rc == CUDA_SUCCESS)
+                take(id);
+        return rc;
+}
+
+struct stream_destroy stream_destroy_begin(CUstream stream)
+{
+        bool is_any = load_relaxed(&capture_state.recorded_count) != 0;
+        struct stream_destroy destroy = { stream, is_any ? id_of(stream) : 0 };
+
+        gate_return_credit();
+        time_forget_stream(stream);
+        capture_ends_begin();
+        return destroy;
+}
+
+CUresult stream_destroy_end(const struct stream_destroy *destroy, CUresult rc)
 {
         capture_ends_end(rc);
         if (rc != CUDA_SUCCESS)
                 return rc;
-        capture_stream_gone(stream);
-        while (take(id))
+        capture_stream_gone(destroy->stream);
+        while (take(destroy->id))
                 ;
         return rc;
-}
-
-CUresult hook_cuStreamDestroy(CUstream stream)
-{
-        uint64_t id = stream_ending(stream);
-
-        return stream_ended(stream, id, real.cuStreamDestroy(stream));
-}
-
-CUresult hook_cuStreamDestroy_v2(CUstream stream)
-{
-        uint64_t id = stream_ending(stream);
-
-        return stream_ended(stream, id, real.cuStreamDestroy_v2(stream));
 }
