@@ -149,18 +149,30 @@ static nvmlReturn_t list_charged(const struct session_processes *members, const 
         return NVML_SUCCESS;
 }
 
-/* `rc`: what the driver says to a mere count, so that its own refusals stay as they are. */
-static nvmlReturn_t compute_list(nvmlDevice_t device, nvmlReturn_t rc, unsigned *count, void *infos,
-                                 bool has_instances)
+static bool is_ours(void)
 {
-        struct shape shape = shape_of(device, has_instances);
-        int row = nvml_row(device);
-        struct session_processes members;
+        return nvml_start() && session_state() == SESSION_ACTIVE;
+}
 
+/* The driver is asked for a mere count first, so that its own refusals stay as they are. */
+static nvmlReturn_t compute_list(list_reader *read, nvmlDevice_t device, unsigned *count,
+                                 void *infos, bool has_instances)
+{
+        struct session_processes members;
+        unsigned none = 0;
+        struct shape shape;
+        nvmlReturn_t rc;
+        int row;
+
+        if (!count || !is_ours())
+                return read(device, count, infos);
+        rc = read(device, &none, NULL);
         if (!list_is_answered(rc))
                 return rc;
         if (*count && !infos)
                 return NVML_ERROR_INVALID_ARGUMENT;
+        shape = shape_of(device, has_instances);
+        row = nvml_row(device);
         if (row < 0 || !members_init(&members, row)) {
                 *count = 0;
                 return NVML_SUCCESS;
@@ -170,44 +182,37 @@ static nvmlReturn_t compute_list(nvmlDevice_t device, nvmlReturn_t rc, unsigned 
         return rc;
 }
 
-static bool is_ours(void)
+static nvmlReturn_t read_compute(nvmlDevice_t device, unsigned *count, void *infos)
 {
-        return nvml_start() && session_state() == SESSION_ACTIVE;
+        return real.nvmlDeviceGetComputeRunningProcesses(device, count, infos);
 }
 
 nvmlReturn_t hook_nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int *count,
                                                        nvmlProcessInfo_v1_t *infos)
 {
-        unsigned none = 0;
+        return compute_list(read_compute, device, count, infos, false);
+}
 
-        if (!count || !is_ours())
-                return real.nvmlDeviceGetComputeRunningProcesses(device, count, infos);
-        return compute_list(device, real.nvmlDeviceGetComputeRunningProcesses(device, &none, NULL),
-                            count, infos, false);
+static nvmlReturn_t read_compute_v2(nvmlDevice_t device, unsigned *count, void *infos)
+{
+        return real.nvmlDeviceGetComputeRunningProcesses_v2(device, count, infos);
 }
 
 nvmlReturn_t hook_nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device, unsigned int *count,
                                                           nvmlProcessInfo_v2_t *infos)
 {
-        unsigned none = 0;
+        return compute_list(read_compute_v2, device, count, infos, true);
+}
 
-        if (!count || !is_ours())
-                return real.nvmlDeviceGetComputeRunningProcesses_v2(device, count, infos);
-        return compute_list(device,
-                            real.nvmlDeviceGetComputeRunningProcesses_v2(device, &none, NULL),
-                            count, infos, true);
+static nvmlReturn_t read_compute_v3(nvmlDevice_t device, unsigned *count, void *infos)
+{
+        return real.nvmlDeviceGetComputeRunningProcesses_v3(device, count, infos);
 }
 
 nvmlReturn_t hook_nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count,
                                                           nvmlProcessInfo_t *infos)
 {
-        unsigned none = 0;
-
-        if (!count || !is_ours())
-                return real.nvmlDeviceGetComputeRunningProcesses_v3(device, count, infos);
-        return compute_list(device,
-                            real.nvmlDeviceGetComputeRunningProcesses_v3(device, &none, NULL),
-                            count, infos, true);
+        return compute_list(read_compute_v3, device, count, infos, true);
 }
 
 static unsigned pid_at(const void *infos, unsigned at, bool is_wide)
