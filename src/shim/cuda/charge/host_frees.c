@@ -88,26 +88,30 @@ CUresult host_free_in_order(struct charge *taken, CUdeviceptr address, CUstream 
         return rc;
 }
 
+static CUresult alloc_relaxed(void **ret)
+{
+        scoped_relaxed struct relaxed was = relax();
+
+        return real.cuMemHostAlloc(ret, 1, 0);
+}
+
 /* A wait for the context would end its captures, in whatever mode: while any is open, that
  * cuMemFreeHost waits by itself has to do. In the thread's own mode, as cuMemFree. */
 CUresult host_free_wait(void)
 {
         void *unused = NULL;
-        struct relaxed was;
         CUresult rc;
 
         if (!captures_are_open())
                 return real.cuCtxSynchronize();
-        was = relax();
-        rc = real.cuMemHostAlloc(&unused, 1, 0);
-        unrelax(was);
+        rc = alloc_relaxed(&unused);
         if (rc != CUDA_SUCCESS)
                 return rc;
         rc = real.cuMemFreeHost(unused);
         if (rc != CUDA_SUCCESS) {
-                was = relax();
+                scoped_relaxed struct relaxed was = relax();
+
                 real.cuMemFreeHost(unused);
-                unrelax(was);
         }
         return rc;
 }
@@ -166,7 +170,7 @@ static bool take_passed(struct host_free *ret)
  * and does not free stays charged until its context ends. */
 static void unpin_passed(const struct host_free *block)
 {
-        struct relaxed was = relax();
+        scoped_relaxed struct relaxed was = relax();
         struct charge charge;
         CUresult rc;
 
@@ -176,7 +180,6 @@ static void unpin_passed(const struct host_free *block)
                 charge_drop(&charge);
         else
                 charge_keep(&charge, SPACE_FREED_HOST, block->link.key);
-        unrelax(was);
         /* After the charge: who waits for room finds it when this says that there is none to come.
          */
         add_acq_rel(&host_frees_state.host_frees_live, -1u);

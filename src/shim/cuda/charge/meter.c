@@ -108,7 +108,7 @@ void meter_let_go(struct meter *meter)
 static bool attribute(struct meter *meter, CUmemPool_attribute asked, uint64_t *ret)
 {
         uint64_t key = meter_hold(meter);
-        struct relaxed was = relax();
+        scoped_relaxed struct relaxed was = relax();
         cuuint64_t bytes = 0;
         CUresult rc;
 
@@ -119,7 +119,6 @@ static bool attribute(struct meter *meter, CUmemPool_attribute asked, uint64_t *
         else
                 rc = real.cuDeviceGetGraphMemAttribute(
                         (CUdevice)key - 1, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &bytes);
-        unrelax(was);
         meter_let_go(meter);
         if (rc == CUDA_SUCCESS)
                 *ret = bytes;
@@ -316,7 +315,7 @@ void meters_refresh(int row, bool is_dirty_only)
 
 static void trim(int row)
 {
-        struct relaxed was = relax();
+        scoped_relaxed struct relaxed was = relax();
         uint32_t high = load_acquire(&meter_state.meters_high);
 
         for (uint32_t i = 0; i < high; i++) {
@@ -333,7 +332,6 @@ static void trim(int row)
                 meter_let_go(meter);
                 refresh(meter);
         }
-        unrelax(was);
 }
 
 static bool has_meters(int row)

@@ -26,18 +26,22 @@ void pool_made(struct meter *meter, const CUmemPoolProps *props)
         store_relaxed(&meter->is_ordinary, !props->handleTypes && !props->maxSize && !props->usage);
 }
 
-/* True: nothing of it is reserved. */
-static bool pool_empty(struct meter *meter)
+static void pool_trim(struct meter *meter)
 {
-        struct relaxed was = relax();
-        uint64_t reserved;
-        uint64_t key;
+        scoped_relaxed struct relaxed was = relax();
+        uint64_t key = meter_hold(meter);
 
-        key = meter_hold(meter);
         if (key)
                 real.cuMemPoolTrimTo((CUmemoryPool)(uintptr_t)key, 0);
         meter_let_go(meter);
-        unrelax(was);
+}
+
+/* True: nothing of it is reserved. */
+static bool pool_empty(struct meter *meter)
+{
+        uint64_t reserved;
+
+        pool_trim(meter);
         meter_follow(meter);
         return meter_read(meter, &reserved) && reserved == 0;
 }
@@ -58,13 +62,12 @@ static bool pool_withdraw(CUmemoryPool pool, CUdevice device)
 static bool pool_keep(CUmemoryPool pool, struct meter *meter)
 {
         cuuint64_t nothing = 0;
-        struct relaxed was;
 
         if (!load_relaxed(&meter->is_made) || !pool_withdraw(pool, load_relaxed(&meter->device)))
                 return false;
-        was = relax();
+
+        scoped_relaxed struct relaxed was = relax();
         real.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &nothing);
-        unrelax(was);
         store_relaxed(&meter->is_dirty, 1);
         store_release(&meter->is_ended, METER_ENDED);
         return true;
@@ -101,7 +104,6 @@ void pool_bury(struct meter *meter)
 {
         uint32_t ended = METER_ENDED;
         struct charge charge;
-        struct relaxed was;
         uint64_t key;
 
         if (!cas_acq_rel(&meter->is_ended, &ended, METER_BURYING))
@@ -113,7 +115,7 @@ void pool_bury(struct meter *meter)
         key = load_relaxed(&meter->key);
         meter_close(meter, &charge);
         charge_drop(&charge);
-        was = relax();
+
+        scoped_relaxed struct relaxed was = relax();
         real.cuMemPoolDestroy((CUmemoryPool)(uintptr_t)key);
-        unrelax(was);
 }

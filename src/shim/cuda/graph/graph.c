@@ -60,10 +60,9 @@ static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph)
                                                      : CUDA_ERROR_NOT_PERMITTED;
         }
         if (rc != CUDA_SUCCESS) {
-                struct relaxed was = relax();
+                scoped_relaxed struct relaxed was = relax();
 
                 hook_cuGraphExecDestroy(*exec);
-                unrelax(was);
                 *exec = NULL;
         }
         return rc;

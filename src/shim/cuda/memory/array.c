@@ -22,10 +22,9 @@ CUresult array_end(struct charged_call *call)
         if (array &&
             real.cuArrayGetMemoryRequirements(&needs, array, call->place.device) == CUDA_SUCCESS &&
             !charged_call_correct(call, needs.size)) {
-                struct relaxed was = relax();
+                scoped_relaxed struct relaxed was = relax();
 
                 real.cuArrayDestroy(array);
-                unrelax(was);
         }
         return access_end(charged_call_settle(call, SPACE_ARRAY));
 }
@@ -39,10 +38,9 @@ CUresult mipmap_end(struct charged_call *call)
             real.cuMipmappedArrayGetMemoryRequirements(&needs, array, call->place.device) ==
                     CUDA_SUCCESS &&
             !charged_call_correct(call, needs.size)) {
-                struct relaxed was = relax();
+                scoped_relaxed struct relaxed was = relax();
 
                 real.cuMipmappedArrayDestroy(array);
-                unrelax(was);
         }
         return access_end(charged_call_settle(call, SPACE_ARRAY));
 }

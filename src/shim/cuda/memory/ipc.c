@@ -66,10 +66,9 @@ static CUresult settle_open(CUdeviceptr *ret, uint64_t name, struct memory_impor
         if (rc == CUDA_SUCCESS && front_is_on()) {
                 rc = charge_opened(*ret, name);
                 if (rc != CUDA_SUCCESS) {
-                        struct relaxed was = relax();
+                        scoped_relaxed struct relaxed was = relax();
 
                         real.cuIpcCloseMemHandle(*ret);
-                        unrelax(was);
                 }
         }
         import_end(announced);
@@ -126,10 +125,9 @@ CUresult hook_cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool,
         if (rc == CUDA_SUCCESS && front_is_on()) {
                 rc = charge_opened(*ret, name);
                 if (rc != CUDA_SUCCESS) {
-                        struct relaxed was = relax();
+                        scoped_relaxed struct relaxed was = relax();
 
                         real.cuMemFree_v2(*ret);
-                        unrelax(was);
                 }
         }
         import_end(announced);

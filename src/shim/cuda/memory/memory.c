@@ -61,10 +61,9 @@ static CUresult settle_pitch(struct charged_call *call, uint64_t pitch, uint64_t
         CUdeviceptr address = charged_call_key(call);
 
         if (address && !charged_call_correct(call, product_of(pitch, height))) {
-                struct relaxed was = relax();
+                scoped_relaxed struct relaxed was = relax();
 
                 real.cuMemFree_v2(address);
-                unrelax(was);
         }
         return charged_call_settle(call, SPACE_POINTER);
 }

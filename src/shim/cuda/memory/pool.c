@@ -266,17 +266,20 @@ struct growth growth_begin(CUdeviceptr *ret, struct growth_request request)
         return growth;
 }
 
+static void free_at_once(const struct growth *growth, CUdeviceptr address)
+{
+        scoped_relaxed struct relaxed was = relax();
+
+        real.cuMemFreeAsync(address, growth->stream);
+        real.cuStreamSynchronize(growth->stream);
+        real.cuMemPoolTrimTo((CUmemoryPool)(uintptr_t)load_relaxed(&growth->meter->key), 0);
+}
+
 /* The pool grew beyond the grant and the limit has no room: undo. The memory goes back only when
  * the free has been executed, so the stream is waited for: this is the way to an out-of-memory. */
 static void give_back(struct growth *growth, CUdeviceptr address)
 {
-        CUmemoryPool pool = (CUmemoryPool)(uintptr_t)load_relaxed(&growth->meter->key);
-        struct relaxed was = relax();
-
-        real.cuMemFreeAsync(address, growth->stream);
-        real.cuStreamSynchronize(growth->stream);
-        real.cuMemPoolTrimTo(pool, 0);
-        unrelax(was);
+        free_at_once(growth, address);
         meter_settle(growth->meter, NULL);
 }
 

@@ -27,16 +27,15 @@ static CUresult pin(CUdeviceptr *ret, uint64_t bytes)
 {
         void *host = NULL;
         CUresult rc = real.cuMemHostAlloc(&host, bytes, PINNED);
-        struct relaxed was;
 
         if (rc != CUDA_SUCCESS)
                 return rc;
         rc = real.cuMemHostGetDevicePointer_v2(ret, host, 0);
         if (rc == CUDA_SUCCESS && *ret == key_of(host))
                 return rc;
-        was = relax();
+
+        scoped_relaxed struct relaxed was = relax();
         (void)real.cuMemFreeHost(host);
-        unrelax(was);
         return CUDA_ERROR_OUT_OF_MEMORY;
 }
 

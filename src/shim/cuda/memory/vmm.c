@@ -486,10 +486,9 @@ CUresult hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, 
         if (rc == CUDA_SUCCESS)
                 *ret = handle;
         else {
-                struct relaxed was = relax();
+                scoped_relaxed struct relaxed was = relax();
 
                 real.cuMemRelease(handle);
-                unrelax(was);
         }
         import_end(announced);
         return rc;

@@ -20,6 +20,17 @@ struct relaxed {
 struct relaxed relax(void);
 void unrelax(struct relaxed was);
 
+/* Relaxed to the end of the block:
+ *
+ *      scoped_relaxed struct relaxed was = relax();
+ */
+#define scoped_relaxed __attribute__((unused, cleanup(relaxed_end)))
+
+static inline void relaxed_end(const struct relaxed *was)
+{
+        unrelax(*was);
+}
+
 /* True also where the driver does not say. */
 bool may_be_capturing(CUstream stream);
 

@@ -143,7 +143,6 @@ static CUevent take_event(uint64_t context)
 static void *record(struct time_stream *stream)
 {
         CUevent event;
-        struct relaxed was;
         bool is_entered;
 
         if (has_ended(stream))
@@ -153,7 +152,8 @@ static void *record(struct time_stream *stream)
                 return event;
         if (event)
                 real.cuEventDestroy_v2(event);
-        was = relax();
+
+        scoped_relaxed struct relaxed was = relax();
         is_current_known = false;
         is_entered = enter(stream);
         if (real.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
@@ -163,7 +163,6 @@ static void *record(struct time_stream *stream)
                 event = NULL;
         }
         leave(is_entered);
-        unrelax(was);
         return event;
 }
 
