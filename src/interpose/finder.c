@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/environment.h"
+#include "common/injected.h"
 #include "common/scoped.h"
 #include "interpose/cache.h"
 #include "interpose/libc.h"
@@ -162,12 +163,24 @@ static bool search_as_loader(struct search s, struct link_map *map)
         return is_found;
 }
 
+/* A container's: its other files of this name may be facades of ours. */
+static bool search_injected(struct search s)
+{
+        char path[PATH_MAX];
+
+        return snprintf(path, sizeof(path), INJECTED_DRIVER "/%s", s.api->soname) <
+                       (int)sizeof(path) &&
+               injected_has(path) && is_driver(path) && make_absolute(s, path);
+}
+
 bool search_library(const struct api *api, const struct search_hint *hint, char *ret_path)
 {
         struct search s = { .api = api, .path = ret_path };
         const char *named = environment_get(api->variable);
         struct link_map *caller = hint ? libc_map_of(hint->caller) : NULL;
 
+        if (search_injected(s))
+                return true;
         if (named && named[0])
                 return is_driver(named) && make_absolute(s, named);
         if (hint && hint->file && strchr(hint->file, '/') && search_file(s, hint->file))

@@ -2,8 +2,9 @@
 /*
  * Where on disk is the real library of an API?
  *
- * In the order in which the loader would have looked had we not been there: the variable that
- * names it (then nothing else is tried), the very path that the program asked for, the folders of
+ * First the file that a container was given for it (common/injected.h). Then in the order in which
+ * the loader would have looked had we not been there: the variable that names it (then nothing else
+ * is tried), the very path that the program asked for, the folders of
  * the caller's RPATH, LD_LIBRARY_PATH and RUNPATH, the loader's cache, its default folders, and the
  * driver's usual folders. A path that names no library is passed over, lest it lead around us once
  * it does. Whatever carries our mark is passed over; where we stand in the driver's place (a bind

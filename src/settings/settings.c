@@ -497,6 +497,19 @@ int settings_read(struct settings *ret, char *const *environment, struct error *
                              err);
 }
 
+void settings_read_given(struct settings *ret, const char *socket, char *const *environment)
+{
+        const struct reading reading = { .environment = environment, .is_alone = true };
+        struct settings settings = { .is_asked = true };
+
+        if (read_log(&reading, &settings.log, NULL) < 0)
+                settings.log = (struct log_config){ 0 };
+        if (read_token(&reading, settings.token, NULL) < 0)
+                settings.token[0] = '\0';
+        text_put(settings.socket, sizeof(settings.socket), NULL, "%s", socket);
+        *ret = settings;
+}
+
 int settings_read_folder(char *const *environment, char ret[SETTINGS_PATH_BYTES], struct error *err)
 {
         const struct reading reading = { .environment = environment };

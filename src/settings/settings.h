@@ -108,6 +108,10 @@ int settings_read_flags(struct settings *ret, char *const *environment,
  * to make the session would write where that user says, with the program's rights. */
 int settings_check_privileged(char *const *environment, struct error *err);
 
+/* Of a program whose session is given to it, by this socket: of its own words those about the log
+ * and the token of who joins count, and what is wrong with them is nothing. NULL: no words. */
+void settings_read_given(struct settings *ret, const char *socket, char *const *environment);
+
 /* The runtime folder that the environment says, as settings.runtime_dir; "": the usual places. */
 int settings_read_folder(char *const *environment, char ret[SETTINGS_PATH_BYTES],
                          struct error *err);

@@ -24,6 +24,7 @@
 #include "common/atomic.h"
 #include "common/environment.h"
 #include "common/error.h"
+#include "common/injected.h"
 #include "common/log.h"
 #include "common/text.h"
 #include "common/uuid.h"
@@ -327,13 +328,21 @@ static int read_environment(char *const *environment, struct error *err)
                                            : settings_read(&self.settings, environment, err);
 }
 
-/* What the program was started with stands, also when it has tidied or changed its environment
- * since; one that was started with nothing of ours may still say it itself. */
+/* A container's programs are in its share. Else what the program was started with stands, also when
+ * it has tidied or changed its environment since; one that was started with nothing of ours may
+ * still say it itself. */
 static int read_settings(struct error *err)
 {
-        char *const *initial = initial_environment();
-        int rc = initial ? read_environment(initial, err) : 0;
+        char *const *initial;
+        int rc;
 
+        if (injected_has(INJECTED_SOCKET)) {
+                settings_read_given(&self.settings, INJECTED_SOCKET,
+                                    environment_is_privileged() ? NULL : environment_all());
+                return 0;
+        }
+        initial = initial_environment();
+        rc = initial ? read_environment(initial, err) : 0;
         initial_free();
         if (rc < 0 || self.settings.is_asked || self.settings.gpu[0])
                 return rc;

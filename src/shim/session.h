@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * This process's session: found once, from the environment, at the first call that needs it.
+ * This process's session: found once, at the first call that needs it, by the socket that its
+ * container was given (common/injected.h), or else from the environment.
  *
  * Happy path: settings_read() says what was asked; nothing was: pass-through for ever. Else
  * the session's folder is joined, or created (then the card list is asked of the front end), both

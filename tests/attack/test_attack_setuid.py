@@ -15,6 +15,7 @@ import tempfile
 import pytest
 
 from hang import HANG_SECONDS
+from joiner import daemon_of_stories, path_of_session  # noqa: F401 (fixtures)
 from tenant import needs_root
 
 USER = 64001
@@ -120,6 +121,21 @@ def test_no_library_is_loaded_that_the_user_names(setuid):
     setuid.program.chmod(0o755)
     setuid.start(ALIQUOT_REAL_LIBCUDA=evil)
     assert setuid.made() == ["grabbed"]  # an ordinary program's user may
+
+
+@needs_root
+@pytest.mark.needs("mount namespaces")
+@pytest.mark.parametrize("variables", [{}, {"ALIQUOT_MEMORY": "1GiB"}, {"ALIQUOT_SESSION": "mine", "ALIQUOT_LOG": "debug"}])
+def test_in_a_container_it_has_the_containers_share(daemon, path, setuid, variables):
+    """Nothing of its user's environment is read, so none of it is refused either."""
+    given = f"mount -t tmpfs -o mode=755 none /run; mkdir -p /run/aliquot/self; mount --bind {path.parent} /run/aliquot/self"
+    done = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-ec", f'{given}; exec "$@"', "-", "setpriv",
+                           f"--reuid={USER}", f"--regid={USER}", "--clear-groups", setuid.program],
+                          env={"ALIQUOT_LOG_FILE": str(setuid.private / "log"), **variables}, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
+    assert (done.stdout, done.stderr, setuid.made()) == (WORKS, "", [])
+    joined = [line for line in daemon.metrics().items() if "join" in line[0]]
+    assert any(value == 1 for _, value in joined), joined
 
 
 LIMITS = [

@@ -23,6 +23,13 @@ class Script:
     def __init__(self, sim, preload=True, shims=False, **variables):
         self.process = sim.start([sim.build.program("hooks/script")], preload=preload, shims=shims, **variables)
 
+    @classmethod
+    def of(cls, process):
+        """One that was started otherwise."""
+        self = cls.__new__(cls)
+        self.process = process
+        return self
+
     def __enter__(self):
         return self
 

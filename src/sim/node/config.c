@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/environment.h"
+#include "common/injected.h"
 #include "common/scoped.h"
 #include "sim/node/config_value.h"
 
@@ -306,19 +307,28 @@ static int file_read(const char *path, char *ret_text, size_t text_bytes)
 static struct sim_config the_config;
 static char what_is_wrong[600];
 static bool is_config_good;
+static const char *the_words = "";
+
+/* The file that has the words; else NULL, and *ret_words are those of the variable. */
+static const char *find_words(const char **ret_words)
+{
+        const char *value = environment_get("ALIQUOT_SIM");
+
+        if (injected_has(INJECTED_SIMULATOR))
+                return INJECTED_SIMULATOR;
+        if (!value || strcmp(value, "1") == 0)
+                value = "";
+        *ret_words = value;
+        if (value[0] == '@')
+                return value + 1;
+        return value[0] == '/' ? value : NULL;
+}
 
 static void config_load(void)
 {
         static char text[TEXT_BYTES];
-        const char *value = environment_get("ALIQUOT_SIM");
-        const char *path = NULL;
+        const char *path = find_words(&the_words);
 
-        if (!value || strcmp(value, "1") == 0)
-                value = "";
-        if (value[0] == '@')
-                path = value + 1;
-        else if (value[0] == '/')
-                path = value;
         if (path) {
                 int rc = file_read(path, text, sizeof(text));
                 if (rc < 0) {
@@ -326,12 +336,17 @@ static void config_load(void)
                                  strerror(-rc));
                         return;
                 }
-                value = text;
+                the_words = text;
         }
-        if (config_parse(value, &the_config, what_is_wrong, sizeof(what_is_wrong)) < 0)
+        if (config_parse(the_words, &the_config, what_is_wrong, sizeof(what_is_wrong)) < 0)
                 return;
         the_config.is_logging = environment_get("ALIQUOT_SIM_LOG") != NULL;
         is_config_good = true;
+}
+
+const char *config_words(void)
+{
+        return config_peek() ? the_words : NULL;
 }
 
 const struct sim_config *config_peek(void)

@@ -3,7 +3,9 @@
  * What the simulated node is made of, from the text of ALIQUOT_SIM or the file it names.
  *
  * The text is a list of key=value, parted by commas or line ends; '#' begins a comment. A value of
- * ALIQUOT_SIM that begins with '@' or '/' names such a file. Every key: docs/simulator-config.md.
+ * ALIQUOT_SIM that begins with '@' or '/' names such a file. A container that was given a simulated
+ * GPU has the file of common/injected.h, and the variable is not read. Every key:
+ * docs/simulator-config.md.
  * Bytes take B, KiB..TiB, K..T; times take ns, us, ms, s; rates are bytes a second.
  * The shape of the node (gpus, memory, model, seed, mig) belongs to the process that makes the
  * state folder; the rest is each process's own. Read-only after config_get() first returned.
@@ -137,5 +139,8 @@ const struct sim_config *config_get(void);
 
 /* The same, and nothing is said: for who is asked before anybody has called the driver. */
 const struct sim_config *config_peek(void);
+
+/* The text that it was parsed from, a file's included; NULL when it is malformed. */
+const char *config_words(void);
 
 #endif

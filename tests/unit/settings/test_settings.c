@@ -24,6 +24,29 @@ static void test_nothing_asked_is_nothing(void **state)
         assert_string_equal(settings.runtime_dir, "/x");
 }
 
+/* Of a container's share the program says nothing but where to log and who it is. */
+static void test_what_is_given_is_not_asked_for(void **state)
+{
+        char *const words[] = { "ALIQUOT_MEMORY=nonsense",   "ALIQUOT_SESSION=other",
+                                "ALIQUOT_MEMROY=1",          "ALIQUOT_LOG=debug",
+                                "ALIQUOT_JOIN_TOKEN=secret", NULL };
+        char *const nonsense[] = { "ALIQUOT_LOG=nonsense", NULL };
+        struct settings settings;
+
+        settings_read_given(&settings, "/given", words);
+        assert_true(settings.is_asked);
+        assert_string_equal(settings.socket, "/given");
+        assert_string_equal(settings.session, "");
+        assert_int_equal(settings.memory.count, 0);
+        assert_int_equal(settings.log.level, LOG_DEBUG);
+        assert_string_equal(settings.token, "secret");
+        settings_read_given(&settings, "/given", nonsense);
+        assert_true(settings.is_asked);
+        assert_int_equal(settings.log.level, LOG_OFF);
+        settings_read_given(&settings, "/given", NULL);
+        assert_string_equal(settings.token, "");
+}
+
 static void test_memory(void **state)
 {
         expect_asked("memory=4294967296", "ALIQUOT_MEMORY=4GiB");
@@ -381,6 +404,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_nothing_asked_is_nothing),
+                cmocka_unit_test(test_what_is_given_is_not_asked_for),
                 cmocka_unit_test(test_memory),
                 cmocka_unit_test(test_bad_memory_is_refused),
                 cmocka_unit_test(test_more_rules_than_there_is_room_for),
