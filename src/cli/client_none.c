@@ -9,6 +9,7 @@
 #include "cli/client_devices.h"
 #include "cli/client_events.h"
 #include "cli/client_policy.h"
+#include "cli/client_profiles.h"
 #include "cli/presence.h"
 
 const bool client_is_built = false;
@@ -101,6 +102,22 @@ int client_check(const struct store *store, const struct client_subject *subject
 int client_events(const struct store *store, const struct client_hearing *hearing,
                   bool (*each)(const struct client_event *event, void *context), void *context,
                   struct error *err)
+{
+        return refuse(store, err);
+}
+
+int client_profiles(const struct store *store, struct client_profile **ret, size_t *ret_count,
+                    struct error *err)
+{
+        return refuse(store, err);
+}
+
+int client_profile_add(const struct store *store, const char *name, struct error *err)
+{
+        return refuse(store, err);
+}
+
+int client_profile_remove(const struct store *store, const char *name, struct error *err)
 {
         return refuse(store, err);
 }

@@ -53,6 +53,7 @@ int command_events(int argc, char **argv);
 int command_policy(int argc, char **argv);
 int command_gpus(int argc, char **argv);
 int command_top(int argc, char **argv);
+int command_cdi(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_probe(int argc, char **argv);
@@ -61,7 +62,8 @@ int command_help(int argc, char **argv);
 int command_version(int argc, char **argv);
 
 extern const struct argp argp_run, argp_env, argp_create, argp_ls, argp_ps, argp_show, argp_set,
-        argp_renew, argp_rm, argp_events, argp_policy, argp_gpus, argp_top, argp_doctor, argp_bench;
+        argp_renew, argp_rm, argp_events, argp_policy, argp_gpus, argp_top, argp_cdi, argp_doctor,
+        argp_bench;
 
 /* "aliquot run: text", on standard error. Returns `status`, or STATUS_AWAY where that is what a
  * STATUS_NO comes from. */

@@ -6,11 +6,14 @@
 #include "cli/command.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "machine/cards.h"
+#include "cli/client_profiles.h"
 #include "cli/names.h"
 #include "cli/options.h"
+#include "cli/presence.h"
 #include "cli/request.h"
 #include "cli/sorts.h"
 
@@ -95,6 +98,31 @@ static void offer_value(const char *option, const char *typed)
         }
 }
 
+static void offer_shares(const char *typed)
+{
+        struct client_profile *profile = NULL;
+        struct store store;
+        size_t count = 0;
+
+        if (options_find_store(&store, NULL) < 0 || presence_look(&store) != PRESENCE_LISTENS ||
+            client_profiles(&store, &profile, &count, NULL) < 0)
+                return;
+        for (size_t i = 0; i < count; i++)
+                offer(profile[i].name, typed);
+        free(profile);
+}
+
+static void offer_cdi(int argc, char **argv)
+{
+        static const char *const verbs[] = { "add", "enable", "generate", "ls", "rm" };
+        const char *typed = argv[argc - 1];
+
+        for (unsigned i = 0; argc == 3 && i < sizeof(verbs) / sizeof(verbs[0]); i++)
+                offer(verbs[i], typed);
+        if (argc > 3 && (strcmp(argv[2], "rm") == 0 || strcmp(argv[2], "generate") == 0))
+                offer_shares(typed);
+}
+
 int command_complete(int argc, char **argv)
 {
         static const char *const of_sessions[] = { "show", "set", "renew", "rm", "ps", "events" };
@@ -113,6 +141,9 @@ int command_complete(int argc, char **argv)
                 offer("show", typed);
                 offer("check", typed);
         }
+        if (strcmp(command->name, "cdi") == 0 && typed[0] != '-' &&
+            !options_takes_value(&argp_cdi, argv[argc - 2]))
+                offer_cdi(argc, argv);
         if (!command->argp)
                 return STATUS_YES;
         if (options_takes_value(command->argp, argv[argc - 2]))

@@ -28,6 +28,7 @@ const struct command commands[] = {
         { "rm", "release", "remove a session", command_rm, &argp_rm, false },
         { "events", NULL, "follow what the daemon does", command_events, &argp_events, false },
         { "policy", NULL, "show who may take what", command_policy, &argp_policy, false },
+        { "cdi", NULL, "give shares of GPUs to containers", command_cdi, &argp_cdi, false },
         { "doctor", NULL, "check whether limits would hold here", command_doctor, &argp_doctor,
           false },
         { "bench", NULL, "measure and draw the GPU time of sessions", command_bench, &argp_bench,

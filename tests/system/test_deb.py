@@ -80,6 +80,7 @@ def test_each_file_is_in_the_package_of_its_job(packages, unpacked):
         "usr/share/man/man1/aliquot.1.gz", "usr/share/bash-completion/completions/aliquot"}
     assert daemon >= {
         "usr/bin/aliquotd", "etc/aliquot/aliquotd.conf", "lib/systemd/system/aliquotd.service",
+        "lib/systemd/system/aliquot-cdi.service",
         "usr/lib/systemd/user/aliquotd.service", "usr/lib/sysusers.d/aliquot.conf",
         "usr/lib/tmpfiles.d/aliquot.conf", "usr/share/man/man8/aliquotd.8.gz"}
     assert not product & daemon

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All files are read whole, first to name the folder, then to write or compare them: some MiB.
+ */
+#include "cli/cdi/kept.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cdi/files.h"
+#include "common/scoped.h"
+#include "common/text.h"
+
+#define HASH_BASIS UINT64_C(0xcbf29ce484222325)
+#define HASH_PRIME UINT64_C(0x100000001b3)
+
+struct content {
+        char *bytes; /* owned */
+        size_t count;
+};
+
+static void content_end(struct content *content)
+{
+        free(content->bytes);
+}
+
+#define scoped_content __attribute__((cleanup(content_end)))
+
+static int read_content(const struct kept_file *file, struct content *ret, struct error *err)
+{
+        if (file->source)
+                return files_read(file->source, &ret->bytes, &ret->count, err);
+        ret->bytes = strdup(file->text);
+        ret->count = strlen(file->text);
+        return ret->bytes ? 0 : fail(err, -ENOMEM, "%s: out of memory", file->name);
+}
+
+/* FNV-1a. Two contents that collide share no folder: what is there is compared. */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
+{
+        const unsigned char *at = bytes;
+
+        for (; count; count--, at++)
+                hash = (hash ^ *at) * HASH_PRIME;
+        return hash;
+}
+
+static int hash_files(const struct kept_file *files, unsigned count, uint64_t *ret,
+                      struct error *err)
+{
+        uint64_t hash = HASH_BASIS;
+
+        for (unsigned i = 0; i < count; i++) {
+                scoped_content struct content content = { 0 };
+                int rc = read_content(&files[i], &content, err);
+
+                if (rc < 0)
+                        return rc;
+                hash = hash_bytes(hash, files[i].name, strlen(files[i].name) + 1);
+                hash = hash_bytes(hash, &content.count, sizeof(content.count));
+                hash = hash_bytes(hash, content.bytes, content.count);
+        }
+        *ret = hash;
+        return 0;
+}
+
+/* The folder that a file lies in, below that of all. */
+static int make_parent(const char *path, struct error *err)
+{
+        char parent[PATH_MAX];
+        int rc = text_put(parent, sizeof(parent), err, "%.*s", (int)(strrchr(path, '/') - path),
+                          path);
+
+        return rc < 0 ? rc : files_make_folder(parent, err);
+}
+
+static int write_one(const char *folder, const struct kept_file *file, struct error *err)
+{
+        scoped_content struct content content = { 0 };
+        char path[PATH_MAX];
+        int rc = read_content(file, &content, err);
+
+        if (rc == 0)
+                rc = text_put(path, sizeof(path), err, "%s/%s", folder, file->name);
+        if (rc == 0)
+                rc = make_parent(path, err);
+        return rc < 0 ? rc : files_write(path, content.bytes, content.count, err);
+}
+
+static int compare_one(const char *folder, const struct kept_file *file, struct error *err)
+{
+        scoped_content struct content wanted = { 0 }, there = { 0 };
+        char path[PATH_MAX];
+        int rc = read_content(file, &wanted, err);
+
+        if (rc == 0)
+                rc = text_put(path, sizeof(path), err, "%s/%s", folder, file->name);
+        if (rc == 0)
+                rc = files_read(path, &there.bytes, &there.count, err);
+        if (rc < 0)
+                return rc;
+        if (there.count == wanted.count && memcmp(there.bytes, wanted.bytes, wanted.count) == 0)
+                return 0;
+        return fail(err, -EEXIST, "%s is not what the name of its folder says; remove the folder",
+                    path);
+}
+
+static int each(const char *folder, const struct kept_file *files, unsigned count,
+                int (*one)(const char *folder, const struct kept_file *file, struct error *err),
+                struct error *err)
+{
+        int rc = 0;
+
+        for (unsigned i = 0; rc == 0 && i < count; i++)
+                rc = one(folder, &files[i], err);
+        return rc;
+}
+
+/* Whole, or not at all, under its name. */
+static int make_folder(const char *path, const struct kept_file *files, unsigned count,
+                       struct error *err)
+{
+        char made[PATH_MAX];
+        int rc = text_put(made, sizeof(made), err, "%s.new-%d", path, (int)getpid());
+
+        /* Of one of our number that was killed. */
+        files_remove_folder(made);
+        if (rc == 0)
+                rc = files_make_folder(made, err);
+        if (rc == 0)
+                rc = each(made, files, count, write_one, err);
+        if (rc == 0 && rename(made, path) < 0 && errno != EEXIST && errno != ENOTEMPTY)
+                rc = fail(err, -errno, "%s: %m", path);
+        files_remove_folder(made);
+        return rc < 0 ? rc : files_sync_parent(path, err);
+}
+
+int kept_make(const char *libraries, const struct kept_file *files, unsigned count,
+              char ret[PATH_MAX], struct error *err)
+{
+        char path[PATH_MAX];
+        uint64_t hash = 0;
+        int rc = hash_files(files, count, &hash, err);
+
+        if (rc == 0)
+                rc = text_put(path, sizeof(path), err, "%s/%016llx", libraries,
+                              (unsigned long long)hash);
+        if (rc == 0)
+                rc = files_make_folder(libraries, err);
+        if (rc == 0 && access(path, F_OK) < 0)
+                rc = make_folder(path, files, count, err);
+        if (rc == 0)
+                rc = each(path, files, count, compare_one, err);
+        if (rc == 0)
+                memcpy(ret, path, strlen(path) + 1);
+        return rc;
+}
