@@ -8,7 +8,8 @@
  *      /run/aliquot/driver/simulator   what the simulated GPU is like, in the words of ALIQUOT_SIM
  *
  * Each beats the variable that says the same, so a program that clears its environment, or sets
- * other variables, changes nothing.
+ * other variables, changes nothing. Who has `self` is in that share or gets no GPU, also where the
+ * socket cannot be reached, or is not there.
  *
  * A file counts if the folder above it is root's and nobody else can write it. On a machine only
  * root makes such a folder in /run. In a container its runtime does, as the container's root; a
@@ -30,7 +31,7 @@
 
 #define INJECTED_STRANGER 65534u /* /proc/sys/kernel/overflowuid, on every system */
 
-/* Whether the container was given the file at one of these paths. */
+/* Whether the container was given the file or folder at one of these paths. */
 static inline bool injected_has(const char *path)
 {
         struct stat folder, file;

@@ -336,7 +336,7 @@ static int read_settings(struct error *err)
         char *const *initial;
         int rc;
 
-        if (injected_has(INJECTED_SOCKET)) {
+        if (injected_has(INJECTED_SELF)) {
                 settings_read_given(&self.settings, INJECTED_SOCKET,
                                     environment_is_privileged() ? NULL : environment_all());
                 return 0;

@@ -19,6 +19,7 @@ from script import MIB
 
 SPEC = "aliquot.dev-share.json"
 CODE, DATA = ["ro", "nosuid", "nodev", "bind"], ["ro", "nosuid", "nodev", "noexec", "bind"]
+LOADER_FOLDERS = (f"/usr/lib/{os.uname().machine}-linux-gnu", "/usr/lib64")
 FACADES = ("libcuda.so.1", "libnvidia-ml.so.1")
 
 
@@ -90,7 +91,7 @@ def test_facades_stand_where_loaders_look_and_the_simulator_comes_along(cdi, bui
     found = mounts(cdi.spec())
     kept, = cdi.libraries.iterdir()
     for name in FACADES:
-        for folder in (f"/usr/lib/{os.uname().machine}-linux-gnu", "/usr/lib64"):
+        for folder in LOADER_FOLDERS:
             mount = found[f"{folder}/{name}"]
             assert mount["options"] == CODE and pathlib.Path(mount["hostPath"]) == kept / name
         assert (kept / name).read_bytes() == (build.shims / name).read_bytes()
@@ -104,7 +105,11 @@ def test_facades_stand_where_loaders_look_and_the_simulator_comes_along(cdi, bui
 def test_by_preload_the_driver_stays_where_it_is(cdi, shares):
     assert cdi("enable", "--preload", shares=shares).rc == 0
     found = mounts(cdi.spec())
-    assert sorted(found) == ["/etc/ld.so.preload", "/run/aliquot/driver", "/run/aliquot/lib/libaliquot.so", "/run/aliquot/sim"]
+    kept, = cdi.libraries.iterdir()
+    drivers = {f"{folder}/{name}": str(kept / "driver" / name) for folder in LOADER_FOLDERS for name in FACADES}
+    assert {path: found[path]["hostPath"] for path in drivers} == drivers
+    assert sorted(set(found) - set(drivers)) == ["/etc/ld.so.preload", "/run/aliquot/driver", "/run/aliquot/lib/libaliquot.so",
+                                                 "/run/aliquot/sim"]
     assert pathlib.Path(found["/etc/ld.so.preload"]["hostPath"]).read_text() == "/run/aliquot/lib/libaliquot.so\n"
 
 

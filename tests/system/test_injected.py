@@ -81,6 +81,15 @@ def test_a_share_whose_daemon_is_away_is_no_way_around(daemon, path, given):
     assert said.count("\n") == 1 and "/run/aliquot/self/socket" in said, said
 
 
+@pytest.mark.parametrize("self", ["true", "chmod 0 /run/aliquot/self"], ids=["empty", "closed"])
+def test_a_share_without_a_socket_is_no_gpu(given, self):
+    """The door was taken away, or this user may not go through it."""
+    with given.do(self).script("setpriv", "--bounding-set=-all", "--inh-caps=-all", ALIQUOT_MEMORY="900MiB") as gpu:
+        assert gpu.code("init") == NOT_PERMITTED
+    said = gpu.process.stderr.read()
+    assert said.count("\n") == 1 and "/run/aliquot/self/socket" in said, said
+
+
 @needs_root
 @pytest.mark.parametrize("spoil", ["chmod 0777 /run/aliquot", "chmod 0775 /run/aliquot", "chown 1000 /run/aliquot"])
 def test_a_folder_that_others_can_write_is_not_believed(path, given, spoil):

@@ -23,6 +23,7 @@
 
 #include "cli/cdi/files.h"
 #include "cli/cdi/inject.h"
+#include "cli/cdi/list.h"
 #include "cli/cdi/spec.h"
 #include "cli/client_profiles.h"
 #include "cli/options.h"
@@ -395,57 +396,15 @@ static int do_generate(struct cdi_call *call, struct error *err)
         return rc;
 }
 
-static void print_json(const struct cdi_call *call)
-{
-        struct json_out out = { .stream = stdout };
-
-        json_out_open(&out, NULL, '[');
-        for (size_t i = 0; i < call->count; i++) {
-                const struct client_profile *profile = &call->profile[i];
-
-                json_out_open(&out, NULL, '{');
-                json_out_text(&out, "name", profile->name);
-                json_out_text(&out, "device", SPEC_KIND);
-                if (profile->uuid[0])
-                        json_out_u64(&out, "gpu", profile->gpu);
-                else
-                        json_out_null(&out, "gpu");
-                json_out_text(&out, "uuid", profile->uuid[0] ? profile->uuid : NULL);
-                json_out_u64(&out, "memory_bytes", profile->memory_bytes);
-                json_out_percent(&out, "compute", profile->cap_ppm);
-                json_out_text(&out, "priority", profile->priority);
-                json_out_text(&out, "door", profile->door);
-                json_out_text(&out, "from", profile->from);
-                json_out_u64(&out, "sessions", profile->sessions);
-                json_out_close(&out, '}');
-        }
-        json_out_close(&out, ']');
-        json_out_end(&out);
-}
-
 static int do_ls(struct cdi_call *call, struct error *err)
 {
         int rc = read_shares(call, err);
 
-        if (rc < 0)
-                return rc;
-        if (call->view.is_json) {
-                print_json(call);
-                return 0;
-        }
-        for (size_t i = 0; i < call->count; i++) {
-                const struct client_profile *profile = &call->profile[i];
-
-                table_cell(&call->table, "%s", profile->name);
-                table_cell(&call->table, profile->uuid[0] ? "%u" : "-", profile->gpu);
-                table_bytes(&call->table, profile->memory_bytes);
-                table_cell(&call->table, "%g%%", profile->cap_ppm * 100.0 / PAGE_WHOLE_PPM);
-                table_cell(&call->table, "%s", profile->priority);
-                table_cell(&call->table, "%s", profile->from);
-                table_cell(&call->table, "%u", profile->sessions);
-        }
-        table_print(&call->table);
-        return 0;
+        if (rc == 0 && call->view.is_json)
+                list_print_json(call->profile, call->count);
+        else if (rc == 0)
+                list_print(call->profile, call->count, &call->table);
+        return rc;
 }
 
 static int do_rm(struct cdi_call *call, struct error *err)
@@ -490,9 +449,7 @@ static const struct verb *find_verb(const struct view *view, struct error *err)
 
 int command_cdi(int argc, char **argv)
 {
-        static struct cdi_call call = { .view.most = 256,
-                                        .table.titles = "SHARE,GPU,#MEMORY,#COMPUTE,CLASS,FROM,"
-                                                        "#CONTAINERS" };
+        static struct cdi_call call = { .view.most = 256, .table.titles = LIST_TITLES };
         struct error err = { 0 };
         const struct verb *verb;
         int rc;

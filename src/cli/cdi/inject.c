@@ -27,6 +27,7 @@
 #endif
 
 static const char *const loader_folders[] = { DEBIAN_FOLDER, "/usr/lib64" };
+#define LOADER_FOLDERS (sizeof(loader_folders) / sizeof(loader_folders[0]))
 
 /* One library of the driver. */
 static const struct {
@@ -75,8 +76,7 @@ static int add_facade(const struct plan *plan, unsigned api, const char *found, 
         char real[PATH_MAX] = "", folder[PATH_MAX] = "";
         int rc = 0;
 
-        for (unsigned i = 0; rc == 0 && i < sizeof(loader_folders) / sizeof(loader_folders[0]);
-             i++) {
+        for (unsigned i = 0; rc == 0 && i < LOADER_FOLDERS; i++) {
                 rc = add_kept(plan, soname, loader_folders[i], soname, err);
                 /* With a real driver NVIDIA's device makes it a link. */
                 if (rc == 0 && plan->state[0])
@@ -125,11 +125,28 @@ static int add_facades(const struct plan *plan, struct error *err)
         return rc;
 }
 
+/* The simulated driver where a real one would be: a program that is linked with it needs one there
+ * before anything is preloaded. */
+static int add_simulated_driver(const struct plan *plan, struct error *err)
+{
+        char kept[PATH_MAX];
+        int rc = 0;
+
+        for (unsigned i = 0; rc == 0 && i < APIS; i++) {
+                rc = text_put(kept, sizeof(kept), err, "driver/%s", drivers[i].soname);
+                for (unsigned at = 0; rc == 0 && at < LOADER_FOLDERS; at++)
+                        rc = add_kept(plan, kept, loader_folders[at], drivers[i].soname, err);
+        }
+        return rc;
+}
+
 static int add_preload(const struct plan *plan, struct error *err)
 {
         int rc = add_kept(plan, LIBRARY_NAME, LIBRARY_PLACE, "", err);
 
-        return rc < 0 ? rc : add_kept(plan, "ld.so.preload", "/etc/ld.so.preload", "", err);
+        if (rc == 0)
+                rc = add_kept(plan, "ld.so.preload", "/etc/ld.so.preload", "", err);
+        return rc < 0 || !plan->state[0] ? rc : add_simulated_driver(plan, err);
 }
 
 static int add_simulator(const struct plan *plan, struct error *err)
