@@ -2,9 +2,8 @@
 /*
  * Atomic operations whose names carry the memory order, so that a grep shows which are used.
  *
- * src/ uses only these names (tools/check-idioms refuses others; it lists the files of the
- * simulated GPU that are not converted yet). The comment of a field says who writes and who reads
- * it.
+ * src/ uses only these names (tools/check-idioms refuses others). The comment of a field says who
+ * writes and who reads it.
  *
  * The plain ones are for words that cannot be _Atomic, since something else fixes their type: the
  * assembly of the thunks, the generated table of a driver's functions.

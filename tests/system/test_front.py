@@ -94,7 +94,8 @@ def test_a_retired_word_in_a_name_is_refused(tool, tree, text):
 def test_a_macro_that_returns_is_refused(tool, tree):
     text = "#define TRY(call) \\\n        if (call) \\\n                return 1\n"
     status, output = tool("check-macros", tree(shim__one_c=text, sim__two_c=text))
-    assert status == 1 and output == "src/shim/one.c: TRY hides a return: make it a function, or a row of a table\n"
+    assert status == 1 and output.splitlines() == [
+        f"src/{file}: TRY hides a return: make it a function, or a row of a table" for file in ("shim/one.c", "sim/two.c")]
 
 
 def test_a_macro_that_only_computes_is_fine(tool, tree):

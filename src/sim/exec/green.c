@@ -7,13 +7,13 @@
  * and streams made in it are the primary's; on hardware it is another handle. Work is not confined
  * to the part.
  */
+#include "common/atomic.h"
 #include "sim/context/context.h"
 #include "sim/context/device.h"
 #include "sim/entries.h"
 #include "sim/exec/stream.h"
 #include "sim/node/config.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #define GREEN_MAGIC 0x4772656eu
@@ -117,8 +117,8 @@ CUresult sim_cuDevResourceGenerateDesc(CUdevResourceDesc *ret, CUdevResource *re
         made->sm = resources[0];
         for (unsigned i = 1; i < count; i++)
                 made->sm.sm.smCount += resources[i].sm.smCount;
-        made->next = descs;
-        while (!atomic_compare_exchange_weak(&descs, &made->next, made))
+        made->next = load_relaxed(&descs);
+        while (!cas_acq_rel(&descs, &made->next, made))
                 ;
         *ret = made;
         return CUDA_SUCCESS;
@@ -142,8 +142,8 @@ static CUresult green_make(CUgreenCtx *ret, CUdevice device, const CUdevResource
         made->device = device;
         made->sm = *sm;
         made->magic = GREEN_MAGIC;
-        made->next = greens;
-        while (!atomic_compare_exchange_weak(&greens, &made->next, made))
+        made->next = load_relaxed(&greens);
+        while (!cas_acq_rel(&greens, &made->next, made))
                 ;
         *ret = made;
         return CUDA_SUCCESS;

@@ -7,11 +7,11 @@
  * plain name within a mangled one. What that module lacks is a no-op with fatbin=noop, and not
  * found otherwise. Variables are found in that module only.
  */
+#include "common/atomic.h"
 #include "sim/module/module_internal.h"
 #include "sim/node/config.h"
 
 #include <ctype.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +68,7 @@ CUresult fatbin_admit(void)
 
         if (config_get()->is_fatbin_noop || fatbin_stand_in().kind == IMAGE_ELF)
                 return CUDA_SUCCESS;
-        if (!atomic_exchange_explicit(&is_said, 1, memory_order_relaxed))
+        if (!swap_relaxed(&is_said, 1))
                 fprintf(stderr, "aliquot-sim: machine code does not run here: name a module with "
                                 "its kernels (kernels=FILE), or make them no-ops (fatbin=noop)\n");
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
@@ -115,7 +115,7 @@ CUresult fatbin_kernel(const char *name, struct image_kernel *ret_kernel)
         memset(ret_kernel, 0, sizeof(*ret_kernel));
         if (config_get()->is_fatbin_noop)
                 return CUDA_SUCCESS;
-        if (!atomic_exchange_explicit(&is_said, 1, memory_order_relaxed))
+        if (!swap_relaxed(&is_said, 1))
                 fprintf(stderr, "aliquot-sim: %s has no kernel %s\n", config_get()->kernels, name);
         return CUDA_ERROR_NOT_FOUND;
 }
