@@ -95,56 +95,61 @@ struct side {
         size_t x, y;
 };
 
-static int rectangle(struct side to, struct side from, size_t width, size_t height, int kind,
-                     CUDA_MEMCPY2D *ret)
+struct rectangle {
+        struct side to, from;
+        size_t width, height;
+        int kind;
+};
+
+static int rectangle_as_box(const struct rectangle *copy, CUDA_MEMCPY2D *ret)
 {
+        const struct side *to = &copy->to, *from = &copy->from;
         CUmemorytype from_type, to_type;
 
-        if (!types_of(kind, &from_type, &to_type))
+        if (!types_of(copy->kind, &from_type, &to_type))
                 return cudaErrorInvalidMemcpyDirection;
-        if (height && ((!to.array && width > to.pitch) || (!from.array && width > from.pitch)))
+        if (copy->height && ((!to->array && copy->width > to->pitch) ||
+                             (!from->array && copy->width > from->pitch)))
                 return cudaErrorInvalidPitchValue;
         *ret = (CUDA_MEMCPY2D){
-                .srcXInBytes = from.x,
-                .srcY = from.y,
-                .srcMemoryType = from.array ? CU_MEMORYTYPE_ARRAY : from_type,
-                .srcHost = from.linear,
-                .srcDevice = P(from.linear),
-                .srcArray = from.array,
-                .srcPitch = from.pitch,
-                .dstXInBytes = to.x,
-                .dstY = to.y,
-                .dstMemoryType = to.array ? CU_MEMORYTYPE_ARRAY : to_type,
-                .dstHost = (void *)to.linear,
-                .dstDevice = P(to.linear),
-                .dstArray = to.array,
-                .dstPitch = to.pitch,
-                .WidthInBytes = width,
-                .Height = height,
+                .srcXInBytes = from->x,
+                .srcY = from->y,
+                .srcMemoryType = from->array ? CU_MEMORYTYPE_ARRAY : from_type,
+                .srcHost = from->linear,
+                .srcDevice = P(from->linear),
+                .srcArray = from->array,
+                .srcPitch = from->pitch,
+                .dstXInBytes = to->x,
+                .dstY = to->y,
+                .dstMemoryType = to->array ? CU_MEMORYTYPE_ARRAY : to_type,
+                .dstHost = (void *)to->linear,
+                .dstDevice = P(to->linear),
+                .dstArray = to->array,
+                .dstPitch = to->pitch,
+                .WidthInBytes = copy->width,
+                .Height = copy->height,
         };
         return 0;
 }
 
-static int copy_2d(const struct driver *d, struct side to, struct side from, size_t width,
-                   size_t height, int kind)
+static int copy_2d(const struct driver *d, const struct rectangle *copy)
 {
-        CUDA_MEMCPY2D copy;
-        int rc = rectangle(to, from, width, height, kind, &copy);
+        CUDA_MEMCPY2D box;
+        int rc = rectangle_as_box(copy, &box);
 
-        if (rc || !width || !height)
+        if (rc || !copy->width || !copy->height)
                 return rc;
-        return (int)d->cuMemcpy2DUnaligned_v2(&copy);
+        return (int)d->cuMemcpy2DUnaligned_v2(&box);
 }
 
-static int copy_2d_async(const struct driver *d, struct side to, struct side from, size_t width,
-                         size_t height, int kind, cudaStream_t stream)
+static int copy_2d_async(const struct driver *d, const struct rectangle *copy, cudaStream_t stream)
 {
-        CUDA_MEMCPY2D copy;
-        int rc = rectangle(to, from, width, height, kind, &copy);
+        CUDA_MEMCPY2D box;
+        int rc = rectangle_as_box(copy, &box);
 
-        if (rc || !width || !height)
+        if (rc || !copy->width || !copy->height)
                 return rc;
-        return (int)d->cuMemcpy2DAsync_v2(&copy, stream);
+        return (int)d->cuMemcpy2DAsync_v2(&box, stream);
 }
 
 #define LINEAR(pointer, pitch_)                        \
@@ -161,52 +166,70 @@ static int copy_2d_async(const struct driver *d, struct side to, struct side fro
 int rt_cudaMemcpy2D(const struct driver *d, void *to, size_t to_pitch, const void *from,
                     size_t from_pitch, size_t width, size_t height, int kind)
 {
-        return copy_2d(d, LINEAR(to, to_pitch), LINEAR(from, from_pitch), width, height, kind);
+        const struct rectangle copy = { LINEAR(to, to_pitch), LINEAR(from, from_pitch), width,
+                                        height, kind };
+
+        return copy_2d(d, &copy);
 }
 
 int rt_cudaMemcpy2DAsync(const struct driver *d, void *to, size_t to_pitch, const void *from,
                          size_t from_pitch, size_t width, size_t height, int kind,
                          cudaStream_t stream)
 {
-        return copy_2d_async(d, LINEAR(to, to_pitch), LINEAR(from, from_pitch), width, height, kind,
-                             stream);
+        const struct rectangle copy = { LINEAR(to, to_pitch), LINEAR(from, from_pitch), width,
+                                        height, kind };
+
+        return copy_2d_async(d, &copy, stream);
 }
 
 int rt_cudaMemcpy2DToArray(const struct driver *d, cudaArray_t to, size_t x, size_t y,
                            const void *from, size_t from_pitch, size_t width, size_t height,
                            int kind)
 {
-        return copy_2d(d, ARRAY(to, x, y), LINEAR(from, from_pitch), width, height, kind);
+        const struct rectangle copy = { ARRAY(to, x, y), LINEAR(from, from_pitch), width, height,
+                                        kind };
+
+        return copy_2d(d, &copy);
 }
 
 int rt_cudaMemcpy2DToArrayAsync(const struct driver *d, cudaArray_t to, size_t x, size_t y,
                                 const void *from, size_t from_pitch, size_t width, size_t height,
                                 int kind, cudaStream_t stream)
 {
-        return copy_2d_async(d, ARRAY(to, x, y), LINEAR(from, from_pitch), width, height, kind,
-                             stream);
+        const struct rectangle copy = { ARRAY(to, x, y), LINEAR(from, from_pitch), width, height,
+                                        kind };
+
+        return copy_2d_async(d, &copy, stream);
 }
 
 int rt_cudaMemcpy2DFromArray(const struct driver *d, void *to, size_t to_pitch,
                              cudaArray_const_t from, size_t x, size_t y, size_t width,
                              size_t height, int kind)
 {
-        return copy_2d(d, LINEAR(to, to_pitch), ARRAY(from, x, y), width, height, kind);
+        const struct rectangle copy = { LINEAR(to, to_pitch), ARRAY(from, x, y), width, height,
+                                        kind };
+
+        return copy_2d(d, &copy);
 }
 
 int rt_cudaMemcpy2DFromArrayAsync(const struct driver *d, void *to, size_t to_pitch,
                                   cudaArray_const_t from, size_t x, size_t y, size_t width,
                                   size_t height, int kind, cudaStream_t stream)
 {
-        return copy_2d_async(d, LINEAR(to, to_pitch), ARRAY(from, x, y), width, height, kind,
-                             stream);
+        const struct rectangle copy = { LINEAR(to, to_pitch), ARRAY(from, x, y), width, height,
+                                        kind };
+
+        return copy_2d_async(d, &copy, stream);
 }
 
 int rt_cudaMemcpy2DArrayToArray(const struct driver *d, cudaArray_t to, size_t to_x, size_t to_y,
                                 cudaArray_const_t from, size_t from_x, size_t from_y, size_t width,
                                 size_t height, int kind)
 {
-        return copy_2d(d, ARRAY(to, to_x, to_y), ARRAY(from, from_x, from_y), width, height, kind);
+        const struct rectangle copy = { ARRAY(to, to_x, to_y), ARRAY(from, from_x, from_y), width,
+                                        height, kind };
+
+        return copy_2d(d, &copy);
 }
 
 int copy_row(void *to, const void *from, size_t bytes, int kind, CUDA_MEMCPY3D *ret)

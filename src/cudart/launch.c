@@ -73,30 +73,41 @@ static int launch_error(CUresult rc)
         return rc == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration : (int)rc;
 }
 
-static int launch(const struct driver *d, CUfunction function, dim3 grid, dim3 block, void **args,
-                  size_t shared, cudaStream_t stream)
+struct launch_shape {
+        dim3 grid, block;
+        size_t shared;
+        void **args;
+};
+
+static int launch(const struct driver *d, CUfunction function, const struct launch_shape *shape,
+                  cudaStream_t stream)
 {
-        return launch_error(d->cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y,
-                                              block.z, (unsigned)shared, stream, args, NULL));
+        const dim3 *grid = &shape->grid, *block = &shape->block;
+
+        return launch_error(d->cuLaunchKernel(function, grid->x, grid->y, grid->z, block->x,
+                                              block->y, block->z, (unsigned)shape->shared, stream,
+                                              shape->args, NULL));
 }
 
 int rt___cudaLaunchKernel(const struct driver *d, cudaKernel_t kernel, dim3 grid, dim3 block,
                           void **args, size_t shared, cudaStream_t stream)
 {
+        const struct launch_shape shape = { grid, block, shared, args };
         int rc = kernel ? runtime_enter(ENTER_CONTEXT) : load_relaxed(&kernel_error);
 
         if (!kernel && !rc)
                 rc = cudaErrorInvalidDeviceFunction;
-        return rc ? rc : launch(d, (CUfunction)kernel, grid, block, args, shared, stream);
+        return rc ? rc : launch(d, (CUfunction)kernel, &shape, stream);
 }
 
 int rt_cudaLaunchKernel(const struct driver *d, const void *function, dim3 grid, dim3 block,
                         void **args, size_t shared, cudaStream_t stream)
 {
+        const struct launch_shape shape = { grid, block, shared, args };
         CUfunction found;
         int rc = registry_function(function, &found);
 
-        return rc ? rc : launch(d, found, grid, block, args, shared, stream);
+        return rc ? rc : launch(d, found, &shape, stream);
 }
 
 int rt_cudaLaunchCooperativeKernel(const struct driver *d, const void *function, dim3 grid,

@@ -130,9 +130,10 @@ int rt_cudaGetSymbolSize(const struct driver *d, size_t *ret, const void *symbol
         return ret ? registry_variable(symbol, &address, ret) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Slices that follow each other without a gap are one fill. */
+/* Slices that follow each other without a gap are one fill. It is not asynchronous if `stream` is
+ * NULL. */
 static int fill_3d(const struct driver *d, struct cudaPitchedPtr to, int value,
-                   struct cudaExtent extent, bool is_async, cudaStream_t stream)
+                   struct cudaExtent extent, const cudaStream_t *stream)
 {
         unsigned char byte = (unsigned char)value;
         size_t slices = extent.depth, rows = extent.height, slice = to.pitch * to.ysize;
@@ -149,9 +150,9 @@ static int fill_3d(const struct driver *d, struct cudaPitchedPtr to, int value,
         for (size_t i = 0; i < slices && !rc; i++) {
                 CUdeviceptr at = P(to.ptr) + i * slice;
 
-                if (is_async)
+                if (stream)
                         rc = (int)d->cuMemsetD2D8Async(at, to.pitch, byte, extent.width, rows,
-                                                       stream);
+                                                       *stream);
                 else
                         rc = (int)d->cuMemsetD2D8_v2(at, to.pitch, byte, extent.width, rows);
         }
@@ -161,11 +162,11 @@ static int fill_3d(const struct driver *d, struct cudaPitchedPtr to, int value,
 int rt_cudaMemset3D(const struct driver *d, struct cudaPitchedPtr to, int value,
                     struct cudaExtent extent)
 {
-        return fill_3d(d, to, value, extent, false, NULL);
+        return fill_3d(d, to, value, extent, NULL);
 }
 
 int rt_cudaMemset3DAsync(const struct driver *d, struct cudaPitchedPtr to, int value,
                          struct cudaExtent extent, cudaStream_t stream)
 {
-        return fill_3d(d, to, value, extent, true, stream);
+        return fill_3d(d, to, value, extent, &stream);
 }

@@ -136,18 +136,23 @@ int rt_cudaRuntimeGetVersion(const struct driver *d, int *ret)
 }
 
 /* The status is the driver's: 0 found, 1 no such function, 2 newer than the version asked for. */
-static int entry_point(const struct driver *d, const char *symbol, void **ret, int version,
-                       unsigned long long flags, int *ret_status)
+struct entry_wish {
+        const char *symbol;
+        int version;
+        unsigned long long flags;
+};
+
+static int entry_point(const struct driver *d, struct entry_wish wish, void **ret, int *ret_status)
 {
         CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
         int rc;
 
-        if (!symbol || !ret || flags > cudaEnablePerThreadDefaultStream)
+        if (!wish.symbol || !ret || wish.flags > cudaEnablePerThreadDefaultStream)
                 return CUDA_ERROR_INVALID_VALUE;
-        if (flags == cudaEnableDefault)
-                flags = d == &drivers[PER_THREAD] ? cudaEnablePerThreadDefaultStream
-                                                  : cudaEnableLegacyStream;
-        rc = (int)d->cuGetProcAddress_v2(symbol, ret, version, flags, &status);
+        if (wish.flags == cudaEnableDefault)
+                wish.flags = d == &drivers[PER_THREAD] ? cudaEnablePerThreadDefaultStream
+                                                       : cudaEnableLegacyStream;
+        rc = (int)d->cuGetProcAddress_v2(wish.symbol, ret, wish.version, wish.flags, &status);
         if (ret_status)
                 *ret_status = (int)status;
         /* With a status to say it, a name that is not found is no error. */
@@ -157,14 +162,18 @@ static int entry_point(const struct driver *d, const char *symbol, void **ret, i
 int rt_cudaGetDriverEntryPoint(const struct driver *d, const char *symbol, void **ret,
                                unsigned long long flags, int *ret_status)
 {
-        return entry_point(d, symbol, ret, RUNTIME_VERSION, flags, ret_status);
+        const struct entry_wish wish = { symbol, RUNTIME_VERSION, flags };
+
+        return entry_point(d, wish, ret, ret_status);
 }
 
 int rt_cudaGetDriverEntryPointByVersion(const struct driver *d, const char *symbol, void **ret,
                                         unsigned int version, unsigned long long flags,
                                         int *ret_status)
 {
-        return entry_point(d, symbol, ret, (int)version, flags, ret_status);
+        const struct entry_wish wish = { symbol, (int)version, flags };
+
+        return entry_point(d, wish, ret, ret_status);
 }
 
 int rt_cudaProfilerStart(const struct driver *d)

@@ -165,15 +165,22 @@ static uint64_t busy_ns(const nvmlProcessUtilizationSample_t *share, uint64_t as
         return percent(share->smUtil) > 0 ? span_ns / 100 * share->smUtil : 0;
 }
 
+/* What the driver told of the time since `elapsed_ns` ago. */
+struct share_list {
+        const nvmlProcessUtilizationSample_t *share;
+        unsigned count;
+        uint64_t elapsed_ns;
+};
+
 /* Each process has stamps of its own: another one's newer stamp makes none of them old. So the next
  * look asks since the oldest of these. */
-static void add_shares(struct sampler_card *card, uint64_t elapsed_ns, struct sample *sample,
-                       unsigned device, const nvmlProcessUtilizationSample_t *shares,
-                       unsigned count)
+static void add_shares(struct sampler_card *card, struct sample *sample, unsigned device,
+                       const struct share_list *list)
 {
+        const nvmlProcessUtilizationSample_t *shares = list->share;
         uint64_t oldest_us = UINT64_MAX, forgotten_us = card->forgotten_us;
 
-        for (unsigned i = 0; i < count; i++) {
+        for (unsigned i = 0; i < list->count; i++) {
                 struct sample_process *found = find(sample, shares[i].pid, device);
                 struct sampler_stamp *stamp = find_stamp(card, shares[i].pid);
 
@@ -183,7 +190,7 @@ static void add_shares(struct sampler_card *card, uint64_t elapsed_ns, struct sa
                         found->busy_percent = percent(shares[i].smUtil);
                         found->memory_percent = percent(shares[i].memUtil);
                         found->busy_ns = busy_ns(&shares[i], card->seen_us,
-                                                 stamp ? stamp->seen_us : 0, elapsed_ns);
+                                                 stamp ? stamp->seen_us : 0, list->elapsed_ns);
                 }
                 if (!stamp)
                         stamp = make_stamp(card, &forgotten_us);
@@ -224,7 +231,9 @@ int sample_shares(const struct sample_nvml *nvml, struct sampler_card *card, str
                 if (rc == NVML_SUCCESS || rc == NVML_ERROR_NOT_FOUND)
                         clear_shares(sample, device);
                 if (rc == NVML_SUCCESS)
-                        add_shares(card, elapsed_ns, sample, device, shares, min_u32(count, room));
+                        add_shares(
+                                card, sample, device,
+                                &(struct share_list){ shares, min_u32(count, room), elapsed_ns });
                 free(shares);
                 room = count + LIST_SPARE;
         }

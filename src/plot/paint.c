@@ -21,6 +21,7 @@
 #define MARK 4.5
 #define FONT "sans-serif"
 #define LEAST_SIZE 8
+#define MARGIN 16
 
 /* Told apart by the colour-blind, too (Okabe and Ito's). */
 static const double colours[][3] = {
@@ -75,11 +76,11 @@ static double size_within(cairo_t *page, double width, const struct writing *how
         }
 }
 
-static void write_within(cairo_t *page, double x, double y, double width, struct writing how,
-                         const char *text)
+/* From margin to margin. */
+static void write_across(cairo_t *page, double y, struct writing how, const char *text)
 {
-        how.size = size_within(page, width, &how, text);
-        write_at(page, x, y, &how, text);
+        how.size = size_within(page, WIDTH - 2 * MARGIN, &how, text);
+        write_at(page, MARGIN, y, &how, text);
 }
 
 /* -- Axes ------------------------------------------------------------------------------------- */
@@ -279,12 +280,12 @@ int paint_png(const struct figure *figure, const char *path, struct error *err)
 
         cairo_set_source_rgb(page, 1, 1, 1);
         cairo_paint(page);
-        write_within(page, 16, 25, WIDTH - 32, title, figure->title);
-        write_within(page, 16, 44, WIDTH - 32, about, figure->about);
+        write_across(page, 25, title, figure->title);
+        write_across(page, 44, about, figure->about);
         draw_axes(page, figure);
         draw_lines(page, figure);
         draw_legend(page, figure);
-        write_within(page, 16, HEIGHT - 12, WIDTH - 32, about, figure->note);
+        write_across(page, HEIGHT - 12, about, figure->note);
         status = cairo_status(page);
         if (status == CAIRO_STATUS_SUCCESS)
                 status = cairo_surface_write_to_png(surface, path);

@@ -350,11 +350,11 @@ static void without_space(char *size)
                 memmove(space, space + 1, strlen(space));
 }
 
-static int check_rules(const struct settings_rules *rules, const struct settings_gpus *gpus,
+static int check_rules(const struct settings *settings, const struct settings_gpus *gpus,
                        const struct settings_selection *selection,
-                       const struct settings_limits *limits, const char *chosen, bool is_cap,
-                       struct error *err)
+                       const struct settings_limits *limits, bool is_cap, struct error *err)
 {
+        const struct settings_rules *rules = is_cap ? &settings->compute : &settings->memory;
         char shown[SIZE_TEXT_BYTES], said[160];
         struct text text;
 
@@ -378,7 +378,7 @@ static int check_rules(const struct settings_rules *rules, const struct settings
         return fail(err, -EINVAL,
                     "%s %s: limits none of the chosen GPUs (%s); expected a limit for all of them "
                     "or for one of those: an index is the physical one, as in aliquot gpus",
-                    rules->origin[0] ? rules->origin : "limits", said, text_shown(chosen));
+                    rules->origin[0] ? rules->origin : "limits", said, text_shown(settings->gpu));
 }
 
 int settings_check_selected(const struct settings *settings, const struct settings_gpus *gpus,
@@ -388,11 +388,9 @@ int settings_check_selected(const struct settings *settings, const struct settin
         int rc = 0;
 
         if (selection->count)
-                rc = check_rules(&settings->memory, gpus, selection, limits, settings->gpu, false,
-                                 err);
+                rc = check_rules(settings, gpus, selection, limits, false, err);
         if (rc == 0 && selection->count)
-                rc = check_rules(&settings->compute, gpus, selection, limits, settings->gpu, true,
-                                 err);
+                rc = check_rules(settings, gpus, selection, limits, true, err);
         return rc;
 }
 

@@ -79,7 +79,7 @@ static int connect_to(struct ask_attempt *attempt)
         int rc = address_of(attempt->ask->path, &address, &folder);
 
         if (rc == 0)
-                rc = (int)raw_call(SYS_connect, attempt->fd, (long)&address, sizeof(address), 0, 0);
+                rc = (int)raw_call(SYS_connect, attempt->fd, (long)&address, sizeof(address));
         if (folder >= 0)
                 liveness_close(folder);
         return rc;
@@ -106,8 +106,7 @@ static int check_listener(const struct ask_attempt *attempt, struct error *err)
 
 static int open_connection(struct ask_attempt *attempt, struct error *err)
 {
-        int fd = (int)raw_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC,
-                               0, 0, 0);
+        int fd = (int)raw_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC);
         int rc;
 
         if (fd < 0)
@@ -140,10 +139,10 @@ static int say_hello(struct ask_attempt *attempt, struct error *err)
         size_t bytes;
         long rc;
 
-        raw_call(SYS_prctl, PR_GET_NAME, (long)command, 0, 0, 0);
+        raw_call(SYS_prctl, PR_GET_NAME, (long)command);
         bytes = message_write_hello(message, &wish);
         rc = raw_call(SYS_sendto, attempt->fd, (long)message, (long)bytes,
-                      MSG_NOSIGNAL | MSG_DONTWAIT, 0);
+                      MSG_NOSIGNAL | MSG_DONTWAIT);
         if (rc == (long)bytes)
                 return 0;
         return again(attempt, AWAY_NS, err, "the daemon closed the connection");
@@ -158,7 +157,7 @@ static int await(struct ask_attempt *attempt, struct error *err)
                 uint64_t now = clock_machine_ns();
                 struct timespec left =
                         clock_timespec(attempt->deadline_ns > now ? attempt->deadline_ns - now : 0);
-                long rc = raw_call(SYS_ppoll, (long)&look, 1, (long)&left, 0, 0);
+                long rc = raw_call(SYS_ppoll, (long)&look, 1, (long)&left);
 
                 if (rc > 0)
                         return 0;
@@ -197,8 +196,8 @@ static int hear(struct ask_attempt *attempt, struct error *err)
                                  .msg_iovlen = 1,
                                  .msg_control = &control,
                                  .msg_controllen = sizeof(control.room) };
-        long got = raw_call(SYS_recvmsg, attempt->fd, (long)&header,
-                            MSG_DONTWAIT | MSG_CMSG_CLOEXEC, 0, 0);
+        long got =
+                raw_call(SYS_recvmsg, attempt->fd, (long)&header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
         if (got <= 0)
                 return again(attempt, AWAY_NS, err, "the daemon closed the connection");
@@ -290,7 +289,7 @@ static int ask_until(struct ask_attempt *attempt, struct error *err)
                         rc = -ETIMEDOUT;
                         break;
                 }
-                raw_call(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, (long)&pause, 0, 0);
+                raw_call(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, (long)&pause);
         }
         errno = saved;
         return rc;

@@ -137,9 +137,14 @@ _Static_assert(sizeof(struct slots_head) <= offsetof(struct slots_page, slots_hi
  * they take a slot. */
 _Static_assert(offsetof(struct slots_page, slot) <= 4096, "one page holds what comes first");
 
-/* Makes a file of `bytes` that begins with `head` and is nothing but holes behind it. */
-static int write_file(int folder, const char *name, const void *head, size_t head_bytes,
-                      uint64_t bytes)
+/* A file of `bytes` that begins with `head` and is nothing but holes behind it. */
+struct file_content {
+        const void *head;
+        size_t head_bytes;
+        uint64_t bytes;
+};
+
+static int write_file(int folder, const char *name, struct file_content content)
 {
         scoped_fd int fd = folder_open_file(folder, name, O_RDWR | O_CREAT | O_EXCL);
         struct quiet quiet;
@@ -148,12 +153,12 @@ static int write_file(int folder, const char *name, const void *head, size_t hea
         if (fd < 0)
                 return fd;
         quiet_begin(&quiet); /* the program may have a limit on the size of its files */
-        if (fchmod(fd, 0600) == 0 && ftruncate(fd, (off_t)bytes) == 0)
-                written = pwrite(fd, head, head_bytes, 0);
+        if (fchmod(fd, 0600) == 0 && ftruncate(fd, (off_t)content.bytes) == 0)
+                written = pwrite(fd, content.head, content.head_bytes, 0);
         quiet_end(&quiet);
         if (written < 0)
                 return -errno;
-        return (size_t)written == head_bytes ? 0 : -ENOSPC;
+        return (size_t)written == content.head_bytes ? 0 : -ENOSPC;
 }
 
 static int write_session(int folder, const struct limits_page *limits, struct error *err)
@@ -165,11 +170,14 @@ static int write_session(int folder, const struct limits_page *limits, struct er
                 .page_bytes = sizeof(struct slots_page),
                 .session_id = { limits->session_id[0], limits->session_id[1] },
         };
-        int rc = write_file(folder, FOLDER_LIMITS, limits, sizeof(*limits), sizeof(*limits));
+        const struct file_content content[] = {
+                { limits, sizeof(*limits), sizeof(*limits) },
+                { &slots, sizeof(slots), sizeof(struct slots_page) },
+        };
+        int rc = write_file(folder, FOLDER_LIMITS, content[0]);
 
         if (rc == 0)
-                rc = write_file(folder, FOLDER_SLOTS, &slots, sizeof(slots),
-                                sizeof(struct slots_page));
+                rc = write_file(folder, FOLDER_SLOTS, content[1]);
         if (rc < 0) {
                 errno = -rc;
                 return fail(err, rc, "write: %m");

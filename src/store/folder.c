@@ -116,12 +116,11 @@ int store_try_daemon(const struct store *store)
         if (text_put(address.sun_path, sizeof(address.sun_path), NULL, "%s/" STORE_DAEMON_SOCKET,
                      store->path) < 0)
                 return -ENOENT; /* nobody can listen there */
-        fd = (int)raw_call(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0,
-                           0);
+        fd = (int)raw_call(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
                 return fd;
         fd = liveness_raise(fd);
-        rc = (int)raw_call(SYS_connect, fd, (long)&address, sizeof(address), 0, 0);
+        rc = (int)raw_call(SYS_connect, fd, (long)&address, sizeof(address));
         liveness_close(fd);
         return rc == -EAGAIN ? 0 : rc; /* its queue is full */
 }

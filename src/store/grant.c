@@ -42,19 +42,23 @@ static struct list_entry entry(enum list_tag tag, unsigned permissions, uint32_t
                                     htole32(id) };
 }
 
-static int let(int fd, const char *what, uint32_t uid, unsigned owner, unsigned tenant,
-               struct error *err)
+struct list_wish {
+        uint32_t tenant_uid;
+        unsigned owner, tenant; /* permissions */
+};
+
+static int let(int fd, const char *what, const struct list_wish *wish, struct error *err)
 {
-        const struct access_list list = {
-                htole32(LIST_VERSION),
-                { entry(LIST_OWNER, owner, LIST_NO_ID), entry(LIST_USER, tenant, uid),
-                  entry(LIST_GROUP, 0, LIST_NO_ID), entry(LIST_MASK, tenant, LIST_NO_ID),
-                  entry(LIST_OTHER, 0, LIST_NO_ID) }
-        };
+        const struct access_list list = { htole32(LIST_VERSION),
+                                          { entry(LIST_OWNER, wish->owner, LIST_NO_ID),
+                                            entry(LIST_USER, wish->tenant, wish->tenant_uid),
+                                            entry(LIST_GROUP, 0, LIST_NO_ID),
+                                            entry(LIST_MASK, wish->tenant, LIST_NO_ID),
+                                            entry(LIST_OTHER, 0, LIST_NO_ID) } };
 
         if (fsetxattr(fd, "system.posix_acl_access", &list, sizeof(list), 0) == 0)
                 return 0;
-        return fail(err, -errno, "let user %u read %s: %m", uid, what);
+        return fail(err, -errno, "let user %u read %s: %m", wish->tenant_uid, what);
 }
 
 int folder_grant(int folder, uint32_t uid, struct error *err)
@@ -69,9 +73,9 @@ int folder_grant(int folder, uint32_t uid, struct error *err)
                 return fail(err, limits, "%s cannot be opened", FOLDER_LIMITS);
         if (fchownat(folder, FOLDER_SLOTS, uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
                 return fail(err, -errno, "give %s to user %u: %m", FOLDER_SLOTS, uid);
-        rc = let(limits, FOLDER_LIMITS, uid, 6, 4, err);
+        rc = let(limits, FOLDER_LIMITS, &(struct list_wish){ uid, 6, 4 }, err);
         if (rc == 0)
-                rc = let(folder, "the session's folder", uid, 7, 1, err);
+                rc = let(folder, "the session's folder", &(struct list_wish){ uid, 7, 1 }, err);
         if (rc == -EOPNOTSUPP)
                 rc = fchmod(folder, 0711) < 0 ? fail(err, -errno, "open the folder: %m") : 0;
         return rc;

@@ -21,18 +21,22 @@
 /* The file's owner can hold a lease on it, for which an open() that blocks waits 45 s. */
 #define OPEN_FLAGS (O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
-static int lock_bytes(int fd, int command, struct flock *lock, uint64_t byte, uint64_t count)
+static struct flock lock_of(short type, uint64_t byte, uint64_t count)
 {
-        lock->l_whence = SEEK_SET;
-        lock->l_start = (off_t)byte;
-        lock->l_len = (off_t)count;
-        return (int)raw_call(SYS_fcntl, fd, command, (long)lock, 0, 0);
+        return (struct flock){
+                .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = (off_t)count
+        };
+}
+
+static int lock_bytes(int fd, int command, struct flock *lock)
+{
+        return (int)raw_call(SYS_fcntl, fd, command, (long)lock);
 }
 
 static int is_the_mapped_file(int fd, const struct liveness_file *file)
 {
         struct stat st = { 0 };
-        int rc = (int)raw_call(SYS_fstat, fd, (long)&st, 0, 0, 0);
+        int rc = (int)raw_call(SYS_fstat, fd, (long)&st);
 
         if (rc < 0)
                 return rc;
@@ -43,7 +47,7 @@ static int is_the_mapped_file(int fd, const struct liveness_file *file)
 
 int liveness_raise(int fd)
 {
-        int high = (int)raw_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR, 0, 0);
+        int high = (int)raw_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR);
 
         if (high < 0)
                 return fd;
@@ -77,7 +81,7 @@ static int open_again(int fd, const struct liveness_file *file)
         if (rc < 0)
                 return rc;
         snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        return take_up((int)raw_call(SYS_openat, AT_FDCWD, (long)path, OPEN_FLAGS, 0, 0), file);
+        return take_up((int)raw_call(SYS_openat, AT_FDCWD, (long)path, OPEN_FLAGS), file);
 }
 
 void liveness_keep(struct liveness_kept *kept, int fd)
@@ -112,21 +116,21 @@ int liveness_open(const struct liveness_file *file)
 {
         if (file->kept)
                 return open_kept(file);
-        return take_up((int)raw_call(SYS_openat, AT_FDCWD, (long)file->path,
-                                     OPEN_FLAGS | O_NOFOLLOW, 0, 0),
-                       file);
+        return take_up(
+                (int)raw_call(SYS_openat, AT_FDCWD, (long)file->path, OPEN_FLAGS | O_NOFOLLOW),
+                file);
 }
 
 void liveness_close(int fd)
 {
-        raw_call(SYS_close, fd, 0, 0, 0, 0);
+        raw_call(SYS_close, fd);
 }
 
 /* Of a lock without an end the length is 0. */
 int liveness_find(int fd, struct liveness_range *range)
 {
-        struct flock lock = { .l_type = F_WRLCK };
-        int rc = lock_bytes(fd, F_OFD_GETLK, &lock, range->first, range->count);
+        struct flock lock = lock_of(F_WRLCK, range->first, range->count);
+        int rc = lock_bytes(fd, F_OFD_GETLK, &lock);
         uint64_t end = range->first + range->count, first, last;
 
         if (rc < 0)
@@ -152,7 +156,7 @@ int liveness_probe(int fd, uint64_t byte)
 
 static int take(const struct liveness_file *file, uint64_t byte, short type, void **ret_pin)
 {
-        struct flock lock = { .l_type = type };
+        struct flock lock = lock_of(type, byte, 1);
         int fd = liveness_open(file);
         int saved = errno;
         void *pin;
@@ -160,7 +164,7 @@ static int take(const struct liveness_file *file, uint64_t byte, short type, voi
 
         if (fd < 0)
                 return fd;
-        rc = lock_bytes(fd, F_OFD_SETLK, &lock, byte, 1);
+        rc = lock_bytes(fd, F_OFD_SETLK, &lock);
         if (rc < 0) {
                 liveness_close(fd);
                 return rc == -EACCES ? -EAGAIN : rc;

@@ -12,10 +12,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static inline long raw_call(long number, long a, long b, long c, long d, long e)
+/* raw_call(number, up to five arguments); those that are left out are 0. */
+#define raw_call(number, ...) raw_call_with((number), (const long[5]){ __VA_ARGS__ })
+
+static inline long raw_call_with(long number, const long argument[5])
 {
         int saved = errno;
-        long rc = syscall(number, a, b, c, d, e);
+        long rc = syscall(number, argument[0], argument[1], argument[2], argument[3], argument[4]);
 
         if (rc < 0)
                 rc = -errno;

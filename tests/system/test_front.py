@@ -102,6 +102,27 @@ def test_a_macro_that_only_computes_is_fine(tool, tree):
     assert tool("check-macros", tree(shim__one_c="#define TWICE(a) ((a) + (a))\nint f(void)\n{\n        return TWICE(1);\n}\n"))[0] == 0
 
 
+@pytest.mark.parametrize("parameters", [
+    "int a, int b, int c, int d, int e",
+    "struct page *page, int a, int b, int c, int d, int e",
+    "int a, int b,\n          int c, int d, int e, struct error *err",
+])
+def test_a_function_of_more_than_four_parameters_is_refused(tool, tree, parameters):
+    status, output = tool("check-parameters", tree(core__one_c=f"static int f({parameters})\n{{\n        return 0;\n}}\n"))
+    assert status == 1 and output == "src/core/one.c:1: f() has 5 parameters, at most 4: make a struct of them\n"
+
+
+@pytest.mark.parametrize("function", [
+    "f(int a, int b, int c, int d)",
+    "f(struct page *page, int a, int b, int c, int d, struct error *err)",
+    "f(struct page *page, int a, int b, int (*each)(int a, int b, void *context), void *context)",
+    "f(struct page *page, int a, int b, int c, const char *format, ...)",
+    "hook_cuMemsetD2D8_v2(CUdeviceptr at, size_t pitch, int b, size_t width, size_t height, int more)",
+])
+def test_what_a_function_is_about_and_where_it_says_why_are_not_counted(tool, tree, function):
+    assert tool("check-parameters", tree(core__one_c=f"int {function}\n{{\n        return 0;\n}}\n"))[0] == 0
+
+
 @pytest.fixture
 def log(tmp_path):
     """A Meson test log of (name, result, what the test printed)."""

@@ -60,20 +60,26 @@ static _Noreturn void become(const struct stage *stage, const char *program, cha
         _exit(127);
 }
 
-static int start(const struct stage *stage, const char *program, char *const *words,
-                 const char *who, pid_t *ret, struct error *err)
+struct crew_member {
+        const char *who; /* its log's name */
+        const char *program;
+        char *const *words;
+};
+
+static int start(const struct stage *stage, const struct crew_member *member, pid_t *ret,
+                 struct error *err)
 {
         char log[STORE_PATH_BYTES];
         pid_t ours = getpid(), pid;
 
-        if (log_path(stage, who, log) < 0)
+        if (log_path(stage, member->who, log) < 0)
                 return fail(err, -ENAMETOOLONG, "%s: too long", stage->folder);
         pid = fork();
         if (pid < 0)
                 return fail(err, -errno, "fork: %m");
         if (pid == 0) {
                 child_die_with(ours);
-                become(stage, program, words, log);
+                become(stage, member->program, member->words, log);
         }
         *ret = pid;
         return 0;
@@ -91,7 +97,7 @@ int stage_start_daemon(struct stage *stage, struct error *err)
         snprintf(spec, sizeof(spec), "--sim=%s", stage->spec);
         if (stage->request.is_sim)
                 words[5] = spec;
-        rc = start(stage, program, words, "aliquotd", &stage->daemon, err);
+        rc = start(stage, &(struct crew_member){ "aliquotd", program, words }, &stage->daemon, err);
         for (unsigned i = 0; rc == 0 && i < PATIENCE; i++) {
                 if (presence_look(&stage->store) == PRESENCE_LISTENS)
                         return 0;
@@ -164,7 +170,8 @@ int stage_start_program(struct stage *stage, const struct mix *mix, unsigned at,
                 snprintf(number[numbers], NUMBER_BYTES, "%llu", (unsigned long long)times[i]);
                 words[count++] = number[numbers++];
         }
-        return start(stage, stage->request.own.program, words, name, &stage->program[at], err);
+        return start(stage, &(struct crew_member){ name, stage->request.own.program, words },
+                     &stage->program[at], err);
 }
 
 void stage_end_process(pid_t pid, int number)

@@ -147,10 +147,11 @@ static int send_batch(struct api_subscribers *all, struct subscriber *subscriber
                       struct turn_room *turn)
 {
         struct event_batch batch = { .subscriber = subscriber };
+        const struct event_query query = { subscriber->last, BATCH,
+                                           subscriber->session[0] ? subscriber->session : NULL };
         struct error err = { 0 };
-        int rc = database_events(node_database(all->api->options.node), subscriber->last, BATCH,
-                                 subscriber->session[0] ? subscriber->session : NULL, send_one,
-                                 &batch, &err);
+        int rc = database_events(node_database(all->api->options.node), &query, send_one, &batch,
+                                 &err);
 
         if (rc == 0 && batch.count < BATCH && subscriber->last < all->latest)
                 subscriber->last = all->latest;

@@ -109,7 +109,13 @@ int database_profiles(struct database *database, int (*each)(const char *name, v
                       void *context, struct error *err);
 
 /* Up to `most` events after `id`, oldest first, of one session by its name or (NULL) of all. */
-int database_events(struct database *database, int64_t id, unsigned most, const char *session,
+struct event_query {
+        int64_t id;
+        unsigned most;
+        const char *session;
+};
+
+int database_events(struct database *database, const struct event_query *query,
                     int (*each)(const struct database_event *event, void *context), void *context,
                     struct error *err);
 

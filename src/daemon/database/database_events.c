@@ -101,21 +101,21 @@ static bool get_event(sqlite3_stmt *row, char detail[DATABASE_DETAIL_BYTES],
         return database_check_event(ret, NULL) == 0;
 }
 
-int database_events(struct database *database, int64_t id, unsigned most, const char *session,
+int database_events(struct database *database, const struct event_query *query,
                     int (*each)(const struct database_event *event, void *context), void *context,
                     struct error *err)
 {
-        sqlite3_stmt *rows = database_statement(database, session ? DATABASE_GET_EVENTS_OF
-                                                                  : DATABASE_GET_EVENTS);
+        sqlite3_stmt *rows = database_statement(database, query->session ? DATABASE_GET_EVENTS_OF
+                                                                         : DATABASE_GET_EVENTS);
         char detail[DATABASE_DETAIL_BYTES];
         struct database_event event;
         int result = SQLITE_DONE;
         int rc = 0;
 
-        sqlite3_bind_int64(rows, 1, id);
-        sqlite3_bind_int64(rows, 2, most);
-        if (session)
-                sqlite3_bind_text(rows, 3, session, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(rows, 1, query->id);
+        sqlite3_bind_int64(rows, 2, query->most);
+        if (query->session)
+                sqlite3_bind_text(rows, 3, query->session, -1, SQLITE_STATIC);
         while (rc >= 0 && (result = sqlite3_step(rows)) == SQLITE_ROW) {
                 if (get_event(rows, detail, &event))
                         rc = each(&event, context);

@@ -180,6 +180,7 @@ static int share_of(const struct sessions_one *session, const uint8_t uuid[16])
 struct seeing {
         const struct sessions_one *session;
         const struct folder_use *use;
+        struct seen_session *seen;
         bool is_listed; /* else what each of its slots says is not known at this look */
 };
 
@@ -220,10 +221,11 @@ static void see_process(const struct look *look, const struct seeing *seeing, un
         sum->held_bytes += process->bytes;
 }
 
-static void see_sum(const struct look *look, const struct sessions_one *session,
-                    const struct folder_use *use, unsigned device, const struct sum *sum,
-                    struct seen_session *seen)
+static void see_sum(const struct look *look, const struct seeing *seeing, unsigned device,
+                    const struct sum *sum)
 {
+        const struct sessions_one *session = seeing->session;
+        const struct folder_use *use = seeing->use;
         struct judge *judge = look->node->judge;
         int row = share_of(session, look->at->sample.device[device].uuid);
         struct watch_sight sight = { .charge = WATCH_SESSION,
@@ -242,7 +244,7 @@ static void see_sum(const struct look *look, const struct sessions_one *session,
         sight.ledger_mark = use->ledger[row].tag;
         memcpy(sight.session, session->id, sizeof(sight.session));
         if (look->is_whole) {
-                seen->driver_bytes[row] = sum->held_bytes;
+                seeing->seen->driver_bytes[row] = sum->held_bytes;
                 judge->explained[device] +=
                         session->swaps
                                 ? difference_of(sight.ledger_bytes, use->ledger[1].used_bytes)
@@ -266,7 +268,7 @@ static void see_session(const struct look *look, unsigned from, unsigned end)
         unsigned place = (unsigned)look->holding[look->order[from]].place;
         const struct sessions_one *session = &node->sessions->session[place];
         struct seen_session *seen = judge_seen(node, session);
-        struct seeing seeing = { .session = session, .use = &use };
+        struct seeing seeing = { .session = session, .use = &use, .seen = seen };
         struct sum sums[SETTINGS_GPUS] = { 0 };
         int rc;
 
@@ -289,7 +291,7 @@ static void see_session(const struct look *look, unsigned from, unsigned end)
         }
         for (unsigned i = 0; i < look->at->sample.device_count; i++) {
                 if (sums[i].processes)
-                        see_sum(look, session, &use, i, &sums[i], seen);
+                        see_sum(look, &seeing, i, &sums[i]);
         }
         seen->is_restored &= !look->is_whole;
 }

@@ -233,17 +233,16 @@ CUDA_MEMCPY3D copy_box_2d(const CUDA_MEMCPY2D *from)
         };
 }
 
-CUDA_MEMCPY3D copy_box_linear(CUdeviceptr to, CUmemorytype to_type, CUdeviceptr from,
-                              CUmemorytype from_type, size_t bytes)
+CUDA_MEMCPY3D copy_box_linear(struct copy_linear copy)
 {
         return (CUDA_MEMCPY3D){
-                .srcMemoryType = from_type,
-                .srcHost = (const void *)from,
-                .srcDevice = from,
-                .dstMemoryType = to_type,
-                .dstHost = (void *)to,
-                .dstDevice = to,
-                .WidthInBytes = bytes,
+                .srcMemoryType = copy.from_type,
+                .srcHost = (const void *)copy.from,
+                .srcDevice = copy.from,
+                .dstMemoryType = copy.to_type,
+                .dstHost = (void *)copy.to,
+                .dstDevice = copy.to,
+                .WidthInBytes = copy.bytes,
                 .Height = 1,
                 .Depth = 1,
         };

@@ -24,9 +24,16 @@ CUresult copy_plan(const struct copy_request *request, CUcontext context, struct
 
 CUresult copy_issue(bool is_per_thread, CUstream stream, const struct copy_request *request);
 
+struct copy_linear {
+        CUdeviceptr to;
+        CUmemorytype to_type;
+        CUdeviceptr from;
+        CUmemorytype from_type;
+        size_t bytes;
+};
+
 /* Boxes of other forms. */
 CUDA_MEMCPY3D copy_box_2d(const CUDA_MEMCPY2D *from);
-CUDA_MEMCPY3D copy_box_linear(CUdeviceptr to, CUmemorytype to_type, CUdeviceptr from,
-                              CUmemorytype from_type, size_t bytes);
+CUDA_MEMCPY3D copy_box_linear(struct copy_linear copy);
 
 #endif

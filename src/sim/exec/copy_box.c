@@ -199,8 +199,9 @@ static CUresult batch_issue(bool is_per_thread, CUstream stream, const struct co
         for (size_t i = 0; i < batch->count; i++) {
                 struct copy_request request = { .is_async = true };
 
-                request.box = copy_box_linear(batch->to[i], CU_MEMORYTYPE_UNIFIED, batch->from[i],
-                                              CU_MEMORYTYPE_UNIFIED, batch->sizes[i]);
+                request.box = copy_box_linear(
+                        (struct copy_linear){ batch->to[i], CU_MEMORYTYPE_UNIFIED, batch->from[i],
+                                              CU_MEMORYTYPE_UNIFIED, batch->sizes[i] });
                 rc = batch->sizes[i] ? copy_issue(is_per_thread, stream, &request)
                                      : CUDA_ERROR_INVALID_VALUE;
                 if (rc != CUDA_SUCCESS) {
@@ -231,8 +232,8 @@ CUresult sim_cuMemcpyWithAttributesAsync(bool is_per_thread, CUdeviceptr to, CUd
         if (!how || how->srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_INVALID ||
             how->srcAccessOrder > CU_MEMCPY_SRC_ACCESS_ORDER_ANY)
                 return CUDA_ERROR_INVALID_VALUE;
-        request.box =
-                copy_box_linear(to, CU_MEMORYTYPE_UNIFIED, from, CU_MEMORYTYPE_UNIFIED, bytes);
+        request.box = copy_box_linear((struct copy_linear){ to, CU_MEMORYTYPE_UNIFIED, from,
+                                                            CU_MEMORYTYPE_UNIFIED, bytes });
         return copy_issue(is_per_thread, stream, &request);
 }
 

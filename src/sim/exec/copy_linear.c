@@ -12,71 +12,63 @@
 #define DEVICE CU_MEMORYTYPE_DEVICE
 #define ANY CU_MEMORYTYPE_UNIFIED
 
-struct linear {
-        CUdeviceptr to;
-        CUmemorytype to_type;
-        CUdeviceptr from;
-        CUmemorytype from_type;
-        size_t bytes;
-};
-
-static CUresult issue(bool is_per_thread, CUstream stream, bool is_async, struct linear linear)
+static CUresult issue(bool is_per_thread, CUstream stream, bool is_async, struct copy_linear linear)
 {
         struct copy_request request = { .is_async = is_async };
 
-        request.box = copy_box_linear(linear.to, linear.to_type, linear.from, linear.from_type,
-                                      linear.bytes);
+        request.box = copy_box_linear(linear);
         return copy_issue(is_per_thread, stream, &request);
 }
 
 CUresult sim_cuMemcpy(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
-        return issue(is_per_thread, NULL, false, (struct linear){ to, ANY, from, ANY, bytes });
+        return issue(is_per_thread, NULL, false, (struct copy_linear){ to, ANY, from, ANY, bytes });
 }
 
 CUresult sim_cuMemcpyHtoD_v2(bool is_per_thread, CUdeviceptr to, const void *from, size_t bytes)
 {
         return issue(is_per_thread, NULL, false,
-                     (struct linear){ to, DEVICE, (CUdeviceptr)from, HOST, bytes });
+                     (struct copy_linear){ to, DEVICE, (CUdeviceptr)from, HOST, bytes });
 }
 
 CUresult sim_cuMemcpyDtoH_v2(bool is_per_thread, void *to, CUdeviceptr from, size_t bytes)
 {
         return issue(is_per_thread, NULL, false,
-                     (struct linear){ (CUdeviceptr)to, HOST, from, DEVICE, bytes });
+                     (struct copy_linear){ (CUdeviceptr)to, HOST, from, DEVICE, bytes });
 }
 
 CUresult sim_cuMemcpyDtoD_v2(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
         return issue(is_per_thread, NULL, false,
-                     (struct linear){ to, DEVICE, from, DEVICE, bytes });
+                     (struct copy_linear){ to, DEVICE, from, DEVICE, bytes });
 }
 
 CUresult sim_cuMemcpyAsync(bool is_per_thread, CUdeviceptr to, CUdeviceptr from, size_t bytes,
                            CUstream stream)
 {
-        return issue(is_per_thread, stream, true, (struct linear){ to, ANY, from, ANY, bytes });
+        return issue(is_per_thread, stream, true,
+                     (struct copy_linear){ to, ANY, from, ANY, bytes });
 }
 
 CUresult sim_cuMemcpyHtoDAsync_v2(bool is_per_thread, CUdeviceptr to, const void *from,
                                   size_t bytes, CUstream stream)
 {
         return issue(is_per_thread, stream, true,
-                     (struct linear){ to, DEVICE, (CUdeviceptr)from, HOST, bytes });
+                     (struct copy_linear){ to, DEVICE, (CUdeviceptr)from, HOST, bytes });
 }
 
 CUresult sim_cuMemcpyDtoHAsync_v2(bool is_per_thread, void *to, CUdeviceptr from, size_t bytes,
                                   CUstream stream)
 {
         return issue(is_per_thread, stream, true,
-                     (struct linear){ (CUdeviceptr)to, HOST, from, DEVICE, bytes });
+                     (struct copy_linear){ (CUdeviceptr)to, HOST, from, DEVICE, bytes });
 }
 
 CUresult sim_cuMemcpyDtoDAsync_v2(bool is_per_thread, CUdeviceptr to, CUdeviceptr from,
                                   size_t bytes, CUstream stream)
 {
         return issue(is_per_thread, stream, true,
-                     (struct linear){ to, DEVICE, from, DEVICE, bytes });
+                     (struct copy_linear){ to, DEVICE, from, DEVICE, bytes });
 }
 
 /* Between two contexts; neither need have enabled the other as a peer. */
@@ -93,6 +85,6 @@ CUresult sim_cuMemcpyPeerAsync(bool is_per_thread, CUdeviceptr to, CUcontext to_
                 rc = context_check(from_context);
         if (rc != CUDA_SUCCESS)
                 return rc;
-        request.box = copy_box_linear(to, DEVICE, from, DEVICE, bytes);
+        request.box = copy_box_linear((struct copy_linear){ to, DEVICE, from, DEVICE, bytes });
         return copy_issue(is_per_thread, stream, &request);
 }

@@ -132,11 +132,12 @@ void memory_graph_leave(CUdeviceptr address)
         struct arena_block before;
 
         pthread_mutex_lock(&graph_lock);
-        if (arena_set_flags(address, MEMORY_GRAPH, LEFT, 0, &before)) {
+        if (arena_set_flags(address, MEMORY_GRAPH, (struct flag_change){ .set = LEFT }, &before)) {
                 if ((before.flags & (COMMITTED | LEFT)) == COMMITTED)
                         left_bytes[unit_of(address)] += before.bytes;
                 else if (!(before.flags & COMMITTED))
-                        arena_set_flags(address, MEMORY_GRAPH, 0, LEFT, &before);
+                        arena_set_flags(address, MEMORY_GRAPH,
+                                        (struct flag_change){ .clear = LEFT }, &before);
         }
         pthread_mutex_unlock(&graph_lock);
 }
@@ -147,7 +148,8 @@ CUresult memory_graph_commit(CUdeviceptr address)
         CUresult result = CUDA_SUCCESS;
 
         pthread_mutex_lock(&graph_lock);
-        if (!arena_set_flags(address, MEMORY_GRAPH, COMMITTED, 0, &before)) {
+        if (!arena_set_flags(address, MEMORY_GRAPH, (struct flag_change){ .set = COMMITTED },
+                             &before)) {
                 result = CUDA_ERROR_INVALID_VALUE;
         } else if (!(before.flags & COMMITTED)) {
                 struct reserve *reserve = reserve_of(unit_of(address));
@@ -155,7 +157,8 @@ CUresult memory_graph_commit(CUdeviceptr address)
                 if (reserve_grow(reserve, reserve->used_bytes + before.bytes)) {
                         reserve_use(reserve, before.bytes);
                 } else {
-                        arena_set_flags(address, MEMORY_GRAPH, 0, COMMITTED, &before);
+                        arena_set_flags(address, MEMORY_GRAPH,
+                                        (struct flag_change){ .clear = COMMITTED }, &before);
                         result = CUDA_ERROR_OUT_OF_MEMORY;
                 }
         }
@@ -169,7 +172,8 @@ CUresult memory_graph_decommit(CUdeviceptr address)
         CUresult result = CUDA_ERROR_INVALID_VALUE;
 
         pthread_mutex_lock(&graph_lock);
-        if (arena_set_flags(address, MEMORY_GRAPH, 0, COMMITTED | LEFT, &before) &&
+        if (arena_set_flags(address, MEMORY_GRAPH,
+                            (struct flag_change){ .clear = COMMITTED | LEFT }, &before) &&
             (before.flags & COMMITTED)) {
                 reserve_of(unit_of(address))->used_bytes -= before.bytes;
                 if (before.flags & LEFT)

@@ -208,7 +208,7 @@ bool arena_take(CUdeviceptr address, enum memory_kind kind, struct arena_block *
         return is_taken;
 }
 
-bool arena_set_flags(CUdeviceptr address, enum memory_kind kind, uint32_t set, uint32_t clear,
+bool arena_set_flags(CUdeviceptr address, enum memory_kind kind, struct flag_change change,
                      struct arena_block *ret_before)
 {
         struct arena *arena = arena_of(address);
@@ -221,7 +221,7 @@ bool arena_set_flags(CUdeviceptr address, enum memory_kind kind, uint32_t set, u
         struct arena_block *block = block_at(arena, address, &base);
         if (block && base == address && block->bytes > 0 && block->kind == kind) {
                 *ret_before = *block;
-                block->flags = (block->flags & ~clear) | set;
+                block->flags = (block->flags & ~change.clear) | change.set;
                 is_found = true;
         }
         pthread_mutex_unlock(&arena->lock);

@@ -42,9 +42,13 @@ CUdeviceptr arena_alloc(unsigned unit, const struct arena_block *about);
 bool arena_take(CUdeviceptr address, enum memory_kind kind, struct arena_block *ret);
 void arena_free(CUdeviceptr address);
 
+struct flag_change {
+        uint32_t set, clear;
+};
+
 /* Sets and clears flags of the live block of that kind that begins there; its flags before. False
  * when there is none. */
-bool arena_set_flags(CUdeviceptr address, enum memory_kind kind, uint32_t set, uint32_t clear,
+bool arena_set_flags(CUdeviceptr address, enum memory_kind kind, struct flag_change change,
                      struct arena_block *ret_before);
 
 /* The live block around an address. */

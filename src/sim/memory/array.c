@@ -182,7 +182,8 @@ CUresult sim_cuArrayDestroy(CUcontext context, CUarray array)
         pthread_mutex_unlock(&process_lock);
         if (result != CUDA_SUCCESS)
                 return result;
-        home_end(array->context->unit, array->data, FAMILY_ARRAY, array->bytes, 0);
+        home_end(array->context->unit, FAMILY_ARRAY,
+                 &(struct memory_home){ array->data, array->bytes, 0 });
         return CUDA_SUCCESS;
 }
 
@@ -364,7 +365,8 @@ static void mipmap_end(CUmipmappedArray mipmap)
 {
         for (unsigned i = 0; i < mipmap->level_count; i++)
                 mipmap->level[i].magic = 0;
-        home_end(mipmap->context->unit, mipmap->data, FAMILY_ARRAY, mipmap->bytes, 0);
+        home_end(mipmap->context->unit, FAMILY_ARRAY,
+                 &(struct memory_home){ mipmap->data, mipmap->bytes, 0 });
 }
 
 CUresult sim_cuMipmappedArrayDestroy(CUcontext context, CUmipmappedArray mipmap)
@@ -393,7 +395,8 @@ void arrays_context_close(CUcontext context)
 
                 if (array->magic == ARRAY_MAGIC && array->context == context) {
                         array->magic = 0;
-                        home_end(context->unit, array->data, FAMILY_ARRAY, array->bytes, 0);
+                        home_end(context->unit, FAMILY_ARRAY,
+                                 &(struct memory_home){ array->data, array->bytes, 0 });
                 }
         }
         for (CUmipmappedArray mipmap = mipmaps; mipmap; mipmap = mipmap->next) {

@@ -57,17 +57,17 @@ void home_linger(CUdeviceptr address, uint64_t share)
         pthread_mutex_unlock(&linger_lock);
 }
 
-void home_end(unsigned unit, CUdeviceptr home, enum family family, uint64_t bytes, uint64_t share)
+void home_end(unsigned unit, enum family family, const struct memory_home *home)
 {
         struct arena_block block;
 
-        if (!arena_take(home, BLOCK_HOME, &block))
+        if (!arena_take(home->address, BLOCK_HOME, &block))
                 return;
-        if (share && !share_close(share)) {
-                home_linger(home, share);
+        if (home->share && !share_close(home->share)) {
+                home_linger(home->address, home->share);
                 return;
         }
-        if (!share)
-                node_release(unit, family, bytes);
-        arena_free(home);
+        if (!home->share)
+                node_release(unit, family, home->bytes);
+        arena_free(home->address);
 }

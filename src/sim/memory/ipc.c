@@ -80,7 +80,8 @@ static uint64_t export_make(CUdeviceptr base, enum memory_kind kind, const struc
                         share = entry->share;
         }
         struct export *entry = share ? NULL : calloc(1, sizeof(*entry));
-        if (entry && arena_set_flags(base, kind, BLOCK_EXPORTED, 0, &before))
+        if (entry &&
+            arena_set_flags(base, kind, (struct flag_change){ .set = BLOCK_EXPORTED }, &before))
                 share = share_make(plan);
         if (entry && share) {
                 entry->address = base;

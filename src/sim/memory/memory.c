@@ -255,7 +255,7 @@ void memory_managed_move(CUdeviceptr base, bool is_to_device)
         struct arena_block before;
 
         if (!config_get()->grants.is_managed_lazy ||
-            !arena_set_flags(base, MEMORY_MANAGED, set, clear, &before))
+            !arena_set_flags(base, MEMORY_MANAGED, (struct flag_change){ set, clear }, &before))
                 return;
         bool was_there = before.flags & BLOCK_RESIDENT;
         if (is_to_device && !was_there)
@@ -283,7 +283,7 @@ static void block_end(CUdeviceptr address, const struct arena_block *block)
 
 bool block_give_up(CUdeviceptr address, enum memory_kind kind, struct arena_block *ret)
 {
-        return arena_set_flags(address, kind, BLOCK_FREEING, 0, ret) &&
+        return arena_set_flags(address, kind, (struct flag_change){ .set = BLOCK_FREEING }, ret) &&
                !(ret->flags & BLOCK_FREEING);
 }
 

@@ -182,7 +182,8 @@ CUresult sim_cuPointerSetAttribute(const void *value, CUpointer_attribute attrib
             !memory_find(address, &block) || is_host(&block))
                 return CUDA_ERROR_INVALID_VALUE;
         bool is_set = *(const unsigned *)value != 0;
-        arena_set_flags(block.base, block.kind, is_set ? BLOCK_SYNC_MEMOPS : 0,
-                        is_set ? 0 : BLOCK_SYNC_MEMOPS, &before);
+        struct flag_change change = { .set = is_set ? BLOCK_SYNC_MEMOPS : 0,
+                                      .clear = is_set ? 0 : BLOCK_SYNC_MEMOPS };
+        arena_set_flags(block.base, block.kind, change, &before);
         return CUDA_SUCCESS;
 }

@@ -72,8 +72,8 @@ static void physical_end(struct physical *physical)
                 munmap((void *)(uintptr_t)physical->home, physical->bytes);
                 share_close(physical->share);
         } else {
-                home_end(physical->unit, physical->home, FAMILY_VMM, physical->bytes,
-                         physical->share);
+                home_end(physical->unit, FAMILY_VMM,
+                         &(struct memory_home){ physical->home, physical->bytes, physical->share });
         }
         free(physical);
 }

@@ -28,9 +28,15 @@ struct physical {
         uint64_t id;
 };
 
+struct memory_home {
+        CUdeviceptr address;
+        uint64_t bytes;
+        uint64_t share; /* 0: nobody else has it */
+};
+
 /* Whole chunks of the arena, counted as `family`; and their end, which waits for other holders. */
 CUresult home_make(unsigned unit, enum family family, uint64_t bytes, CUdeviceptr *ret);
-void home_end(unsigned unit, CUdeviceptr home, enum family family, uint64_t bytes, uint64_t share);
+void home_end(unsigned unit, enum family family, const struct memory_home *home);
 
 /* memory.c: around a change of what mappings allow. Waits for threads that touch memory
  * (memory_touch_begin()); taken before the other locks. */

@@ -171,7 +171,8 @@ static inline const char *held_by(struct database *database, char ret[HELD_BYTES
 
         text_begin(&text, ret, HELD_BYTES);
         if (database_each(database, write_session, &text, &err) < 0 ||
-            database_events(database, 0, UINT32_MAX, NULL, write_event, &text, &err) < 0)
+            database_events(database, &(struct event_query){ 0, UINT32_MAX, NULL }, write_event,
+                            &text, &err) < 0)
                 fail_msg("%s", err.text);
         assert_false(text.is_cut);
         return ret;

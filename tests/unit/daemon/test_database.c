@@ -210,7 +210,9 @@ static const char *events(struct database *database, int64_t after, unsigned mos
         struct text all;
 
         text_begin(&all, text, sizeof(text));
-        assert_int_equal(database_events(database, after, most, of, write_event, &all, NULL), 0);
+        assert_int_equal(database_events(database, &(struct event_query){ after, most, of },
+                                         write_event, &all, NULL),
+                         0);
         return text;
 }
 
@@ -501,7 +503,8 @@ static void expect_unbelieved(const char *sql)
         if (database_open(path, true, &database, &err) == 0) {
                 rc = database_each(database, write_session, &text, &err);
                 if (rc == 0)
-                        rc = database_events(database, 0, 9, NULL, write_event, &text, &err);
+                        rc = database_events(database, &(struct event_query){ 0, 9, NULL },
+                                             write_event, &text, &err);
                 if (rc != -EBADMSG)
                         fail_msg("%s: %d", sql, rc);
                 database_close(database);

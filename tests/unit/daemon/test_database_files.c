@@ -234,7 +234,8 @@ static void meet_damage(const char *was, size_t length, unsigned *ret_refused)
         if (rc == 0) {
                 rc = database_each(database, write_session, &text, &err);
                 if (rc == 0)
-                        rc = database_events(database, 0, 1000, NULL, write_event, &text, &err);
+                        rc = database_events(database, &(struct event_query){ 0, 1000, NULL },
+                                             write_event, &text, &err);
                 database_close(database);
         } else {
                 assert_int_equal(get(path, now, sizeof(now)), length);

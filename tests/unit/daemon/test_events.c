@@ -64,12 +64,14 @@ void http_reply(struct http_exchange *exchange, unsigned status, const char *typ
         fail_msg("an answer of %u", status);
 }
 
-int database_events(struct database *database, int64_t id, unsigned most, const char *session,
+int database_events(struct database *database, const struct event_query *query,
                     int (*each)(const struct database_event *event, void *context), void *context,
                     struct error *err)
 {
+        int64_t id = query->id;
+
         walks++;
-        for (unsigned i = 0; i < most && id < trail; i++) {
+        for (unsigned i = 0; i < query->most && id < trail; i++) {
                 const struct database_event event = { .id = ++id, .type = "gpu-here" };
 
                 if (each(&event, context) < 0)

@@ -135,8 +135,8 @@ static void tell_spilled(unsigned int count, const CUpointer_attribute *attribut
 }
 
 /* The driver has checked the arguments, and answered the attributes that such a block lacks. */
-static void tell_all(unsigned int count, const CUpointer_attribute *attributes, void **rets,
-                     const struct swap_view *block, CUdeviceptr address)
+static void tell_all(const struct swap_view *block, CUdeviceptr address, unsigned int count,
+                     const CUpointer_attribute *attributes, void **rets)
 {
         for (unsigned int i = 0; i < count; i++) {
                 struct attribute told = attribute_of(block, address, attributes[i]);
@@ -157,7 +157,7 @@ CUresult hook_cuPointerGetAttributes(unsigned int count, CUpointer_attribute *at
         if (rc != CUDA_SUCCESS)
                 return rc;
         if (swap_find(address, &block))
-                tell_all(count, attributes, rets, &block, address);
+                tell_all(&block, address, count, attributes, rets);
         else if (is_spilled(address))
                 tell_spilled(count, attributes, rets);
         return rc;
