@@ -99,6 +99,7 @@ static void test_a_wrong_item_is_named(void **state)
                 { "50@2s,60@1s", "60@1s in 50@2s,60@1s: expected a later time" },
                 { "30,50",
                   "50 in 30,50: another item has said that; a space begins the next session" },
+                { "2ms,30,50", "50 in 2ms,30,50: another item" },
                 { "normal,rt", "rt in normal,rt: another item" },
                 { "graph,sync", "sync in graph,sync: another item" },
                 { "30\t", "30?: expected" },

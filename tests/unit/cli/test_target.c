@@ -25,6 +25,7 @@ static const struct {
         { "/usr/bin/env -S python3 -u\n", "python3" },
         { "/usr/bin/env -S A=1 B=2 python3\n", "python3" },
         { "/usr/bin/env -S -u HOME -i python3 -c x\n", "python3" },
+        { "/usr/bin/env -S -C /tmp python3\n", "python3" },
         { "/usr/bin/env -Spython3 -u\n", "python3" },
         /* Nothing that env could be seen to look for: then env is what runs. */
         { "/usr/bin/env\n", "/usr/bin/env" },

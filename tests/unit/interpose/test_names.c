@@ -3,6 +3,7 @@
  * Which file names mean a library, what a file on disk is, and what the loader's cache says, also
  * when the cache is nonsense.
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -56,6 +57,67 @@ static void symbols_are_found_by_name(void **state)
                 assert_int_equal(api_find(&toy_api, entry_name(&toy_api, i)), (int)i);
 }
 
+struct comparison {
+        const struct elf *elf;
+        void *handle;
+        unsigned found, missed;
+};
+
+static bool compare_with_loader(const char *name, void *argument)
+{
+        struct comparison *all = argument;
+        void *address = elf_symbol(all->elf, name), *of_loader = dlsym(all->handle, name);
+
+        if (address)
+                assert_ptr_equal(address, of_loader);
+        all->found += address != NULL;
+        all->missed += !address && of_loader;
+        return true;
+}
+
+/* The C library has some thousand names, and old versions of many. */
+static void a_symbol_is_the_one_that_the_loader_finds(void **state)
+{
+        struct elf libc;
+        struct comparison all = { .elf = &libc, .handle = dlopen("libc.so.6", RTLD_NOW) };
+
+        assert_true(elf_find_loaded("libc.so.6", &libc));
+        elf_each_function(&libc, compare_with_loader, &all);
+        assert_in_range(all.found, 1000, 10000);
+        assert_in_range(all.missed, 0, 16); /* variables that each thread has, as errno */
+        assert_null(elf_symbol(&libc, "toyNothing"));
+        dlclose(all.handle);
+}
+
+/* Of one chain of a DT_HASH table, which also holds what the object only uses. */
+static void what_an_object_only_uses_or_hides_is_not_its_own(void **state)
+{
+        static const char strings[] = "\0toyA";
+        const ElfW(Sym) symbols[] = {
+                { 0 },
+                { .st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_value = 1 },
+                { .st_name = 1,
+                  .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC),
+                  .st_shndx = 1,
+                  .st_value = 2 },
+                { .st_name = 1,
+                  .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_TLS),
+                  .st_shndx = 1,
+                  .st_value = 3 },
+                { .st_name = 1,
+                  .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+                  .st_shndx = 1,
+                  .st_value = 4 },
+        };
+        const uint32_t table[] = { 1, 5, 1, 0, 2, 3, 4, 0 };
+        struct elf elf = {
+                .base = 0x1000, .symbol = symbols, .strings = strings, .sysv_hash = table
+        };
+
+        assert_ptr_equal(elf_symbol(&elf, "toyA"), (void *)0x1004);
+        assert_null(elf_symbol(&elf, "toyB"));
+}
+
 /* A thunk's address follows from its number: what the generator lays out and what C computes. */
 static void thunks_are_where_they_are_counted(void **state)
 {
@@ -100,6 +162,16 @@ static void files_are_believed_in_nothing(void **state)
                 spoilt[at] ^= 0xff;
                 write_file(path, spoilt, size);
                 (void)elf_file_kind(path, "toyBig");
+        }
+        /* A library for another machine, of another class, or no library at all. */
+        for (size_t i = 0; i < 3; i++) {
+                static const size_t at[] = { EI_CLASS, offsetof(ElfW(Ehdr), e_machine),
+                                             offsetof(ElfW(Ehdr), e_type) };
+
+                memcpy(spoilt, whole, size);
+                spoilt[at[i]] ^= 1;
+                write_file(path, spoilt, size);
+                assert_int_equal(elf_file_kind(path, US_MARK), ELF_FILE_ABSENT);
         }
         srand(7);
         for (int i = 0; i < 500; i++) {
@@ -232,6 +304,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(which_names_mean_the_library),
                 cmocka_unit_test(symbols_are_found_by_name),
+                cmocka_unit_test(a_symbol_is_the_one_that_the_loader_finds),
+                cmocka_unit_test(what_an_object_only_uses_or_hides_is_not_its_own),
                 cmocka_unit_test(thunks_are_where_they_are_counted),
                 cmocka_unit_test(files_are_believed_in_nothing),
                 cmocka_unit_test(cache_lists_what_is_accepted),

@@ -218,6 +218,9 @@ static void an_executable_graph_can_be_changed(void **state)
         assert_int_equal(stage_word(memory, 1), 0);
         ok(cuGraphKernelNodeGetParams_v2(node, &seen));
         assert_int_equal(*(uint32_t *)seen.kernelParams[1], 1);
+        ok(cuGraphNodeSetEnabled(exec, other, 1));
+        run(exec);
+        assert_int_equal(stage_word(memory, 1), 1);
         ok(cuGraphExecDestroy(exec));
 }
 
@@ -246,6 +249,28 @@ static void an_update_needs_the_same_shape(void **state)
         assert_int_equal(stage_word(memory, 0), 1);
         ok(cuGraphExecDestroy(exec));
         ok(cuGraphDestroy(clone));
+}
+
+static void an_update_needs_the_same_edges(void **state)
+{
+        CUgraphNode a = add_fill(NULL, 0, 0, 1), b = add_fill(&a, 1, 1, 2);
+        CUgraphExecUpdateResultInfo info;
+        CUgraph chain = graph;
+        CUgraphExec exec;
+
+        add_fill(&b, 1, 2, 3);
+        exec = instantiate();
+        /* As many nodes, and as many edges of each. */
+        ok(cuGraphCreate(&graph, 0));
+        a = add_fill(NULL, 0, 0, 1);
+        add_fill(&a, 1, 1, 2);
+        add_fill(&a, 1, 2, 3);
+        assert_int_equal(cuGraphExecUpdate_v2(exec, graph, &info),
+                         CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+        assert_int_equal(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+        ok(cuGraphDestroy(graph));
+        graph = chain;
+        ok(cuGraphExecDestroy(exec));
 }
 
 /* Independent nodes overlap: the graph takes as long as its longest path. */
@@ -422,6 +447,7 @@ int main(void)
                 story(a_child_graph_is_copied_in),
                 story(an_executable_graph_can_be_changed),
                 story(an_update_needs_the_same_shape),
+                story(an_update_needs_the_same_edges),
                 story(parallel_nodes_overlap),
                 story(memory_nodes_hold_memory_while_they_run),
                 story(memory_left_allocated_bars_the_next_launch),

@@ -56,6 +56,14 @@ static void take_a_while(void *unused)
         nanosleep(&(struct timespec){ .tv_nsec = 30000000 }, NULL);
 }
 
+static _Atomic bool may_go_on;
+
+static void wait_until_told(void *unused)
+{
+        while (!may_go_on)
+                nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+}
+
 static void memory_is_there_for_the_work_before_its_free(void **state)
 {
         CUdeviceptr a, b;
@@ -124,11 +132,32 @@ static void the_threshold_keeps_the_reserve_and_trimming_ends_it(void **state)
 
         assert_ok(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
         assert_ok(cuMemAllocAsync(&a, 60 * MIB, stream));
+        assert_ok(cuMemPoolTrimTo(pool, 0)); /* what is in use stays */
+        assert_int_equal(stage_granted(0, FAMILY_POOL), 2 * STEP);
         assert_ok(cuMemFreeAsync(a, stream));
         assert_ok(cuStreamSynchronize(stream));
         assert_int_equal(stage_granted(0, FAMILY_POOL), 2 * STEP);
         assert_ok(cuMemPoolTrimTo(pool, STEP));
         assert_int_equal(stage_granted(0, FAMILY_POOL), STEP);
+        assert_ok(cuMemPoolTrimTo(pool, 0));
+        assert_int_equal(stage_granted(0, FAMILY_POOL), 0);
+        assert_ok(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &none));
+}
+
+static void trimming_leaves_what_earlier_work_of_the_stream_may_use(void **state)
+{
+        CUdeviceptr a;
+        cuuint64_t all = UINT64_MAX, none = 0;
+
+        assert_ok(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
+        assert_ok(cuMemAllocAsync(&a, 20 * MIB, stream));
+        assert_ok(cuLaunchHostFunc(stream, wait_until_told, NULL));
+        assert_ok(cuMemsetD8Async(a, 1, 20 * MIB, stream));
+        assert_ok(cuMemFreeAsync(a, stream));
+        assert_ok(cuMemPoolTrimTo(pool, 0));
+        assert_int_equal(stage_granted(0, FAMILY_POOL), STEP);
+        may_go_on = true;
+        assert_ok(cuStreamSynchronize(stream));
         assert_ok(cuMemPoolTrimTo(pool, 0));
         assert_int_equal(stage_granted(0, FAMILY_POOL), 0);
         assert_ok(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &none));
@@ -204,6 +233,13 @@ static void a_pool_is_open_to_the_devices_it_was_opened_to(void **state)
         assert_ok(cuMemPoolSetAccess(pool, &access, 1));
         assert_ok(cuMemPoolGetAccess(&flags, pool, &there));
         assert_int_equal(flags, CU_MEM_ACCESS_FLAGS_PROT_READ);
+        access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        assert_ok(cuMemPoolSetAccess(pool, &access, 1));
+        access.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        assert_ok(cuMemPoolSetAccess(pool, &access, 1));
+        assert_ok(cuMemPoolGetAccess(&flags, pool, &there));
+        assert_int_equal(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+        access.flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
         access.location.id = 0;
         assert_int_equal(cuMemPoolSetAccess(pool, &access, 1), CUDA_ERROR_INVALID_VALUE);
 }
@@ -217,6 +253,7 @@ int main(void)
                 cmocka_unit_test(what_another_stream_freed_many_times_is_in_the_way_once),
                 cmocka_unit_test(blocks_that_wait_for_their_stream_do_not_use_up_the_addresses),
                 cmocka_unit_test(the_threshold_keeps_the_reserve_and_trimming_ends_it),
+                cmocka_unit_test(trimming_leaves_what_earlier_work_of_the_stream_may_use),
                 cmocka_unit_test(the_last_bytes_of_the_device_come_in_small_steps),
                 cmocka_unit_test(plain_memory_is_freed_when_its_stream_gets_there),
                 cmocka_unit_test(a_pool_of_ones_own_ends_with_its_last_block),

@@ -155,6 +155,29 @@ static void the_legacy_stream_is_a_barrier(void **state)
         ok(cuMemFreeHost((void *)gate));
 }
 
+static void work_given_later_waits_for_the_legacy_stream(void **state)
+{
+        CUdeviceptr gate = make_gate(), to = stage_alloc(64);
+        CUstream blocking, free_running;
+
+        ok(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
+        ok(cuStreamCreate(&free_running, CU_STREAM_NON_BLOCKING));
+        ok(cuStreamWaitValue32_v2(NULL, gate, 1, CU_STREAM_WAIT_VALUE_GEQ));
+        stage_fill(NULL, to, 2, 16);
+        stage_fill(blocking, to, 3, 16);
+        /* Time enough for one that does not wait. */
+        stage_spin(free_running, 20000000);
+        ok(cuStreamSynchronize(free_running));
+        assert_int_equal(cuStreamQuery(blocking), CUDA_ERROR_NOT_READY);
+        open_gate(gate);
+        ok(cuStreamSynchronize(blocking));
+        assert_int_equal(stage_word(to, 0), 3);
+        ok(cuStreamDestroy_v2(blocking));
+        ok(cuStreamDestroy_v2(free_running));
+        ok(cuMemFree_v2(to));
+        ok(cuMemFreeHost((void *)gate));
+}
+
 static void *other_thread(void *argument)
 {
         CUdeviceptr to = *(CUdeviceptr *)argument;
@@ -383,6 +406,7 @@ int main(void)
                 cmocka_unit_test(an_event_orders_two_streams),
                 cmocka_unit_test(a_wait_is_for_the_record_of_its_time),
                 cmocka_unit_test(the_legacy_stream_is_a_barrier),
+                cmocka_unit_test(work_given_later_waits_for_the_legacy_stream),
                 cmocka_unit_test(each_thread_has_its_own_default_stream),
                 cmocka_unit_test(spin_takes_what_it_says),
                 cmocka_unit_test(elapsed_time_needs_two_timed_records),
