@@ -123,6 +123,25 @@ def test_what_a_function_is_about_and_where_it_says_why_are_not_counted(tool, tr
     assert tool("check-parameters", tree(core__one_c=f"int {function}\n{{\n        return 0;\n}}\n"))[0] == 0
 
 
+LICENCE = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+
+
+@pytest.mark.parametrize("text, said", [
+    ("int x;\n", "does not begin with its licence"),
+    (LICENCE + "int x;\n", "has no contract, and no header of its own"),
+    (LICENCE + "/*\n * See two.h: what it does.\n */\nint x;\n", "only sends to another file"),
+])
+def test_a_file_without_a_contract_is_refused(tool, tree, text, said):
+    status, output = tool("check-contracts", tree(core__one_c=text))
+    assert status == 1 and output.startswith(f"src/core/one.c: {said}")
+
+
+def test_a_contract_may_stand_in_the_header_of_a_file(tool, tree):
+    contract = "/*\n * See other.h.\n *\n * What it does.\n */\n"
+    root = tree(core__one_c=LICENCE + "int x;\n", core__one_h=LICENCE + contract, core__two_c=LICENCE + contract)
+    assert tool("check-contracts", root)[0] == 0
+
+
 @pytest.fixture
 def log(tmp_path):
     """A Meson test log of (name, result, what the test printed)."""

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The processes of a benchmark: starts the daemon and the programs, and ends them.
+ *
+ * Each is in a process group of its own, so that a terminal's interrupt reaches the bench alone; it
+ * dies with the bench; and what it prints goes to WHO.log in the stage's folder. A program that
+ * does not start says why in the first line of that log, and stage_read_log() returns the line.
+ * A process that does not end within 5 s of the signal gets SIGKILL.
+ */
 #include "cli/bench/stage_parts.h"
 
 #include <errno.h>

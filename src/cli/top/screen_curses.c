@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The terminal by ncurses (screen.h).
+ *
+ * The screen draws whole grids, and ncurses sends what changed. Signals only set a word and write
+ * into a pipe, which screen_wait() polls beside the terminal; so no signal is lost between a look
+ * at the word and the wait. screen_close() puts back who handled the signals that end a program.
+ */
 #include "cli/top/screen.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The terminal of a build without ncurses (screen.h): screen_open() fails and says so, and
+ * nothing else does anything.
+ */
 #include "cli/top/screen.h"
 
 #include <errno.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of GPUs in top (view_parts.h): memory of sessions and of others, and the gauges.
+ *
+ * A value that the driver does not tell is shown as "-". If there is no room for all GPUs, the last
+ * line says how many are not shown.
+ */
 #include "cli/top/view_parts.h"
 
 #include "common/units.h"

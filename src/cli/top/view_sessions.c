@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of sessions in top (view_parts.h): a line a session, and below an opened one its GPUs
+ * and processes.
+ *
+ * Which lines there are, and which is selected, is the model's (model.h); this file only draws them
+ * from `first` on. A session that cannot be read is one line with the reason.
+ */
 #include "cli/top/view_parts.h"
 
 #include <string.h>

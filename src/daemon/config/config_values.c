@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values of configuration keys, from text and back (config_keys.h).
+ *
+ * The type of a key decides how its text is read; its bounds are checked here too. On failure the
+ * config is untouched, and config_key_expected() says what would have been right. A value is
+ * written in the largest unit that holds it exactly, so what is written reads back as the same.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The audit trail: puts events, reads them, and deletes the oldest (database.h).
+ *
+ * Rows are read as input: one that breaks the rules of database_check_event() is a damaged
+ * database, and told as such. A call deletes at most DATABASE_TRIM_ROWS rows, so that the loop goes
+ * on: old rows first, then rows of the owner who has the most, so that no user's events push out
+ * those of others.
+ */
 #include <errno.h>
 #include <string.h>
 

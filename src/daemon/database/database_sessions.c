@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sessions and their shares: saves, reads and deletes them, each with its event (database.h).
+ *
+ * A change and its event are one transaction: both are on disk, or neither. Rows are read as input:
+ * a number out of its range is a damaged database, and told as such.
+ */
 #include <errno.h>
 #include <string.h>
 

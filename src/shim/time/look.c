@@ -1,6 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See time.h: what is in flight, by the driver's word.
+ * Asks the driver what of a device's work is still in flight (time.h).
+ *
+ *      device_mark(device, stream)     // after a submission: markers behind a round that is full
+ *      device_look(device, due_ns)     // unless somebody looked since
+ *
+ * A round gets a marker in each stream that has work and may be asked. A look drops the markers
+ * that the driver has passed, and lets the window forget their rounds, the oldest first. If none is
+ * to come, the look asks the streams themselves. Streams that seem empty are asked once more after
+ * every submission that had begun is through (turn_end()), as a thread may have submitted between.
+ * If they are empty then, the flight ends; else it goes on, and is accounted until now.
+ *
+ * A stream that waits for somebody (park.c) does no work, so its markers tell nothing. A stream
+ * that cannot be asked, since it is captured or gone, is over when its end marker is passed, or by
+ * the clock. A round whose markers the driver refused ends with its flight.
+ *
+ * One thread at a time looks, under `looking`. A thread that has to change markers asks for a pause
+ * first (device_stop_looks()), as the lock is not fair.
  */
 #include <stddef.h>
 

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See time.h: the helper looks at flights while the program is elsewhere.
+ * Looks at flights while the program's threads are elsewhere: a task of the helper (helper.h).
+ *
+ * tend_soon() starts the task. For each device it looks when a look is due, and tells the helper
+ * when the next one is: the flight's own time, the moment at which the cap's bucket runs dry, or,
+ * if another session waits for the lease, when the work is expected to end. A thread that stands at
+ * the gate looks by itself, so the task looks HELD_UP_NS later there. After a flight the task goes
+ * on for LINGER_NS, so that the next flight wakes nobody. In the same turn it answers holds
+ * (drain.c), and runs the task of a front end (tend_also()).
  */
 #include "common/clock.h"
 #include "common/minmax.h"

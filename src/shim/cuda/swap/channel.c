@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See move.h: the stream and the events that copy the segments of a context's blocks.
+ * The channel of a context: the stream, and STATE_MOVES events, by which the mover copies segments
+ * of the context's blocks (move.h).
+ *
+ * The first block of a context makes the channel, with the context current, because the mover has
+ * no context of its own. If the driver refuses, or the table is full, there is no channel, and
+ * the caller allocates plain memory. A channel ends with its context, which ends its stream and
+ * events. The table is under swap_lock; the driver is called without it.
  */
 #include <stddef.h>
 
