@@ -7,6 +7,7 @@
 #   make test    the tests          make gpu-check  the same on a real GPU, where there is one
 #   make install [PREFIX=/usr/local] [DESTDIR=]     make uninstall      make clean
 #   make dist    the release tarballs, in build/dist    make deb    Debian packages, in build/deb
+#   make docs    the documentation as a web site, in build/site; read it without server or network
 #
 # Each target first installs what it needs (root, or sudo when there is one; see tools/bootstrap).
 PREFIX ?= /usr/local
@@ -66,7 +67,11 @@ deb:
 	@tools/bootstrap build deb
 	@tools/deb
 
+docs:
+	@tools/bootstrap docs
+	@tools/docs
+
 clean:
 	rm -rf build build-gcc build-clang build-asan build-tsan build-fuzz build-aarch64
 
-.PHONY: all help demo test check bench gpu-check install uninstall dist deb clean
+.PHONY: all help demo test check bench gpu-check install uninstall dist deb docs clean
