@@ -3,11 +3,11 @@
 #include "core/claims.h"
 
 #define MS UINT64_C(1000000)
-#define WINDOW_NS (900 * MS)    /* a second; looks are not quite on time */
-#define SLACK_NS 500000000      /* read at another instant */
-#define CREDIT_MOST (2000 * MS) /* what a window claims may be shown in the next */
+#define WINDOW_NS (900 * MS)    /* a second; polls are not quite on time */
+#define SLACK_NS 500000000      /* the meter and the driver are read at different instants */
+#define CREDIT_MOST (2000 * MS) /* usage metered in one window may be shown in the next */
 #define OWED_MOST (60000 * MS)
-#define UNEXPLAINED 2u /* what a window adds to the score */
+#define UNEXPLAINED 2u /* added to the score by an unexplained window */
 #define TIME_MOST (UINT64_C(1) << 60)
 
 static int64_t whole(uint64_t ns)
@@ -20,7 +20,7 @@ static int64_t part(uint64_t ns, uint32_t ppm)
         return (int64_t)((double)min_u64(ns, TIME_MOST) * ppm / CLAIMS_WHOLE_PPM);
 }
 
-/* What a counter rose; one that went back did not, and goes on from where it is. */
+/* By how much a counter rose. A counter that went back did not rise, and counts on from there. */
 static uint64_t rise(uint64_t *before, uint64_t now)
 {
         uint64_t ns = now > *before ? now - *before : 0;
@@ -29,7 +29,7 @@ static uint64_t rise(uint64_t *before, uint64_t now)
         return min_u64(ns, TIME_MOST);
 }
 
-/* A balance, never more than `saved_ns` to the good. */
+/* Adds to a balance, which stays at or below `saved_ns`. */
 static void book(int64_t *balance_ns, int64_t ns, uint64_t saved_ns)
 {
         *balance_ns += ns;
@@ -39,7 +39,7 @@ static void book(int64_t *balance_ns, int64_t ns, uint64_t saved_ns)
                 *balance_ns = whole(TIME_MOST);
 }
 
-/* Whether the window leaves something unexplained; `ret` says what. */
+/* Whether the window leaves usage unexplained; `ret` gets the kind. */
 static bool weigh(struct claim *claim, const struct claims_policy *policy, uint64_t owed_ns,
                   enum claims_why *ret)
 {
@@ -57,7 +57,7 @@ static bool weigh(struct claim *claim, const struct claims_policy *policy, uint6
                (above_ns > 0 && claim->above_ns > whole(min_u64(owed_ns, OWED_MOST)) + SLACK_NS);
 }
 
-/* Counts one window; true: the session is reported now and was not before. */
+/* Counts one window. True: the session is reported from now on and was not before. */
 static bool score(struct claim *claim, bool is_unexplained, enum claims_why why)
 {
         if (!is_unexplained) {
@@ -105,7 +105,7 @@ bool claims_see(struct claim *claim, const struct claims_policy *policy,
         claim->shown_ns += min_u64(sight->shown_ns, TIME_MOST);
         claim->claimed_ns += claimed_ns;
         claim->is_free &= sight->is_free && !has_leases;
-        /* In a window in which it was changed, the higher one. */
+        /* In a window in which the cap changed, the higher cap counts. */
         if (claim->window_ns == 0 || sight->cap_ppm > claim->cap_ppm)
                 claim->cap_ppm = sight->cap_ppm;
         claim->window_ns += min_u64(sight->elapsed_ns, TIME_MOST);

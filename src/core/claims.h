@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a session uses more of a GPU's time than it says, as far as the driver shows. Decisions
- * only; what is decided is reported and changes nothing else.
+ * Finds sessions that use more GPU time than they report, as far as the driver shows. It only
+ * decides; a finding is reported and changes nothing else.
  *
- *      struct claim claim = { 0 };                     // of each session and GPU
+ *      struct claim claim = { 0 };                     // for each session and GPU
  *      if (claims_see(&claim, &policy, &sight))        // once a second
- *              ...                                     // it is reported from now on: say so
+ *              ...                                     // reported from now on: tell it
  *
- * Two findings. *Understated*: the driver shows more than the session's meter and the tolerance.
- * *Above its cap*: where the session keeps its cap by itself, the driver shows more than the cap
- * and the tolerance, and the session does not owe that. The debt is the session's own word: it
- * covers what is above the cap by no more than itself, and than a minute.
+ * There are two findings. *Understated*: the driver shows more than the session's meter and the
+ * tolerance. *Above its cap*: the session keeps its cap by itself, and the driver shows more than
+ * the cap, the tolerance and the session's debt. The session itself reports the debt, so the debt
+ * explains at most its own amount, and at most a minute.
  *
- * Meter and driver cannot be read at one instant, and the driver tells whole percents of periods of
- * its own. So both are summed up in windows of a second, what a window claims may be shown in the
- * next one, and what is unexplained has to come to half a second. A window in which it does and has
- * grown raises the score by 2; any other lowers it by 1. A session is reported from a score of
- * CLAIMS_SCORE_MOST (eight such windows in a row, or more than every third for long) until it is 0.
+ * Meter and driver cannot be read at one instant, and the driver reports whole percents of its own
+ * periods. So both are summed up in windows of a second; usage metered in one window may be shown
+ * in the next; and only half a second of unexplained usage counts. A window that reaches that, with
+ * growing usage, adds 2 to the score; any other window subtracts 1. A session is reported from a
+ * score of CLAIMS_SCORE_MOST (eight such windows in a row, or more than every third for long) until
+ * the score is 0.
  *
  * Pure; one thread. Units: nanoseconds.
  */
@@ -30,32 +31,32 @@
 #define CLAIMS_SCORE_MOST 16u
 
 struct claims_policy {
-        bool is_off;                /* nobody is to be seen */
+        bool is_off;                /* report nothing */
         uint32_t tolerance_percent; /* of the GPU's time */
 };
 
-/* What one look found about a session on a GPU. */
+/* What one poll found about a session on a GPU. */
 struct claims_sight {
-        bool is_measured;    /* it has a cap or a scheduler watches it, and the driver tells */
-        bool is_free;        /* it keeps its cap by itself: no lease holds */
-        uint32_t cap_ppm;    /* of the GPU's time; CLAIMS_WHOLE_PPM: none */
-        uint64_t elapsed_ns; /* since the look before */
-        uint64_t shown_ns;   /* by the driver, it used at least so much meanwhile */
-        uint64_t busy_ns;    /* its meter; ever since */
-        uint64_t owed_ns;    /* of its cap, now; while it keeps that by itself */
-        uint64_t leases;     /* that it had; ever since */
+        bool is_measured; /* the session has a cap or a scheduler, and the driver reports usage */
+        bool is_free;     /* it keeps its cap by itself: no lease holds */
+        uint32_t cap_ppm; /* of the GPU's time; CLAIMS_WHOLE_PPM: no cap */
+        uint64_t elapsed_ns; /* since the last poll */
+        uint64_t shown_ns;   /* minimum that it used meanwhile, by the driver */
+        uint64_t busy_ns;    /* its meter, since the beginning */
+        uint64_t owed_ns;    /* its present debt, while it keeps its cap by itself */
+        uint64_t leases;     /* number of its leases since the beginning */
 };
 
 enum claims_why { CLAIMS_UNDERSTATED, CLAIMS_ABOVE_CAP };
 
-/* The state kept about one share; a new one is all zeroes. Anybody may read it. */
+/* The state of one session on one GPU; a new one is all zeroes. Any code may read it. */
 struct claim {
         bool is_known; /* busy_ns and leases were read before */
-        bool is_free;  /* in the whole window */
+        bool is_free;  /* during the whole window */
         uint32_t cap_ppm;
         uint64_t busy_ns, leases;
         uint64_t window_ns, shown_ns, claimed_ns;
-        int64_t understated_ns, above_ns; /* what windows left unexplained */
+        int64_t understated_ns, above_ns; /* unexplained usage of the past windows */
         unsigned score;
         bool is_reported;
         /* Why it is reported, and the figures of the window that led to the report. */
@@ -63,15 +64,15 @@ struct claim {
         uint64_t told_window_ns, told_shown_ns, told_claimed_ns;
 };
 
-/* True: it is reported, and was not. Of a session that is not on the GPU nothing is shown, and the
- * meter stands still. */
+/* True: the session is reported from now on, and was not before. For a session that is not on the
+ * GPU, the driver shows nothing and the meter stands still. */
 bool claims_see(struct claim *claim, const struct claims_policy *policy,
                 const struct claims_sight *sight);
 
 /*
- * What a session used at least where the driver shows `shown_ns` for its processes and `all_ns` for
- * everybody's, in `elapsed_ns`. A driver that counts a program as busy while another one has its
- * slice shows more than there is; the others may have used all that is shown of them.
+ * The minimum that a session used, if the driver shows `shown_ns` for its processes and `all_ns`
+ * for all processes in `elapsed_ns`. The driver counts a program as busy while another one has its
+ * time slice, so it shows more than there is; the others may have used all that is shown for them.
  */
 uint64_t claims_least(uint64_t shown_ns, uint64_t all_ns, uint64_t elapsed_ns);
 

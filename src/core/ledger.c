@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of the ledger. See ledger.h for what they are for, docs/ledger.md for why.
+ * The steps of the ledger. ledger.h has the contract, docs/ledger.md the reasons.
  *
- * A row's fields other than `done` have one writer: the holder of the slot's live lock, or of its
- * recover lock while the live lock is free. Reading them as that holder is no step of its own, as
- * nobody can change them meanwhile. Everything else that others may see or change is one access,
- * in one step_*() function, which also says what comes next. All of them are in this one file, so
+ * Each field of a row except `done` has one writer: the process that holds the slot's live lock, or
+ * its recover lock while the live lock is free. That process reads these fields without a step of
+ * their own, because no other process can change them meanwhile. Every other access to shared
+ * memory is one step_*() function, which also names the next step. All steps are in this file, so
  * that the compiler makes one loop of an operation.
  */
 #include "core/ledger.h"
@@ -34,7 +34,8 @@ static void pass_next(struct ledger_op *op)
         op->at = op->actor < op->high ? AT_PASS_COMMITTED : AT_PASS_CHECK;
 }
 
-/* The slot's history is settled; what it still holds is given back as its own operation. */
+/* Begins an operation that gives back all that a dead slot still holds; its earlier operations are
+ * settled. */
 static bool begin_reclaim(struct ledger_op *op, const struct ledger *ledger)
 {
         const struct page_row *row = actor_row(op, ledger);
@@ -139,7 +140,8 @@ static void step_read_tag(struct ledger_op *op, const struct ledger *ledger)
         op->at = AT_READ_USED;
 }
 
-/* Somebody else's operation is about to lose the tag that shows that it took effect. */
+/* Acknowledges another slot's operation before this one overwrites its tag, which shows that it
+ * took effect. */
 static void acknowledge_or_swap(struct ledger_op *op)
 {
         op->at = tag_slot(op->tag) == op->actor ? AT_SWAP : AT_READ_DONE;
@@ -154,7 +156,8 @@ static void step_read_used(struct ledger_op *op, const struct ledger *ledger)
                 acknowledge_or_swap(op);
 }
 
-/* After the tag: a refusal rests on an instant between that and PASS's last look. */
+/* Reads the limit, after the tag: a refusal is exact for an instant between this and the last read
+ * in PASS. */
 static void step_read_limit(struct ledger_op *op, const struct ledger *ledger)
 {
         uint64_t limit = read_word(&ledger->limits->device[op->device].limit_bytes);
@@ -210,7 +213,7 @@ static enum ledger_status step_write_committed(struct ledger_op *op, const struc
 /* -- PASS: over the limit, so look for dead slots before refusing ------------------------------ */
 
 /* Tag, used and limit were read one after the other. If the tag is still the same, there was an
- * instant at which the charge was over the limit: giving up later rests on that. */
+ * instant at which the charge was over the limit. A later refusal relies on that. */
 static void step_pass_confirm(struct ledger_op *op, const struct ledger *ledger)
 {
         op->seen = op->tag;
@@ -226,7 +229,7 @@ static void step_pass_high(struct ledger_op *op, const struct ledger *ledger)
         uint32_t high = load_acquire(shared_half(&ledger->slots->slots_high));
 
         op->high = (uint16_t)min_u32(high, PAGE_SLOTS);
-        op->actor = UINT16_MAX; /* pass_next() makes it the first */
+        op->actor = UINT16_MAX; /* pass_next() adds one */
         pass_next(op);
 }
 
@@ -269,7 +272,7 @@ static void step_pass_try(struct ledger_op *op, const struct ledger *ledger)
         pass_next(op);
 }
 
-/* Between the first look and the lock the slot may have been taken over, by a live process. */
+/* Between the first check and the lock, a live process may have taken the slot. */
 static void step_pass_live_again(struct ledger_op *op, const struct ledger *ledger)
 {
         if (ledger->ports->is_live(ledger->context, op->actor) || !begin_recover(op, ledger))
@@ -318,7 +321,8 @@ static void step_attach_live(struct ledger_op *op, const struct ledger *ledger)
                 attach_recover_from(op, ledger, 0);
 }
 
-/* Before the first charge: whoever walks the slots after that must come by this one. */
+/* Raises the page's slot bound before the first charge: any process that walks the slots afterwards
+ * visits this one. */
 static void step_attach_high(struct ledger_op *op, const struct ledger *ledger)
 {
         op->scratch = load_acquire(shared_half(&ledger->slots->slots_high));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words of the ledger: how they are read, and what a tag and a sum are. For ledger.c only.
+ * The ledger's words in shared memory: functions that read them, and the arithmetic of tags and
+ * sums. For ledger.c only.
  *
- * No decision is made here. A row's words other than `done` have one writer at a time; read_own()
- * is for that writer, read_word() for everybody else and for what others write.
+ * Nothing is decided here. Each word of a row except `done` has one writer at a time. read_own() is
+ * for that writer; read_word() is for all other readers, and for words that others write.
  */
 #ifndef ALIQUOT_CORE_LEDGER_WORDS_H
 #define ALIQUOT_CORE_LEDGER_WORDS_H
@@ -55,8 +56,7 @@ static inline bool is_growing(uint64_t delta)
         return (int64_t)delta > 0;
 }
 
-/* A row that somebody scribbled on may say anything; what is given back must not look like a
- * charge. */
+/* A damaged row may hold any value. Clamps it, so that giving it back cannot look like a charge. */
 static inline uint64_t within(uint64_t bytes)
 {
         return min_u64(bytes, LEDGER_MAX_BYTES);
@@ -64,7 +64,7 @@ static inline uint64_t within(uint64_t bytes)
 
 static inline uint64_t used_after(uint64_t used, uint64_t delta)
 {
-        /* The sum would fall below zero only if somebody scribbled on the page. */
+        /* The sum would fall below zero only if a process damaged the page. */
         if (!is_growing(delta) && used < -delta)
                 return 0;
         return used + delta;

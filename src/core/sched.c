@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of the scheduler: each event finds its function, then each device decides.
+ * The steps of the scheduler: dispatches each event to its function, then lets each device decide.
  *
- * See sched.h for what they promise, sched_parts.h for which file does what, and
- * docs/compute.md for why.
+ * sched.h has the contract, sched_parts.h the list of the files, docs/compute.md the reasons.
  */
 #include "core/sched.h"
 
@@ -11,17 +10,18 @@
 
 #include "core/sched_parts.h"
 
-#define GAP_OLD_NS (1 * SCHED_MS)  /* who opened so long after a drain did not wait for it */
-#define NOW_MOST (SCHED_NEVER / 2) /* 146 years; what is planned lies before SCHED_NEVER */
-#define PASSES 4                   /* of decisions in a step; what is left is for the next */
+/* a member that opened so long after a drain did not wait for it */
+#define GAP_OLD_NS (1 * SCHED_MS)
+#define NOW_MOST (SCHED_NEVER / 2) /* 146 years; SCHED_NEVER lies beyond every planned time */
+#define PASSES 4                   /* of decisions in a step; the next step does the rest */
 
-/* What is longer than any lease has other reasons. */
+/* Times longer than any lease are cut: they have other causes. */
 static int64_t smoothed(int64_t old_ns, int64_t new_ns)
 {
         return old_ns + (min_i64(new_ns, SCHED_LEASE_MOST_NS) - old_ns) / 8;
 }
 
-/* -- Who sleeps, and comes back --------------------------------------------------------------- */
+/* -- Members that sleep and come back --------------------------------------------------------- */
 
 static bool rt_wants(const struct sched *sched, unsigned device)
 {
@@ -32,7 +32,8 @@ static bool rt_wants(const struct sched *sched, unsigned device)
         return false;
 }
 
-/* If it usually comes back soon, the device is kept for it; what that loses is accounted for. */
+/* If the rt member usually comes back soon, keeps the device for it, within a budget of lost
+ * time. */
 static void rt_leaves(const struct step *step, unsigned i)
 {
         const struct sched_member *member = &step->sched->member[i];
@@ -60,7 +61,7 @@ static void rt_comes(const struct step *step, unsigned i)
         device->hold_ns = step->now_ns;
 }
 
-/* One long gap is not to hide many short ones. */
+/* Averages, so that one long pause does not hide many short ones. */
 static void gap_learn(struct sched_member *member, int64_t now_ns)
 {
         int64_t gap_ns = min_i64(now_ns - member->idle_ns, SCHED_GAP_MOST_NS);
@@ -79,7 +80,7 @@ int64_t sched_grace_ns(const struct sched *sched, uint32_t member)
                        : SCHED_GRACE_NS;
 }
 
-/* -- Who comes and goes ----------------------------------------------------------------------- */
+/* -- Members are added, changed and removed --------------------------------------------------- */
 
 static void list_add(struct sched *sched, unsigned member)
 {
@@ -129,7 +130,7 @@ static void terms_set(const struct step *step, unsigned i)
         if (is_moved)
                 gang_unlink(step->sched, i);
         member->terms = *terms;
-        /* Room to save more came of the cap that it had. */
+        /* The bucket may have grown under the old terms; the new cap bounds it again. */
         member->bucket_fine = min_i64(member->bucket_fine, most_fine);
         member->long_fine = 0;
         if (terms->guarantee_ppm == 0)
@@ -163,7 +164,7 @@ static void removed(const struct step *step)
         *member = (struct sched_member){ .mode = SCHED_MODE_NONE };
 }
 
-/* -- What members do -------------------------------------------------------------------------- */
+/* -- Events of members ------------------------------------------------------------------------ */
 
 static void want(const struct step *step)
 {
@@ -172,7 +173,8 @@ static void want(const struct step *step)
 
         if (member->is_wanting)
                 return;
-        /* Before it counts: it comes back behind where the others are now, not where they were. */
+        /* Before the member counts as wanting: it comes back behind the others' present virtual
+         * time. */
         account_level(step->sched, member->device);
         rt_comes(step, i);
         gap_learn(member, step->now_ns);
@@ -195,8 +197,9 @@ static void idle(const struct step *step)
         rt_leaves(step, i);
 }
 
-/* The gap is measured where the device passed from one to the other: who opened long after the
- * other had drained, or while another still does, or was at work before, has not made it. */
+/* Measures the hand-over gap, where the device passed directly from one member to another. It does
+ * not if this member opened long after the other had drained, opened while another still drains, or
+ * was at work before it opened. */
 static void began(const struct step *step)
 {
         struct sched_member *member = &step->sched->member[step->event->member];

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each member has used, is owed, and may still use.
+ * The scheduler's accounts: the time that each member used, is owed, and may still use.
  *
- * Three accounts fill with time and are emptied by use: the token bucket of a hard cap (by busy
- * time), what a guarantee is behind, and what the floor is behind (both by held time, and only
- * while the member wants something that its cap allows). A fourth, the virtual time, only grows.
- * Every nanosecond that somebody is on a device, or that it is kept for a gang, is charged to
- * exactly one member.
+ * Three accounts fill with time, and use empties them: the token bucket of a hard cap (emptied by
+ * busy time), the time that a guarantee is behind, and the time that the floor is behind (both
+ * emptied by held time, and filled only while the member wants the device and its cap allows that).
+ * A fourth, the virtual time, only grows. Each nanosecond in which a member is on a device, or in
+ * which the device is kept for a gang, is charged to exactly one member.
  */
 #include "core/sched_parts.h"
 
 #define LAG_LEASES 4
-/* Further ahead than any kernel explains: it has not been looked at for days and has wrapped. */
+/* Further ahead than any kernel explains: the value was not updated for days and has wrapped. */
 #define STALE (INT64_C(1) << 50)
 
 static int64_t lag_most(const struct sched *sched, const struct sched_member *member)
@@ -20,14 +20,14 @@ static int64_t lag_most(const struct sched *sched, const struct sched_member *me
                member->terms.weight;
 }
 
-/* -- What fills with time --------------------------------------------------------------------- */
+/* -- Accounts that fill with time ------------------------------------------------------------- */
 
 static int64_t filled(int64_t fine, uint32_t ppm, int64_t ns, int64_t most_fine)
 {
         return min_i64(fine + (int64_t)ppm * ns, max_i64(fine, most_fine));
 }
 
-/* Whether a kernel of some member of the device runs on far beyond its turn. */
+/* Whether a kernel of any member of the device still runs long after the member's turn. */
 static bool has_long_drain(const struct sched *sched, unsigned device, int64_t now_ns)
 {
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
@@ -74,14 +74,16 @@ static void bucket_fill(struct sched_member *member, int64_t ns, bool is_long)
                 member->saved_fine = member->bucket_fine;
 }
 
-/* Short pauses are part of what was promised, or who pauses after each step could not have it. */
+/* A short pause does not stop a guarantee; else a program that pauses after each step would miss
+ * its guarantee. */
 static bool is_promised(const struct sched_member *member, int64_t now_ns)
 {
         return member->is_wanting || (member->leases > 0 && member->gap_ns < SCHED_GAP_MOST_NS &&
                                       now_ns - member->idle_ns < SCHED_GAP_MOST_NS);
 }
 
-/* While a long kernel of another is waited for, no more can be owed than is lost by it. */
+/* Fills what is owed. While the device waits for a long kernel of another member, at most the time
+ * lost to that kernel is owed. */
 static void promises_fill(struct sched_member *member, int64_t ns, uint32_t floor_ppm,
                           int64_t now_ns, bool is_long)
 {
@@ -102,7 +104,8 @@ static void promises_fill(struct sched_member *member, int64_t ns, uint32_t floo
                                     floor_ppm * SCHED_PROMISE_SPAN_NS + lease);
 }
 
-/* The floor is divided among those below rt who want something. */
+/* Each member's part of the floor: it is divided among the members below rt that want the
+ * device. */
 static uint32_t floor_of(const struct sched *sched, unsigned device)
 {
         uint32_t wanting = sched->device[device].wanting_below_rt;
@@ -110,10 +113,11 @@ static uint32_t floor_of(const struct sched *sched, unsigned device)
         return SCHED_FLOOR_PPM / (wanting > 0 ? wanting : 1);
 }
 
-/* -- What use takes --------------------------------------------------------------------------- */
+/* -- Use empties accounts --------------------------------------------------------------------- */
 
-/* A turn that was given because of a promise pays it, to the last nanosecond and beyond: what it
- * overruns is not promised again. Any other use pays what is behind, and no more. */
+/* How much of an account `ns` of use pays. A turn that was given to pay this account pays all of
+ * `ns`, even below zero, so that its overrun is not owed again. Any other use pays what is owed at
+ * most. */
 static int64_t paid(int64_t fine, int64_t ns, bool is_its_turn)
 {
         if (is_its_turn)
@@ -121,8 +125,8 @@ static int64_t paid(int64_t fine, int64_t ns, bool is_its_turn)
         return fine > 0 ? max_i64(fine - ns * FINE, 0) : fine;
 }
 
-/* Its turn came by another order than that of the device: by a promise, or by that of another
- * device of its gang. */
+/* Whether this turn did not follow from the order of this device: a guarantee, or another device of
+ * the gang, gave it. */
 static bool is_turn_of_elsewhere(const struct sched *sched, const struct sched_member *member)
 {
         unsigned i = (unsigned)(member - sched->member);
@@ -131,8 +135,9 @@ static bool is_turn_of_elsewhere(const struct sched *sched, const struct sched_m
                (member->mate != i && unit_decider(sched, i) != member->device);
 }
 
-/* What such a turn gives runs ahead of the others a little at most: else they would be served
- * alone, for as long, when the guarantee or the gang ends. */
+/* Charges virtual time. A turn from elsewhere moves the member ahead of the others a little at
+ * most. Otherwise the others would run without it for as long once the guarantee or the gang
+ * ends. */
 static void vtime_charge(const struct sched *sched, struct sched_member *member, int64_t ns)
 {
         const struct sched_device *device = &sched->device[member->device];
@@ -154,16 +159,18 @@ static void bucket_take(struct sched_member *member, int64_t ns)
 static void charge(const struct sched *sched, struct sched_member *member, int64_t ns)
 {
         vtime_charge(sched, member, ns);
-        /* Who rides along with the one of its gang that is owed something owes nothing for it. */
+        /* A member of a gang owes nothing for a turn that another member of the gang was owed. */
         member->owed_fine =
                 paid(member->owed_fine, ns,
                      member->turn == SCHED_TURN_OWED && member->terms.guarantee_ppm > 0);
-        if (is_open(member) || !member->is_late) /* what runs on beside others is no turn */
+        if (is_open(member) ||
+            !member->is_late) /* work that runs late, beside other members, is no turn */
                 member->floor_fine = paid(member->floor_fine, ns, member->turn == SCHED_TURN_FLOOR);
         member->held_ns += ns;
 }
 
-/* Nobody is on the device, as the gang that is next waits for another of its devices. */
+/* Charges the time in which the device is idle and kept for a gang that waits for its other
+ * devices. */
 static void charge_kept(struct sched *sched, unsigned device, int64_t ns)
 {
         unsigned i = gang_kept_for(sched, device);
@@ -175,7 +182,8 @@ static void charge_kept(struct sched *sched, unsigned device, int64_t ns)
         member->kept_ns = min_i64(member->kept_ns + ns, NS_MOST);
 }
 
-/* Not before: who is no longer behind its floor would lose the device while it waits. */
+/* Only when the turn begins: if the kept time paid the floor earlier, the unit would lose its claim
+ * while it waits. */
 void account_begin(struct sched_member *member)
 {
         member->floor_fine =
@@ -185,7 +193,7 @@ void account_begin(struct sched_member *member)
 
 static void wait_count(struct sched_member *member, int64_t ns)
 {
-        /* In FREE what it may not use it waits for by itself, and says so by being idle. */
+        /* In FREE the member keeps its cap itself; while it waits for its cap it counts as idle. */
         if (is_open(member) || !member->is_wanting)
                 return;
         member->wait_ns += ns;
@@ -232,7 +240,7 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
                 wait_count(member, ns);
                 if (on > 0 && is_on(member))
                         charge(sched, member, ns / on + (nth++ < ns % on));
-                /* In FREE one may work before anybody has noticed that it wants to. */
+                /* In FREE a member may work before its WANT arrives. */
                 if (is_on(member) || member->mode == SCHED_MODE_FREE)
                         untold_add(member, ns);
         }
@@ -252,8 +260,8 @@ int64_t account_may_ns(const struct sched_member *member, int64_t now_ns)
         return account_may(member) ? now_ns : time_after(now_ns, wait_ns);
 }
 
-/* Never more than it was on the device; over its turns, as it tells by samples: of one turn more
- * than that, of another one less, or that it was less than it told before. */
+/* Bills reported usage, at most the time on the device. Reports come from samples, so they may
+ * exceed one turn and fall short of the next; the difference is carried between turns. */
 void account_use(const struct step *step, unsigned i)
 {
         struct sched_member *member = &step->sched->member[i];
@@ -273,8 +281,8 @@ void account_forget(struct sched_member *member)
         member->untold_ns = member->silent_ns = 0;
 }
 
-/* When it began is its own word, so this has a bound over time: nobody gains much by saying that it
- * comes late to each turn. */
+/* The member itself reports when it began, so the refund has a bound over time: a member gains
+ * little by claiming that it begins each turn late. */
 void account_refund(const struct sched *sched, struct sched_member *member, int64_t late_ns)
 {
         int64_t fine = min_i64(max_i64(min_i64(late_ns, NS_MOST), 0) * FINE, member->refund_fine);
@@ -304,8 +312,8 @@ static void lift(struct sched *sched, struct sched_member *member)
                 member->vtime = vtime;
 }
 
-/* A gang has its place in the order of one device; in that of the others it only rides along. Who
- * is FREE has the device, and keeps its cap itself. */
+/* Whether the member counts in this device's order. A gang counts on its deciding device only. A
+ * FREE member has the device, and keeps its cap itself. */
 static bool counts(const struct sched *sched, unsigned i)
 {
         const struct sched_member *member = &sched->member[i];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which terms make sense: by themselves, and beside what others on the device were promised.
+ * Checks whether a member's terms are valid, by themselves and beside the guarantees of the other
+ * members of the device.
  */
 #include "core/sched_parts.h"
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was launched in a turn comes to its end after it.
+ * Drains: a member's work that still runs after its gate closed.
  *
- * A member whose gate closed drains until it says that nothing of it is in flight. The others wait
- * for that until a deadline: some lengths of the drains of the member that did end, by the
- * scheduler's clock. A drain that never ends does not raise that length. Who passes the deadline is
- * late: it is on the device beside the others until it has drained. Who rests has drained, also if
- * it did not say so: it has died or stopped.
+ * A member whose gate closed drains until it reports that none of its work is in flight. The others
+ * wait for that until a deadline, which is a few times the usual length of this member's completed
+ * drains. A drain that never ends does not raise that length. A member that passes the deadline is
+ * late: the next member opens beside it, until it has drained. A member that rests has drained even
+ * without a report: it died or stopped.
  *
- * A member that is late would submit its next turn's work into the flight that is left of the last
- * one. Beside others both would take longer for it, end in no turn, and teach nothing of how long
- * drains take. So it is passed over until it has drained; but not for ever, as what is in flight
- * may wait for what it has yet to submit. rt is not: it waits for no drain, and is soon done.
+ * A late member would submit the work of its next turn behind the rest of the last turn. Beside
+ * others both would take longer, would not end within the turn, and would not show how long drains
+ * take. So it gets no turn until it has drained, but not for ever: the work in flight may wait for
+ * work that the member has yet to submit. rt members are exempt: they wait for no drain and end
+ * soon.
  */
 #include "core/sched_parts.h"
 
@@ -45,7 +46,7 @@ void drain_end(struct sched *sched, struct sched_member *member, int64_t now_ns)
 {
         struct sched_device *device = &sched->device[member->device];
 
-        member->is_late = false; /* also of one that is open again */
+        member->is_late = false; /* also if it is open again */
         if (!member->is_draining)
                 return;
         member->is_draining = false;
@@ -61,7 +62,7 @@ void drain_said(const struct step *step, unsigned i)
         struct sched_member *member = &step->sched->member[i];
         int64_t ns = min_i64(step->now_ns - member->close_ns, SCHED_DRAIN_MOST_NS);
 
-        /* Some are long where kernels differ: what was seen of those is forgotten slowly. */
+        /* Drains vary with the kernels, so a long one is forgotten slowly. */
         if (member->is_draining)
                 member->drain_ns += (ns - member->drain_ns) / (ns > member->drain_ns ? 2 : 16);
         drain_end(step->sched, member, step->now_ns);

@@ -2,18 +2,18 @@
 /*
  * Units: members that open and close together.
  *
- * A unit waits in the order of one device only, its decider: the one where the others that want
- * weigh most, so that it gets there what is fair and takes no more anywhere. When its turn comes,
- * it claims its devices one after the other, in their order; a device that another gang has claimed
- * stops it there. Whoever holds a claim waits only for later devices, so no two wait for each
- * other. A claim alone keeps nobody off: when the unit has all of them, those who are open on its
- * devices (but other gangs, which end their turns) are closed at the same instant, drain at the
- * same time, and the unit opens everywhere.
+ * A unit waits in the order of one device, its decider: the device with the greatest weight of
+ * other units that want it. So the unit gets its fair share there and no more anywhere else. When
+ * its turn comes, it claims its devices in ascending order, and stops at a device that another gang
+ * has claimed. The holder of a claim waits only for later devices, so no two gangs wait for each
+ * other. A claim alone does not keep others off a device. When the unit has claimed all its
+ * devices, all members that are open on them are closed at the same instant (except other gangs,
+ * which finish their turns). They drain at the same time, and the unit opens everywhere.
  *
- * Neither is a device claimed that others have a better right to: who is promised more and is
- * behind, or has had less by weight. A device that stands idle until the gang's other devices are
- * free is the gang's time there. Else a kernel that drains slowly on one device, or weights that
- * choose the decider, would take the share of a neighbour on another.
+ * A gang does not claim a device while another member has a better right to it: a guarantee that is
+ * behind, or less use by weight. A device that is idle until the gang's other devices are free is
+ * charged to the gang. Otherwise a slow drain on one device would take time from a neighbour on
+ * another device.
  */
 #include "common/minmax.h"
 #include "core/sched_parts.h"
@@ -23,7 +23,7 @@ static unsigned mate_of(const struct sched *sched, unsigned i)
         return sched->member[i].mate;
 }
 
-/* The member that stands for its unit in claims. */
+/* The member that represents its unit in claims. */
 static unsigned head_of(const struct sched *sched, unsigned member)
 {
         unsigned head = member;
@@ -104,7 +104,7 @@ bool gang_is_blocked(const struct sched *sched, unsigned member)
         return false;
 }
 
-/* A member of the gang there has had more, by weight, by more than a turn. */
+/* Whether the gang's member on the same device has used more, by weight, by more than a turn. */
 static bool is_ahead_of(const struct sched *sched, unsigned head, const struct sched_member *other)
 {
         int64_t turn = turn_lease_ns(sched, other->device) * SCHED_WEIGHT_MOST;
@@ -121,8 +121,9 @@ static bool is_ahead_of(const struct sched *sched, unsigned head, const struct s
         return false;
 }
 
-/* By a promise; or by weight, where the order of another device has brought the gang here. Not
- * another gang: it may be unable to run before this one has, and then neither would. */
+/* Whether the other member goes first: by a guarantee, or by weight where another device's order
+ * brought the gang here. A gang never has the better right: it may be unable to run before this
+ * gang, and then neither would run. */
 static bool has_better_right(const struct sched *sched, unsigned i, unsigned head)
 {
         const struct sched_member *other = &sched->member[i];
@@ -157,7 +158,7 @@ bool gang_gather(struct step *step, unsigned member)
                 if (device->claim != NOBODY || is_for_others(step->sched, d, head))
                         return false;
                 device->claim = head;
-                step->is_again = true; /* who is open there is to close */
+                step->is_again = true; /* the members that are open there must close */
         }
         return true;
 }
@@ -208,7 +209,7 @@ void gang_sweep(struct sched *sched)
 
 /* -- The ring of a gang ----------------------------------------------------------------------- */
 
-/* Another member of the same gang, on that device; NOBODY: none. */
+/* The member of the same gang on that device; NOBODY: there is none. */
 static unsigned find_mate(const struct sched *sched, unsigned member, unsigned device)
 {
         unsigned i = sched->device[device].first;
@@ -229,7 +230,7 @@ void gang_link(struct sched *sched, unsigned member)
 
                 if (i == NOBODY)
                         continue;
-                gang_release(sched, i); /* its head may be another now */
+                gang_release(sched, i); /* its head may change */
                 one->mate = sched->member[i].mate;
                 sched->member[i].mate = member;
                 return;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose turn is next on a device.
+ * Picks the member whose turn is next on a device.
  *
- * First who would starve (the floor); then whose guarantee is a whole turn behind; then by class.
- * Within a class first whose guarantee is behind at all, by how long it has waited for it; then
- * who has had least by weight. Whoever is above a hard cap is not asked, whatever it is owed; nor
- * is who is late, while others are there.
+ * First a member that would starve (the floor), then one whose guarantee is a whole turn behind,
+ * then by class. Within a class: first a member whose guarantee is behind at all, by how long it
+ * has waited; then the member with the least use by weight. A member above its hard cap gets no
+ * turn, whatever it is owed. Nor does a late member while others are there.
  *
- * By the same order a member that comes back ends the turn of the holder; of virtual time it must
- * lag by more than a turn. All but rt do so only as often as the device can afford: what hand-overs
- * take of it is measured, and bounded.
+ * By the same order a member that comes back ends the turn of the holder; in virtual time it must
+ * be more than a turn behind. Except for rt members, this happens only as often as the device can
+ * afford: the time lost in hand-overs is measured and bounded.
  */
 #include "core/sched_parts.h"
 
@@ -17,8 +17,8 @@ struct member_rank {
         unsigned member;
         unsigned urgency; /* enum urgency */
         unsigned class;
-        int64_t owed_ns; /* for so long it should have had the device; 0: nothing is owed */
-        int64_t ahead;   /* of the virtual time of its class */
+        int64_t owed_ns; /* how long it should have had the device; 0: nothing is owed */
+        int64_t ahead;   /* how far ahead of the virtual time of its class */
 };
 
 static int64_t owed_ns(const struct sched_member *member)
@@ -57,7 +57,7 @@ static bool is_alone(const struct sched *sched, unsigned i)
         return sched->member[i].mate == i;
 }
 
-/* Another member is on its device, or could be now. */
+/* Whether another member is on its device, or could be now. */
 static bool has_company(const struct sched *sched, unsigned i)
 {
         for (unsigned j = sched->device[sched->member[i].device].first; j != NOBODY;
@@ -71,14 +71,15 @@ static bool has_company(const struct sched *sched, unsigned i)
         return false;
 }
 
-/* A gang is not: its work on one device may wait for what it has yet to submit on another. */
+/* Whether it is late and must wait for its drain. A gang never must: its work on one device may
+ * wait for work that it has yet to submit on another. */
 static bool is_passed_over(const struct sched *sched, unsigned i)
 {
         return is_alone(sched, i) && drain_pass_ns(&sched->member[i]) > sched->now_ns &&
                has_company(sched, i);
 }
 
-/* It waits in the order of this device, and could run. */
+/* Whether it waits in the order of this device, and could run. */
 static bool is_candidate(const struct sched *sched, unsigned i)
 {
         const struct sched_member *member = &sched->member[i];
@@ -89,14 +90,14 @@ static bool is_candidate(const struct sched *sched, unsigned i)
                (unit_decider(sched, i) == member->device && unit_has_way(sched, i));
 }
 
-/* After rt has run, the device is kept for it for a moment. */
+/* After an rt member has run, the device is kept for it for a short time. */
 static bool is_held_off(const struct step *step, const struct member_rank *rank, unsigned device)
 {
         return rank->class < SCHED_CLASS_RT && rank->urgency == 0 &&
                step->now_ns < step->sched->device[device].hold_ns;
 }
 
-/* Of a gang that has not all of its devices there is no use; the next best has the turn. */
+/* A gang that lacks one of its devices cannot use a turn; the next best member gets it. */
 static bool is_usable(struct step *step, unsigned i)
 {
         return is_alone(step->sched, i) || gang_gather(step, i);
@@ -159,7 +160,7 @@ struct pick pick_next(struct step *step, unsigned device)
 
 /* -- Turns that end early --------------------------------------------------------------------- */
 
-/* Behind in virtual time by more than a turn of its own. */
+/* Whether it is behind in virtual time by more than a turn of its own. */
 static bool has_lag(const struct sched *sched, const struct member_rank *a,
                     const struct member_rank *holder)
 {
@@ -181,7 +182,7 @@ static bool is_above(const struct sched *sched, const struct member_rank *a,
         return has_lag(sched, a, holder);
 }
 
-/* Whether the device can afford two hand-overs more: to the one that cuts in, and back. */
+/* Whether the device can afford two more hand-overs: to the interrupting member, and back. */
 static bool can_afford_cut(struct sched_device *device)
 {
         int64_t fine = 2 * device->gap_ns * FINE;
@@ -192,8 +193,9 @@ static bool can_afford_cut(struct sched_device *device)
         return true;
 }
 
-/* Who waited all the time has its turn when this one ends. A gang's turn is ended by rt, or where
- * it was decided on: elsewhere it has another rank. */
+/* Whether member i ends the holder's turn. A member that waited all along takes the next turn
+ * instead. Only an rt member, or a member on its deciding device, ends a gang's turn: on other
+ * devices the gang has another rank. */
 static bool is_revoking(struct step *step, unsigned i, const struct member_rank *holder)
 {
         const struct sched *sched = step->sched;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns begin and end.
+ * Begins and ends turns.
  *
- *      nobody else wants                   FREE, until somebody does
- *      the lease is over                   the next one is picked; if it is another, CLOSE
+ *      no other member wants the device    FREE, until another one does
+ *      the lease is over                   pick the next member; if it is another one, CLOSE
  *      the holder is done                  the same, at once
- *      one that outranks it comes back     the same, at once
+ *      an outranking member comes back     the same, at once
  *
- * After CLOSE the next one waits until the last one has drained, or until the deadline of that
- * drain: whatever is told wrongly or never, the next one opens then at the latest. An rt member
- * that comes back does not wait.
+ * After CLOSE the next member waits until the last one has drained, or until the deadline of that
+ * drain. So wrong or missing reports delay it until the deadline at most. An rt member that comes
+ * back does not wait.
  *
- * Who is let in wakes up late where processors are short, and could miss every turn: after one that
- * was missed, leases count from when their holder is expected to come.
+ * Where processors are short, a process wakes up late when its turn opens and could miss every
+ * turn. After a missed turn, leases count from the time at which the holder is expected to wake up.
  */
 #include "core/sched_parts.h"
 
@@ -22,7 +22,7 @@ static void due_at(struct sched_device *device, const struct step *step, int64_t
                 device->due_ns = min_i64(device->due_ns, at_ns);
 }
 
-/* One action a member and a step, the latest; an alarm besides. */
+/* Keeps one action a member and a step, the latest one; an alarm is kept besides. */
 void act(struct step *step, const struct sched_action *action)
 {
         struct sched_actions *ret = step->ret;
@@ -44,7 +44,7 @@ bool turn_has_rt(const struct sched *sched, unsigned device)
         return sched->device[device].rt_members > 0;
 }
 
-/* Where many want it turns are longer, for each costs the scheduler as much. */
+/* With many contenders turns are longer, because each turn costs the scheduler the same. */
 int64_t turn_lease_ns(const struct sched *sched, unsigned device)
 {
         int64_t least_ns = SCHED_LEASE_LEAST_NS, wanting = sched->device[device].wanting;
@@ -58,7 +58,8 @@ int64_t turn_lease_ns(const struct sched *sched, unsigned device)
         return min_i64(least_ns, SCHED_LEASE_MOST_NS);
 }
 
-/* In flight beside one that sleeps and would outrank it: what that one would have to wait for. */
+/* In-flight bound beside a sleeping member that would outrank the holder: it is the time for which
+ * that member would have to wait. */
 static int64_t target_beside(const struct sched_member *sleeper)
 {
         if (sleeper->terms.class == SCHED_CLASS_RT)
@@ -84,7 +85,7 @@ static bool is_expected(const struct sched *sched, unsigned i, unsigned holder)
                pick_would_outrank(sched, i, holder);
 }
 
-/* When the last of the others was seen to want the device; SCHED_NEVER: nobody else is there. */
+/* When another member last wanted the device; SCHED_NEVER: there is no other member. */
 static int64_t others_active_ns(const struct sched *sched, unsigned holder)
 {
         int64_t at_ns = SCHED_NEVER;
@@ -107,7 +108,7 @@ static int64_t target_free(const struct sched *sched, unsigned holder)
 {
         int64_t active_ns = others_active_ns(sched, holder);
 
-        /* A cap is overrun by what is in flight. */
+        /* Work in flight can overrun a cap. */
         if (sched->member[holder].terms.cap_ppm < SCHED_WHOLE_PPM)
                 return SCHED_TARGET_LEASED_NS;
         if (active_ns == SCHED_NEVER)
@@ -116,7 +117,7 @@ static int64_t target_free(const struct sched *sched, unsigned holder)
                                                               : SCHED_TARGET_QUIET_NS;
 }
 
-/* How much the holder may have in flight; 0: there is no bound. */
+/* How much work the holder may have in flight; 0: no bound. */
 static int64_t target_of(const struct sched *sched, unsigned holder)
 {
         const struct sched_member *member = &sched->member[holder];
@@ -158,15 +159,15 @@ void turn_close(struct step *step, unsigned member)
 
 /* -- Opening ---------------------------------------------------------------------------------- */
 
-/* rt that comes back is soon done, and waits for no drain; rt that never pauses does: else what
- * others were promised would be used beside it, and half of it billed. */
+/* An rt member that comes back is soon done and waits for no drain. An rt member that never pauses
+ * waits: otherwise the guarantees of others would be used beside it, and only half billed. */
 static bool is_hurried(const struct sched_member *member)
 {
         return member->terms.class == SCHED_CLASS_RT && member->is_back;
 }
 
-/* The devices that a unit waits for drains on. Who did not wait for one when it opened does not
- * when it stays. */
+/* The devices on which the unit waits for drains. A unit that did not wait when it opened does not
+ * wait when its turn is prolonged. */
 static uint32_t patient_devices(const struct sched *sched, unsigned unit)
 {
         uint32_t devices = 0;
@@ -227,8 +228,8 @@ static void open_one(struct step *step, unsigned i, enum sched_mode mode, int64_
                   });
 }
 
-/* A gang's is long, as its turn begins when the last of its devices is free, and the others wait;
- * the shortest where rt is on one of them, so that it is served. */
+/* A gang's lease is long, because its turn begins only when the last of its devices is free. It is
+ * shortest if one of the devices has an rt member, so that this member is served. */
 static int64_t unit_lease_ns(const struct sched *sched, const struct pick *pick)
 {
         const struct sched_member *first = &sched->member[pick->member];
@@ -278,7 +279,8 @@ static bool is_free_told(const struct sched *sched, unsigned i)
         return member->mode == SCHED_MODE_FREE && member->told_target_ns == target_of(sched, i);
 }
 
-/* Who may be FREE: the unit that wants, if only one does; if none does, the only one there is. */
+/* The unit that may be FREE: the one that wants the device, if only one does; if none does, the
+ * only unit there is. */
 static unsigned free_candidate(const struct sched *sched, unsigned device)
 {
         unsigned wanting = NOBODY, any = NOBODY;
@@ -299,7 +301,7 @@ static unsigned free_candidate(const struct sched *sched, unsigned device)
         return is_only ? any : NOBODY;
 }
 
-/* Who is FREE is told when it has no neighbour any more. */
+/* Sets the time at which a FREE unit has no recent neighbour any more. */
 static void due_quiet(const struct step *step, unsigned device, unsigned unit)
 {
         int64_t active_ns = others_active_ns(step->sched, unit);
@@ -308,7 +310,7 @@ static void due_quiet(const struct step *step, unsigned device, unsigned unit)
                 due_at(&step->sched->device[device], step, active_ns + SCHED_NEIGHBOUR_NS);
 }
 
-/* Opens a unit without an end, if nobody else is in its way; true: it is open so. */
+/* Opens a unit as FREE if no other unit is in its way. True: the unit is FREE now. */
 static bool free_give(struct step *step, unsigned device)
 {
         struct sched *sched = step->sched;
@@ -333,7 +335,7 @@ static bool free_give(struct step *step, unsigned device)
         return true;
 }
 
-/* -- What is to be done on a device ----------------------------------------------------------- */
+/* -- What to do on a device ------------------------------------------------------------------- */
 
 static unsigned holder_of(const struct sched *sched, unsigned device)
 {
@@ -363,8 +365,8 @@ static bool is_revoked(struct step *step, unsigned holder)
 
         if (member->is_protected)
                 return false;
-        /* A gang's turn is cut short by no other gang: three that meet in pairs would starve one.
-         */
+        /* No other gang cuts a gang's turn short: with three gangs that meet in pairs, one would
+         * starve. */
         if (claim != NOBODY && member->mate == holder && claim != holder &&
             gang_has_all(sched, claim))
                 return true;
@@ -383,7 +385,7 @@ static bool is_over(struct step *step, unsigned holder)
         return step->now_ns >= member->end_ns && unit_decider(sched, holder) == member->device;
 }
 
-/* When something comes of itself that those who wait are waiting for. */
+/* Sets the time at which a waiting member's condition comes true without an event. */
 static void due_waiting(const struct step *step, unsigned device)
 {
         struct sched_device *here = &step->sched->device[device];
@@ -400,7 +402,7 @@ static void due_waiting(const struct step *step, unsigned device)
         }
 }
 
-/* Nobody need be told that a drain is late but who waits for it. */
+/* A late drain needs a decision only if another member waits for it. */
 static void due_draining(const struct step *step, unsigned device)
 {
         struct sched_device *here = &step->sched->device[device];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of each unit, worked out once a step: every member asks it of every other, so a
- * step would else take the cube of a gang's members.
+ * Computes what is known of each unit, once a step. Every member asks it about every other member,
+ * so without this copy a step would take the cube of a gang's members.
  *
- * Wants, terms and accounts change before a step decides, and not while it does. The virtual times
- * of a device change when they are levelled; what depends on them is worked out again then.
+ * Wants, terms and accounts change before a step decides, never while it does. The virtual times of
+ * a device change when they are levelled; what depends on them is then computed again.
  */
 #include "core/sched_parts.h"
 
-/* Of a device: what those weigh who want something, and who is highest by class of the units that
- * want and may. */
+/* Of one device: the total weight of the members that want it, and the highest class of the units
+ * that want it and may run. */
 struct rivals {
         uint64_t weight;
         int top, top_of_others; /* classes; -1: none */
@@ -34,7 +34,7 @@ static void device_count(struct sched *sched, unsigned device)
         here->wanting_below_rt = wanting_below_rt;
 }
 
-/* Sums up a unit in two walks over its ring. */
+/* Sums up a unit in two walks over the ring of its members. */
 static void unit_sum_up(struct sched *sched, unsigned member)
 {
         struct sched_unit unit = { .head = member, .may = true, .step = sched->steps };
@@ -77,7 +77,7 @@ static void rivals_add(struct rivals *rivals, const struct sched_member *member)
         }
 }
 
-/* The device where the others weigh most; of several, the first. */
+/* The device with the greatest weight of other units; of equal ones, the first. */
 static unsigned decider(const struct sched_unit *unit, const struct rivals rivals[],
                         const uint64_t own_weight[])
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of a node's sessions: each event finds its function.
+ * The steps of a node's sessions: dispatches each event to its function.
  *
- * See sessions.h for what they promise, sessions_parts.h for which file does what, and
- * docs/sessions.md for why.
+ * sessions.h has the contract, sessions_parts.h the list of the files, docs/sessions.md the
+ * reasons.
  */
 #include "core/sessions.h"
 
@@ -21,7 +21,7 @@ static struct sessions_gpu *gpu_find(struct sessions *node, const uint8_t uuid[1
         return NULL;
 }
 
-/* A new entry, or that of a GPU that is gone: its sessions know it by its UUID. */
+/* A new entry, or the entry of a GPU that is gone, whose sessions still refer to it by UUID. */
 static struct sessions_gpu *gpu_entry(struct sessions *node)
 {
         if (node->gpu_count < SESSIONS_GPUS)
@@ -75,7 +75,7 @@ static void gpu_goes(const struct sessions_step *step)
         gpu->is_here = false;
 }
 
-/* -- What nobody asked for -------------------------------------------------------------------- */
+/* -- Events that nobody requested ------------------------------------------------------------- */
 
 static void set_policy(const struct sessions_step *step)
 {
@@ -105,7 +105,7 @@ static bool may_restore(const struct sessions_step *step, const struct sessions_
         return true;
 }
 
-/* Whoever saved it may have known of no ceiling. */
+/* A session saved by an older version may have no ceiling. */
 static void raise_ceilings(struct sessions_one *one)
 {
         for (unsigned i = 0; i < one->share_count; i++)
@@ -140,7 +140,7 @@ static void empty(const struct sessions_step *step)
         end_bury(step, index);
 }
 
-/* Whether something of what was above its limit is given back. */
+/* Lowers the share's ceiling to what is held. True: memory above the limit became free. */
 static bool give_back(struct sessions_share *share, uint64_t held_bytes)
 {
         uint64_t before = share->ceiling_bytes;
@@ -196,9 +196,9 @@ static void tick(const struct sessions_step *step)
         step->ret->is_more = entry_due(node, step->now_ns) != NOWHERE;
 }
 
-/* -- What could not be carried out ------------------------------------------------------------ */
+/* -- Failed actions --------------------------------------------------------------------------- */
 
-/* The database could not follow, or the folder is still there: as before the step. */
+/* Storage failed, or the folder is still there: the session is again as before the step. */
 static void undo(const struct sessions_step *step, unsigned index)
 {
         struct sessions *node = step->node;
@@ -213,8 +213,8 @@ static void undo(const struct sessions_step *step, unsigned index)
         entry_owe(node, index, step->now_ns);
 }
 
-/* It was saved and cannot be made: it goes, and nobody was in it. If even that fails, it is to be
- * one that ends, not one that is open. */
+/* A session was saved but its folder cannot be made: removes the session, which had no process yet.
+ * If that fails too, the session must be an ending one, not an open one. */
 static void give_up(const struct sessions_step *step, unsigned index)
 {
         struct sessions_one *one = &step->node->session[index];
@@ -239,7 +239,7 @@ static void failed_last(const struct sessions_step *step, unsigned index)
                 entry_owe(step->node, index, step->now_ns);
 }
 
-/* `last` is the entry that the step before changed, or NOWHERE. */
+/* `last` is the entry that the last step changed, or NOWHERE. */
 static void failed(const struct sessions_step *step, unsigned last)
 {
         const struct sessions *node = step->node;
@@ -257,7 +257,7 @@ static void failed(const struct sessions_step *step, unsigned last)
                 entry_owe(step->node, index, step->now_ns);
 }
 
-/* -- What is asked from outside --------------------------------------------------------------- */
+/* -- The public functions --------------------------------------------------------------------- */
 
 void sessions_init(struct sessions *ret, const struct sessions_policy *policy)
 {

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sessions of a node: who is admitted, with what, until when. Decisions only.
+ * Admission of sessions on a node: decides which session exists, with how much of each GPU, and
+ * until when. It only decides; the caller carries the decisions out.
  *
  *      sessions_init(&node, &policy);
  *      sessions_step(&node, &event, now, &actions);    // for every event, in order
  *
- * An event goes in (a GPU is there, somebody asks for a session, time has passed, the last process
- * left), actions come out, in the order in which they are to be carried out (enum
- * sessions_action_type says which).
+ * An event goes in: a GPU appeared, a user asks for a session, time has passed, a session's last
+ * process exited. Actions come out, in the order in which the caller carries them out (see enum
+ * sessions_action_type).
  *
- * What is saved always covers what others can see: SAVE comes before the actions that they see,
- * FORGET after the last of them. So whoever carries out can die between any two actions: after
- * SESSIONS_RESTORE of what was saved and SESSIONS_TICK, what was left over comes out again. All
- * actions are idempotent for that, also where there is no folder (a reboot): then SHUT, the signals
- * and REMOVE have nothing to do. Every TELL but a GPU's follows its SAVE or FORGET with nothing but
- * other TELLs between, so that they can be one transaction; it is not repeated.
+ * The saved state always covers what others can see: SAVE comes before the visible actions, FORGET
+ * after the last of them. So the caller may die between any two actions. After SESSIONS_RESTORE of
+ * the saved sessions and SESSIONS_TICK, the unfinished actions come out again. For that all actions
+ * are idempotent, also where there is no folder (after a reboot): SHUT, the signals and REMOVE then
+ * have nothing to do. Every TELL except a GPU's follows its SAVE or FORGET with only other TELLs
+ * between, so that one transaction can hold them; it is not repeated.
  *
- * The state changes within the step as if every action succeeded; where one fails all the same, the
- * rest of its step is left undone and SESSIONS_FAILED is the very next step.
+ * A step changes the state as if every action succeeds. If an action fails, the caller skips the
+ * rest of that step's actions, and the very next step is SESSIONS_FAILED.
  *
  * Time is the wall clock in nanoseconds, since a session's end survives a reboot. It may jump: a
  * session never ends before its TTL has passed on the clock that the caller gives, and a clock that
@@ -25,8 +26,8 @@
  * allocates or blocks, and one step is a few walks over the sessions, and one for each GPU, at
  * most. One thread.
  *
- * Units: bytes; nanoseconds. Texts are NUL-terminated and were checked by the caller to be UTF-8
- * without control characters; names by settings_check_name()'s rule.
+ * Units: bytes; nanoseconds. Texts are NUL-terminated, and the caller has checked that they are
+ * UTF-8 without control characters; names follow settings_check_name().
  */
 #ifndef ALIQUOT_CORE_SESSIONS_H
 #define ALIQUOT_CORE_SESSIONS_H
@@ -38,9 +39,9 @@
 #include "core/policy.h"
 
 #define SESSIONS_MOST 4096u
-/* The last entries, for sessions of root and of the daemon's own user. */
+/* The last entries are kept for sessions of root and of the daemon's own user. */
 #define SESSIONS_KEPT 64u
-#define SESSIONS_GPUS 16u /* of a node, and so of a session */
+#define SESSIONS_GPUS 16u /* maximum of a node, and so of a session */
 #define SESSIONS_NAME_BYTES 64u
 #define SESSIONS_LABELS_BYTES 512u /* canonical JSON object of strings; opaque here */
 #define SESSIONS_CONTAINER_BYTES 72u
@@ -52,60 +53,63 @@
 #define SESSIONS_RETRY_NS UINT64_C(1000000000)
 #define SESSIONS_RETRY_MOST_NS UINT64_C(60000000000)
 
-/* The most memory of a card that the sessions may be promised together. The card: what the reserve
- * leaves of it. No single session gets more than that, whatever the rule. */
+/* The limit on the memory of a card that all sessions together may be promised. "The card" is its
+ * memory less the reserve. No single session gets more than the card, whatever the rule. */
 enum sessions_overcommit {
-        SESSIONS_STRICT, /* no more than the card */
-        SESSIONS_RATIO,  /* no more than ratio_percent of it */
-        SESSIONS_NONE,   /* whatever is asked */
+        SESSIONS_STRICT, /* at most the card */
+        SESSIONS_RATIO,  /* at most ratio_percent of the card */
+        SESSIONS_NONE,   /* no limit on the sum */
 };
 
 /* What happens to the programs of a session when it ends with some still running. */
 enum sessions_ending {
-        SESSIONS_DENY_NEW, /* they keep what they have and get nothing more */
+        SESSIONS_DENY_NEW, /* they keep what they have; new programs and new charges are refused */
         SESSIONS_TERM,     /* the same, and SIGTERM; after the grace period SIGKILL */
         SESSIONS_KILL,     /* SIGKILL at once */
 };
 
-/* How a GPU is chosen for who names none: by what is not promised yet of it. With SESSIONS_NONE
- * that can be less than nothing. Ties: the first. */
+/* How the daemon chooses a GPU when the request names none: by the memory not yet promised. With
+ * SESSIONS_NONE this can be negative. Equal GPUs: the first. */
 enum sessions_choice {
-        SESSIONS_BEST_FIT,     /* the least that is enough; where nothing is enough, the most */
+        SESSIONS_BEST_FIT,     /* the least that is enough; if none is enough, the most */
         SESSIONS_LEAST_LOADED, /* the most */
 };
 
 struct sessions_policy {
         enum sessions_overcommit overcommit;
         uint32_t ratio_percent; /* with SESSIONS_RATIO: 100..10000 */
-        uint64_t reserve_bytes; /* of each card, promised to nobody */
-        /* Of who says nothing of it. With ttl_most_ns the least hard that others than root and the
-         * admin may ask for. */
+        uint64_t reserve_bytes; /* of each card, never promised */
+        /* The ending if the request gives none. If ttl_most_ns is set, it is also the mildest
+         * ending that users other than root and the admin may ask for. */
         enum sessions_ending ending;
         enum sessions_choice choice;
-        uint64_t ttl_ns;      /* of who says nothing of it; 0: ttl_most_ns */
-        uint64_t ttl_most_ns; /* the longest that may be asked; 0: any, and none at all */
+        uint64_t ttl_ns;      /* TTL if the request gives none; 0: ttl_most_ns */
+        uint64_t ttl_most_ns; /* maximum TTL; 0: no maximum, and sessions without TTL are allowed */
         uint64_t grace_ns;    /* SESSIONS_TERM: from SIGTERM to SIGKILL */
-        uint32_t owner_most;  /* sessions of one owner, but not root or the admin; 0: any number */
+        /* maximum sessions of one owner, except root and the admin; 0: no maximum */
+        uint32_t owner_most;
 };
 
 struct sessions_gpu {
         uint8_t uuid[16];
-        uint64_t card_bytes; /* what a driver can give of it; the reserve is part of that */
-        bool is_here;        /* gone: its sessions keep their shares of it; given to nobody */
+        uint64_t card_bytes; /* what the driver can give of it, including the reserve */
+        /* false: the GPU is gone. Its sessions keep their shares; no session gets a new one */
+        bool is_here;
 };
 
 #define SESSIONS_WHOLE_MILLI_PERCENT 100000u
 
-/* What a session may use of one GPU. Compute is carried for who enforces it. */
+/* What a session may use of one GPU. This module stores the compute limits; the scheduler enforces
+ * them. */
 struct sessions_share {
         uint8_t uuid[16];
         uint64_t memory_bytes;
-        /* What it counts for, and the most that its ledger can explain: memory_bytes, or what is
-         * held still of a higher limit, which no change takes back. Set here alone;
-         * SESSIONS_RESTORE believes it. */
+        /* The memory that counts as promised, and the most that the session may hold: memory_bytes,
+         * or the memory still held from a higher limit, which a lower limit does not take back.
+         * Only this module sets it; SESSIONS_RESTORE trusts it. */
         uint64_t ceiling_bytes;
-        uint32_t compute_milli_percent;   /* 0, and the whole: no cap */
-        uint32_t guarantee_milli_percent; /* 0: none */
+        uint32_t compute_milli_percent;   /* 0 or the whole: no cap */
+        uint32_t guarantee_milli_percent; /* 0: no guarantee */
 };
 
 /* The container that a session belongs to. Carried for who makes and ends such sessions: said when
@@ -121,67 +125,72 @@ enum sessions_state {
         SESSIONS_FREE, /* the entry is free */
         SESSIONS_OPEN,
         SESSIONS_ENDING,  /* closed to new programs; some may still run */
-        SESSIONS_KILLING, /* closed; who still runs gets SIGKILL */
+        SESSIONS_KILLING, /* closed; processes that still run get SIGKILL */
 };
 
 struct sessions_one {
         char name[SESSIONS_NAME_BYTES];
-        uint8_t id[16]; /* random; the same name later is another id */
+        uint8_t id[16]; /* random; a later session of the same name has another id */
         uint32_t owner_uid;
-        uint32_t weight;     /* 1..10000; 100 is usual */
+        uint32_t weight;     /* 1..10000; usually 100 */
         uint8_t priority;    /* 0 batch, 1 normal, 2 rt */
         uint8_t state;       /* enum sessions_state */
         uint8_t ending;      /* enum sessions_ending */
         uint8_t share_count; /* 1..SESSIONS_GPUS */
         bool is_context_free;
-        uint64_t host_bytes; /* of the host's memory, in place of the GPUs'; 0: none */
-        /* Its memory may leave its one GPU. On a GPU all sessions that swap share one promise, as
-         * large as the largest of theirs. */
+        uint64_t host_bytes; /* of the host's memory, instead of GPU memory; 0: none */
+        /* The session's memory may leave its one GPU. All sessions that swap on a GPU count
+         * together as one promise, as large as the largest of them. */
         bool swaps;
         uint64_t created_ns;
         uint64_t expires_ns; /* 0: never */
-        uint64_t ttl_ns;     /* what a renewal without one gives, from then on; 0: none */
-        uint64_t ended_ns;   /* when it left OPEN */
-        uint64_t version;    /* raised by every change but a renewal with its own TTL; never 0 */
+        uint64_t ttl_ns;     /* what a renewal without TTL gives, from its time on; 0: no TTL */
+        uint64_t ended_ns;   /* when it left SESSIONS_OPEN */
+        /* every change raises it, except a renewal with the session's own TTL; never 0 */
+        uint64_t version;
         struct sessions_share share[SESSIONS_GPUS];
-        char gang[SESSIONS_NAME_BYTES]; /* those of one owner have their turns together; "": none */
+        /* sessions of one owner with the same gang have their turns together; "": no gang */
+        char gang[SESSIONS_NAME_BYTES];
         char labels[SESSIONS_LABELS_BYTES];
         struct sessions_container container;
 };
 
-/* What SESSIONS_TICK has to do with a session, and when. */
+/* When SESSIONS_TICK has work to do for a session. */
 struct sessions_due {
         uint64_t at_ns; /* 0: nothing */
-        /* Of actions that may not have been carried out: how far ahead they were planned. 0: it is
-         * its state's next. */
+        /* For actions that may have failed: the delay that was planned. 0: the state's next step is
+         * due. */
         uint64_t owed_ns;
 };
 
-/* To be read by anybody and written by sessions_step() alone. A session keeps its entry. */
+/* Any code may read it; only sessions_step() writes it. A session keeps its entry. */
 struct sessions {
         struct sessions_policy policy;
         struct policy rules; /* who may take what; none bounds root and the admin */
         unsigned gpu_count;
         struct sessions_gpu gpu[SESSIONS_GPUS];
         unsigned count;   /* sessions */
-        unsigned entries; /* one above the last entry that is not free: bounds every walk */
+        unsigned entries; /* one above the last entry in use; bounds every walk */
         struct sessions_one session[SESSIONS_MOST];
-        /* Private to the core's sessions. */
+        /* Private to the files of core/sessions. */
         struct sessions_due due[SESSIONS_MOST];
-        uint32_t name_sum[SESSIONS_MOST]; /* of the name of who is there; 0: nobody */
-        unsigned tick_from;         /* where the next TICK begins to look: all get their turn */
+        uint32_t name_sum[SESSIONS_MOST]; /* hash of the session's name; 0: the entry is free */
+        /* where the next TICK begins to look, so that every session gets its turn */
+        unsigned tick_from;
         unsigned last;              /* the entry that the last step changed; SESSIONS_MOST: none */
-        bool was_tick;              /* that step was TICK */
-        struct sessions_one before; /* what that entry was before it */
+        bool was_tick;              /* the last step was TICK */
+        struct sessions_one before; /* the entry as it was before the last step */
 };
 
 enum sessions_event_type {
-        SESSIONS_GPU_HERE, /* .gpu (is_here is not read): new, or here again, or of another size */
+        /* .gpu (is_here is not read): a GPU is new, is back, or has another size */
+        SESSIONS_GPU_HERE,
         SESSIONS_GPU_GONE, /* .gpu.uuid */
         /* .policy, and .rules if it is not NULL: for what comes; nobody who was admitted is put
          * out. No actions. */
         SESSIONS_POLICY,
-        /* .session: as it was saved. Before everything else; no actions before the next TICK. */
+        /* .session: as it was saved. Comes before all other events; actions follow with the next
+         * TICK. */
         SESSIONS_RESTORE,
         /*
          * .session: name, id, owner, shares, weight, priority, gang, context, labels, container as
@@ -190,43 +199,45 @@ enum sessions_event_type {
          */
         SESSIONS_CREATE,
         /*
-         * Those of .session's fields that .change_bits have; all or none. .version: 0, or it must
-         * be the session's. Memory can always shrink, also on a GPU that is gone; what it gives
-         * back is others' after SESSIONS_HELD.
+         * Changes the fields of .session named in .change_bits: all of them or none. .version: 0,
+         * or it must equal the session's. Memory can always shrink, also on a GPU that is gone;
+         * other sessions get what it gives back after SESSIONS_HELD.
          */
         SESSIONS_CHANGE,
-        /* .ttl_ns from now, which becomes its own; 0: its own, or ttl_most_ns if that is less. */
+        /* Renews by .ttl_ns from now, which becomes the session's TTL; 0: its own TTL, or
+         * ttl_most_ns if that is less. */
         SESSIONS_RENEW,
         /*
-         * Not forced: only while no process of it lives (.is_busy), and whoever slips in is left
-         * alone (its ending becomes deny-new). Forced: its ending is done to those that run; forced
-         * while it is ending: SIGKILL. .version as in CHANGE.
+         * Not forced: only if no process of the session lives (.is_busy); a process that enters at
+         * the last moment is left alone (the ending becomes deny-new). Forced: the session's ending
+         * applies to its processes; forced again while it is ending: SIGKILL. .version as in
+         * CHANGE.
          */
         SESSIONS_RELEASE,
         /*
-         * No process of it lives. Told after SHUT and after the signals if it is so, and as soon as
-         * it becomes so later; of an open session it may be told or not.
+         * No process of the session lives. The caller sends this after SHUT and after the signals
+         * if it is true then, else as soon as it becomes true; for an open session it is optional.
          */
         SESSIONS_EMPTY,
         /*
-         * .session's shares, by UUID: at most .memory_bytes of it are held since the last change of
-         * its memory. What lies above that and its limit is given back.
+         * .session's shares, by UUID: at most .memory_bytes of each have been held since the last
+         * change of the session's memory. What lies above that and above the limit becomes free.
          */
         SESSIONS_HELD,
-        SESSIONS_TICK, /* Time has passed. One session a step: is_more. */
+        SESSIONS_TICK, /* Time has passed. Handles one session a step; see is_more. */
         /*
-         * An action of the step before failed, on .name. is_unsaved (SAVE or FORGET): the session
-         * is as before that step; but what TICK ended ends all the same, with SHUT and its signal:
-         * whoever starts anew finds again that its time is over. Another action of CREATE: REMOVE
-         * FORGET TELL(gone). Any other: what is saved holds, and its actions are owed in
-         * SESSIONS_RETRY_NS.
+         * An action of the last step, on .name, failed. is_unsaved (SAVE or FORGET failed): the
+         * session is again as before that step. But an end that TICK found takes effect, with SHUT
+         * and its signal: after a restart the TTL is over anyway. Another action of CREATE failed:
+         * REMOVE FORGET TELL(gone). Any other: the saved state holds, and its actions are repeated
+         * in SESSIONS_RETRY_NS.
          */
         SESSIONS_FAILED,
 };
 
-/* Of SESSIONS_CREATE and SESSIONS_CHANGE: which fields of .session were said. */
+/* The fields of .session that CREATE and CHANGE have. */
 enum sessions_change {
-        SESSIONS_HAS_MEMORY = 1 << 0,  /* of the shares named by UUID; the others keep theirs */
+        SESSIONS_HAS_MEMORY = 1 << 0, /* of the shares named by UUID; the others stay as they are */
         SESSIONS_HAS_COMPUTE = 1 << 1, /* likewise; cap and guarantee */
         SESSIONS_HAS_TTL = 1 << 2,     /* ttl_ns, from now; 0: none */
         SESSIONS_HAS_ENDING = 1 << 3,
@@ -236,7 +247,8 @@ enum sessions_change {
         SESSIONS_HAS_GANG = 1 << 7,
 };
 
-/* For who names no GPU: the shares' UUIDs are chosen here, each another GPU. */
+/* For a request that names no GPU: this module chooses the UUIDs of the shares, each another
+ * GPU. */
 struct sessions_wish {
         bool is_chosen_here;
         bool has_choice;
@@ -247,9 +259,10 @@ struct sessions_wish {
 
 struct sessions_event {
         enum sessions_event_type type;
-        const char *name; /* of the session meant: CHANGE, RENEW, RELEASE, EMPTY, HELD, FAILED;
-                             borrowed */
-        uint32_t uid;     /* who asks; 0 and admin may do everything, others with their own */
+        const char *name; /* the session of CHANGE, RENEW, RELEASE, EMPTY, HELD, FAILED; borrowed */
+        /* the user who asks; 0 and the admin may do everything, others only with their own
+         * sessions */
+        uint32_t uid;
         bool is_admin;
         bool is_forced;
         bool is_busy;
@@ -272,20 +285,23 @@ struct sessions_event {
 
 enum sessions_answer {
         SESSIONS_YES,
-        /* .gpu, .wanted_bytes, and .free_bytes there (of a change: with what it has already). */
+        /* .gpu, .wanted_bytes, and .free_bytes there (for a change: including what the session
+         * has). */
         SESSIONS_NO_ROOM,
-        /* None such here, none that large, or not so many; .gpu if it was named, .wanted_bytes, and
-         * .free_bytes: the most that one session can have there, or of any that is left. */
+        /* No such GPU here, none that large, or not so many. .gpu if the request named it,
+         * .wanted_bytes, and .free_bytes: the most that one session can have there, or on any
+         * remaining GPU. */
         SESSIONS_NO_GPU,
-        /* .gpu: the guarantees on it would come to more than its whole time; of that
-         * .wanted_milli_percent was asked for and .free_milli_percent is left. `field` is
-         * "guarantee". */
+        /* .gpu: with .wanted_milli_percent, the guarantees on it would exceed its whole time;
+         * .free_milli_percent is left. `field` is "guarantee". */
         SESSIONS_NO_TIME,
-        SESSIONS_EXISTS,   /* the name is taken, by whomever */
-        SESSIONS_UNKNOWN,  /* also another owner's: its existence is not told */
-        SESSIONS_STALE,    /* .version is not the session's */
-        SESSIONS_BUSY,     /* programs run, and it was not forced */
-        SESSIONS_FULL,     /* no entry, or no GPU's; owner_most: .field is "owner" */
+        SESSIONS_EXISTS, /* the name is taken */
+        /* no such session; also for another owner's session, so that its existence stays secret */
+        SESSIONS_UNKNOWN,
+        SESSIONS_STALE, /* .version is not the session's version */
+        SESSIONS_BUSY,  /* programs run, and the request was not forced */
+        /* no free entry, for a session or a GPU; because of owner_most: .field is "owner" */
+        SESSIONS_FULL,
         SESSIONS_TOO_LONG, /* TTL above ttl_most_ns */
         SESSIONS_RULED,    /* more than a rule gives who asks: .excess */
         SESSIONS_CLOSED,   /* it is ending: that can be forced, and nothing else */
@@ -293,34 +309,34 @@ enum sessions_answer {
 };
 
 /*
- * By the event:
+ * The actions of each event:
  *
  *      CREATE           SAVE TELL(created) MAKE
- *      CHANGE           SAVE TELL(changed), LIMIT if its programs or turns have to do with it:
- *                       memory, compute, weight, priority or gang
- *      RENEW            SAVE TELL(renewed); nothing if it has no TTL and asks for none
+ *      CHANGE           SAVE TELL(changed), and LIMIT if memory, compute, weight, priority or gang
+ *                       changed
+ *      RENEW            SAVE TELL(renewed); none if the session has no TTL and the request none
  *      RELEASE, or TICK at the end of the TTL (TELL(expired)), by the session's ending:
  *        deny-new       SAVE TELL(released) SHUT
  *        term           SAVE TELL(released) TELL(terminated) SHUT SIGTERM
  *        kill           SAVE TELL(released) TELL(killed) SHUT SIGKILL
- *      TICK when the grace is over, or RELEASE forced of one that is ending
+ *      TICK when the grace period is over, or a forced RELEASE of an ending session
  *                       SAVE TELL(killed) SHUT SIGKILL
- *      EMPTY            REMOVE FORGET TELL(gone), of one that is ending; nothing of an open one
- *      HELD             SAVE if something is given back; else nothing
- *      TICK, what is owed after RESTORE and FAILED, and again and again while KILLING, by the state
+ *      EMPTY            REMOVE FORGET TELL(gone) if the session is ending; none if it is open
+ *      HELD             SAVE if memory becomes free; else none
+ *      TICK after RESTORE or FAILED, and repeatedly while KILLING, by the state:
  *                       MAKE LIMIT, or SHUT, or SHUT SIGTERM, or SHUT SIGKILL
- *      GPU_HERE, _GONE  TELL, if it is news
+ *      GPU_HERE, _GONE  TELL, if it is a change
  */
 enum sessions_action_type {
-        SESSIONS_SAVE,    /* .session is written so that it survives */
-        SESSIONS_MAKE,    /* its folder, if it is not there, with its limits */
-        SESSIONS_LIMIT,   /* its limits are written to its page */
-        SESSIONS_SHUT,    /* new programs and new charges are refused; those that run stay */
-        SESSIONS_SIGTERM, /* to every process of it, if any */
+        SESSIONS_SAVE,    /* write .session to durable storage */
+        SESSIONS_MAKE,    /* create the session's folder, if it does not exist, with its limits */
+        SESSIONS_LIMIT,   /* write the session's limits to its page */
+        SESSIONS_SHUT,    /* refuse new programs and new charges; running programs stay */
+        SESSIONS_SIGTERM, /* to every process of the session, if any */
         SESSIONS_SIGKILL,
-        SESSIONS_FORGET, /* no longer saved */
-        SESSIONS_REMOVE, /* its folder */
-        SESSIONS_TELL,   /* .note: for the audit trail and who listens */
+        SESSIONS_FORGET, /* delete it from storage */
+        SESSIONS_REMOVE, /* remove the session's folder */
+        SESSIONS_TELL,   /* report .note to the audit trail and to subscribers */
 };
 
 enum sessions_note {
@@ -328,18 +344,18 @@ enum sessions_note {
         SESSIONS_NOTE_CHANGED,
         SESSIONS_NOTE_RENEWED,
         SESSIONS_NOTE_EXPIRED,
-        SESSIONS_NOTE_RELEASED,   /* asked for */
-        SESSIONS_NOTE_TERMINATED, /* whoever of it runs gets SIGTERM */
-        SESSIONS_NOTE_KILLED,     /* whoever of it runs gets SIGKILL */
-        SESSIONS_NOTE_GONE,       /* nothing of it is left */
-        SESSIONS_NOTE_GPU_HERE,   /* .session is NULL: struct sessions_actions.gpu */
+        SESSIONS_NOTE_RELEASED,   /* by a request */
+        SESSIONS_NOTE_TERMINATED, /* the session's processes get SIGTERM */
+        SESSIONS_NOTE_KILLED,     /* the session's processes get SIGKILL */
+        SESSIONS_NOTE_GONE,       /* the session is removed */
+        SESSIONS_NOTE_GPU_HERE,   /* .session is NULL; see struct sessions_actions.gpu */
         SESSIONS_NOTE_GPU_GONE,
 };
 
 struct sessions_action {
         enum sessions_action_type type;
         enum sessions_note note;
-        const struct sessions_one *session; /* inside the state */
+        const struct sessions_one *session; /* points into the state */
 };
 
 /* Of SESSIONS_RULED. */
@@ -352,9 +368,10 @@ struct sessions_excess {
 /* What points into the state holds until the next step, also of a session that is forgotten (its
  * entry is free then, its fields are still there). */
 struct sessions_actions {
-        enum sessions_answer answer; /* to who asked, or what was wrong with the event */
-        const char *field;           /* what it is about, by the API's name (static), or NULL */
-        const struct sessions_one *session; /* the one that it was about; NULL if refused */
+        enum sessions_answer
+                answer;    /* the answer to the request, or what is wrong with the event */
+        const char *field; /* the field concerned, by the API's name (static), or NULL */
+        const struct sessions_one *session; /* the session concerned; NULL if refused */
         uint8_t gpu[16];
         uint64_t wanted_bytes;
         uint64_t free_bytes;
@@ -366,10 +383,10 @@ struct sessions_actions {
         struct sessions_action action[SESSIONS_ACTIONS];
 };
 
-/* NULL, or which setting makes no sense: "overcommit", "ratio", "on_end", "choice", "ttl". */
+/* NULL, or the name of the invalid setting: "overcommit", "ratio", "on_end", "choice", "ttl". */
 const char *sessions_check_policy(const struct sessions_policy *policy);
 
-/* The policy is one that sessions_check_policy() lets pass. */
+/* The policy has passed sessions_check_policy(). */
 void sessions_init(struct sessions *ret, const struct sessions_policy *policy);
 
 void sessions_step(struct sessions *node, const struct sessions_event *event, uint64_t now_ns,
@@ -398,8 +415,8 @@ uint64_t sessions_room(const struct sessions *node, const uint8_t uuid[16]);
 bool sessions_is_over(const struct sessions *node, const uint8_t uuid[16]);
 
 /*
- * When SESSIONS_TICK is due: before that it gives no action, then it does. 0: not before another
- * event. After a clock that went back, what is owed can be due earlier: in SESSIONS_RETRY_NS.
+ * When SESSIONS_TICK is due; an earlier TICK gives no action. 0: only after another event. After a
+ * clock that went back, repeated actions may be due earlier, in SESSIONS_RETRY_NS.
  */
 uint64_t sessions_next_ns(const struct sessions *node);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What somebody asks for: a session is created, changed, renewed, released.
+ * Requests: create, change, renew or release a session.
  *
- * Who asks is looked at first: of another owner's session nothing is told, not even that it is
- * there. Then whether it can be done; all of it is done or nothing.
+ * The owner is checked first: a user learns nothing about another owner's session, not even that it
+ * exists. Then the request is checked; all of it is carried out or nothing.
  */
 #include "common/minmax.h"
 #include "core/sessions_parts.h"
@@ -13,7 +13,7 @@ static bool may_ask(const struct sessions_event *event, uint32_t owner_uid)
         return event->is_admin || event->uid == 0 || event->uid == owner_uid;
 }
 
-/* The session that the event means, or NOWHERE and a refusal. */
+/* The session of the event, or NOWHERE and a refusal. */
 static unsigned entry_asked(const struct sessions_step *step)
 {
         unsigned index = entry_named(step->node, step->event->name);
@@ -67,7 +67,7 @@ static uint64_t expiry_ns(uint64_t now_ns, uint64_t ttl_ns)
         return ttl_ns != 0 ? sum_of(now_ns, ttl_ns) : 0;
 }
 
-/* Of an open session. What is owed comes before its end, and then plans it anew. */
+/* Plans the end of an open session. Actions that must be repeated come first, and plan again. */
 static void plan_expiry(const struct sessions_step *step, unsigned index)
 {
         if (!step->node->due[index].owed_ns)
@@ -82,7 +82,7 @@ static bool is_for_admin(const struct sessions_event *event, uint32_t owner_uid)
         return owner_uid == 0 || (event->is_admin && owner_uid == event->uid);
 }
 
-/* Whether an entry is left that a session of this owner may take. */
+/* Whether a free entry is left that a session of this owner may take. */
 static bool has_entry(const struct sessions_step *step, uint32_t owner_uid)
 {
         const uint32_t kept = is_for_admin(step->event, owner_uid) ? 0 : SESSIONS_KEPT;

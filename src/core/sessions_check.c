@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What makes sense for a policy and for a session, whatever else there is on the node.
+ * Checks a policy, and a session by itself, without regard to the rest of the node.
  */
 #include "core/sessions_parts.h"
 
@@ -44,7 +44,7 @@ static const char *check_share(const struct sessions_share *share)
         return NULL;
 }
 
-/* Each GPU is a real one, and named once. */
+/* Each GPU has a UUID, and no GPU is named twice. */
 static bool are_gpus_named(const struct sessions_one *one)
 {
         static const uint8_t nobody[16];

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Endings: a session is closed, its programs are told or stopped, and when none is left, nothing
- * of it stays.
+ * Endings: closes a session, signals its programs, and removes the session when none is left.
  *
- * First it is saved that it ends, then it is closed, then signals: whoever starts again from what
- * was saved closes and signals again (end_repeat()), and no program can come in between. Its row is
- * the last thing to go, so a folder without a row never is.
+ * The end is saved first; then the session is closed; then the signals go out. So after a restart
+ * the saved state leads to the same closing and signals (end_repeat()), and no program can enter
+ * meanwhile. The row in storage is deleted last, so no folder exists without a row.
  */
 #include "core/sessions_parts.h"
 
@@ -50,7 +49,7 @@ void end_kill(const struct sessions_step *step, unsigned index)
         raise_version(one);
         act(step->ret, SESSIONS_SAVE, one);
         tell(step->ret, SESSIONS_NOTE_KILLED, one);
-        end_shut(step, index); /* it may not have come to it before a crash */
+        end_shut(step, index); /* a crash may have come before it was closed */
         entry_plan(step->node, index, step->now_ns);
 }
 

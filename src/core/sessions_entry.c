@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Places: where a session lies in the state, and what TICK has to do with it, and when.
+ * Entries: where a session is in the state, and when TICK has work for it.
  *
- * A session keeps its entry until it is forgotten; walks end at .entries, one above the last that
- * is taken. What is due, and a sum of each name, lie apart from the sessions, so that looking for
- * one reads little memory.
+ * A session keeps its entry until it is removed; walks end at .entries, one above the last entry in
+ * use. Due times and a hash of each name lie apart from the sessions, so that a search reads little
+ * memory.
  */
 #include "core/sessions_parts.h"
 
@@ -67,7 +67,7 @@ void entry_empty(struct sessions *node, unsigned index)
 
 /* -- What is due ------------------------------------------------------------------------------ */
 
-/* A sum that stopped at the end of what 64 bits hold is never. */
+/* A sum that saturated at 64 bits means "never". */
 static void set_due(struct sessions *node, unsigned index, uint64_t at_ns, uint64_t owed_ns)
 {
         struct sessions_due *due = &node->due[index];
@@ -79,7 +79,7 @@ static void set_due(struct sessions *node, unsigned index, uint64_t at_ns, uint6
 
 void entry_owe_at_once(struct sessions *node, unsigned index)
 {
-        set_due(node, index, 1, SESSIONS_RETRY_NS / 2); /* twice as long is next */
+        set_due(node, index, 1, SESSIONS_RETRY_NS / 2); /* doubled before the next retry */
 }
 
 void entry_owe(struct sessions *node, unsigned index, uint64_t now_ns)
@@ -113,7 +113,7 @@ void entry_plan(struct sessions *node, unsigned index, uint64_t now_ns)
                 set_due(node, index, 0, 0);
 }
 
-/* What is owed is further ahead than it was planned: then the clock went back. */
+/* If the action is due later than its planned delay, the clock went back, and it is due now. */
 static bool is_due(const struct sessions_due *due, uint64_t now_ns)
 {
         if (due->at_ns == 0 || due->at_ns <= now_ns)

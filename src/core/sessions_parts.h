@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of core/sessions share, and nobody else.
+ * The internal interface between the files of core/sessions; no other file includes it.
  *
- *      sessions.c          an event finds its function; GPUs, what is restored, what failed
- *      sessions_ask.c      what somebody asks for: create, change, renew, release
+ *      sessions.c          finds the function of an event; GPUs, restored sessions, failed actions
+ *      sessions_ask.c      requests: create, change, renew, release
  *      sessions_end.c      endings, from the first action to the last
  *      sessions_entry.c    entries in the state, and what TICK has to do with each
  *      sessions_policy.c   what the rules let who asks have
  *      sessions_room.c     who fits where
  *      sessions_check.c    what makes sense at all
  *
- * Functions that return bool answer yes or no: no means that `ret` says why and nothing else was
- * changed. Each event looks first, at everything that could be refused, and then changes the state
- * and says the actions.
+ * A function that returns bool answers yes or no. No means that `ret` has the reason and nothing
+ * else changed. Each event first makes every check that could refuse it; then it changes the state
+ * and lists the actions.
  */
 #ifndef ALIQUOT_CORE_SESSIONS_PARTS_H
 #define ALIQUOT_CORE_SESSIONS_PARTS_H
@@ -22,7 +22,7 @@
 #include "common/sums.h"
 #include "core/sessions.h"
 
-/* What the parts of one call of sessions_step() share. */
+/* Shared by the functions of one call of sessions_step(). */
 struct sessions_step {
         struct sessions *node;
         const struct sessions_event *event;
@@ -36,7 +36,7 @@ static inline bool uuid_is_same(const uint8_t a[16], const uint8_t b[16])
         return memcmp(a, b, 16) == 0;
 }
 
-/* Which of the session's shares has the UUID; share_count: none. */
+/* The index of the session's share with this UUID; share_count: none. */
 static inline unsigned share_find(const struct sessions_one *one, const uint8_t uuid[16])
 {
         unsigned i = 0;
@@ -46,7 +46,7 @@ static inline unsigned share_find(const struct sessions_one *one, const uint8_t 
         return i;
 }
 
-/* Notes the refusal and returns false, for `return refuse(...)`. */
+/* Stores the refusal and returns false, for `return refuse(...)`. */
 static inline bool refuse(struct sessions_actions *ret, enum sessions_answer answer,
                           const char *field)
 {
@@ -72,39 +72,39 @@ static inline void tell(struct sessions_actions *ret, enum sessions_note note,
 
 #define NOWHERE SESSIONS_MOST
 
-/* The entry of that name, and a free one; NOWHERE: there is none. */
+/* entry_named(): the entry of that name. entry_free(): a free entry. NOWHERE: there is none. */
 unsigned entry_named(const struct sessions *node, const char *name);
 unsigned entry_free(const struct sessions *node);
 
-/* Keeps what an entry was before it is changed, for SESSIONS_FAILED. */
+/* Saves the entry before a change, for SESSIONS_FAILED. */
 void entry_remember(struct sessions *node, unsigned index);
 void entry_fill(struct sessions *node, unsigned index, const struct sessions_one *one);
-/* Frees the entry; its fields stay for whoever carries the actions out. */
+/* Frees the entry; its fields stay for the caller that carries the actions out. */
 void entry_empty(struct sessions *node, unsigned index);
 
-/* When the state that the session is in now ends by itself; whatever was planned is forgotten. */
+/* Plans when the session's present state ends by itself; replaces the earlier plan. */
 void entry_plan(struct sessions *node, unsigned index, uint64_t now_ns);
-/* The session's actions are to come again: at once, in SESSIONS_RETRY_NS, or in twice the time that
- * they were last put off by. */
+/* Repeats the session's actions: at once, or in SESSIONS_RETRY_NS, or after twice the last
+ * delay. */
 void entry_owe_at_once(struct sessions *node, unsigned index);
 void entry_owe(struct sessions *node, unsigned index, uint64_t now_ns);
 void entry_owe_later(struct sessions *node, unsigned index, uint64_t now_ns);
-/* The next one with something to do, from .tick_from on; NOWHERE. */
+/* The next entry with something to do, from .tick_from on; NOWHERE: none. */
 unsigned entry_due(const struct sessions *node, uint64_t now_ns);
 
 /* -- sessions_end.c --------------------------------------------------------------------------- */
 
 void raise_version(struct sessions_one *one);
 
-/* Begins the end of an open session, in the way of its .ending. */
+/* Begins the end of an open session, as its .ending says. */
 void end_begin(const struct sessions_step *step, unsigned index, enum sessions_note why);
-/* Sends SIGKILL to whoever still runs in a session that is ending. */
+/* Sends SIGKILL to the processes that still run in an ending session. */
 void end_kill(const struct sessions_step *step, unsigned index);
-/* Nobody else comes in, and whoever runs gets the signal of its state. */
+/* Closes the session to new processes, and sends its processes the signal of its state. */
 void end_shut(const struct sessions_step *step, unsigned index);
-/* Forgets a session in which nobody runs any more. */
+/* Removes a session in which no process runs any more. */
 void end_bury(const struct sessions_step *step, unsigned index);
-/* Repeats the actions of the session's state, whatever that is. */
+/* Repeats the actions of the session's present state. */
 void end_repeat(const struct sessions_step *step, unsigned index);
 
 /* -- sessions_ask.c --------------------------------------------------------------------------- */
@@ -135,17 +135,18 @@ uint32_t ruled_barred(const struct sessions_step *step);
 
 /* -- sessions_room.c -------------------------------------------------------------------------- */
 
-/* Whether a new session gets what it asks for; the GPUs are chosen in `one` if it leaves that. */
+/* Whether a new session gets what it asks for; chooses the GPUs in `one` if the request leaves that
+ * open. */
 bool room_admit(const struct sessions *node, const struct sessions_wish *wish,
                 struct sessions_one *one, struct sessions_actions *ret);
 
-/* Whether `one` of this node may have the shares of `wanted`, which are on the same GPUs. */
+/* Whether the session `one` of this node may have the shares of `wanted`, on the same GPUs. */
 bool room_regrant(const struct sessions *node, const struct sessions_one *one,
                   const struct sessions_one *wanted, struct sessions_actions *ret);
 
 /* -- sessions_check.c ------------------------------------------------------------------------- */
 
-/* Whether a session's own fields make sense; with `is_chosen_here`, its UUIDs are not looked at. */
+/* Whether the session's fields are valid; with `is_chosen_here`, its UUIDs are not checked. */
 bool check_session(const struct sessions_one *one, bool is_chosen_here,
                    struct sessions_actions *ret);
 

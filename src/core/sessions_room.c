@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room: what of each GPU is promised, what may still be, and who gets which GPU.
+ * Room: how much of each GPU is promised, how much may still be promised, and which session gets
+ * which GPU.
  *
- * Nothing is counted along the way: what is promised is summed up from the sessions whenever it is
- * asked, so it cannot drift from them. What a limit was lowered by counts until it is seen that
- * nobody holds it: ceiling_bytes. A session gets all that it asks for or nothing, and what
- * could never be is refused as that (NO_GPU), whoever else is there.
+ * There is no running total: promises are summed from the sessions at each question, so the sum
+ * cannot drift. Memory by which a limit was lowered counts (ceiling_bytes) until it is seen to be
+ * free. A session gets all that it asks for or nothing. A request that could not fit even on an
+ * empty node is refused as NO_GPU.
  *
- * Sessions that swap have their memory on a GPU in turns. So together they count as the largest of
- * them: another one counts only if it is larger.
+ * Sessions that swap take turns with their memory on a GPU. So together they count as the largest
+ * of them; another one counts only if it is larger.
  */
 #include "common/minmax.h"
 #include "core/sessions_parts.h"
 
-/* One GPU, as seen by somebody who wants a share of it. */
+/* One GPU, as seen by a session that wants a share of it. */
 struct room {
         const struct sessions_gpu *gpu; /* NULL: not here */
-        uint64_t most;                  /* that one session may have */
-        uint64_t bound;                 /* that all may have together */
-        uint64_t promised;              /* to others; for a session that swaps: to plain ones */
-        uint64_t swapped;               /* the sum of promises to others that swap */
-        uint32_t free_milli_percent;    /* that the others' guarantees leave of its time */
+        uint64_t most;                  /* maximum for one session */
+        uint64_t bound;                 /* maximum for all sessions together */
+        /* to other sessions; for a session that swaps: to those that do not swap */
+        uint64_t promised;
+        uint64_t swapped; /* sum of the promises to other sessions that swap */
+        uint32_t
+                free_milli_percent; /* part of its time that the other sessions' guarantees leave */
 };
 
 static const struct sessions_gpu *gpu_here(const struct sessions *node, const uint8_t uuid[16])
@@ -32,7 +35,7 @@ static const struct sessions_gpu *gpu_here(const struct sessions *node, const ui
         return NULL;
 }
 
-/* What of a GPU is promised. */
+/* What is promised of one GPU. */
 struct promised {
         uint64_t plain;   /* to sessions that do not swap, in all */
         uint64_t largest; /* the largest promise to a session that swaps */
@@ -166,7 +169,7 @@ static bool refuse_gpu(struct sessions_actions *ret, uint64_t wanted, uint64_t m
 
 /* -- GPUs that were named --------------------------------------------------------------------- */
 
-/* Could it be, if nobody else were there? */
+/* Whether the share would fit if the node had no other session. */
 static bool is_possible(const struct sessions *node, const struct sessions_share *share,
                         struct sessions_actions *ret)
 {
@@ -230,7 +233,7 @@ bool room_regrant(const struct sessions *node, const struct sessions_one *one,
 
 /* -- GPUs that are chosen here ---------------------------------------------------------------- */
 
-/* The GPUs that are left to choose from; one that was taken has no .gpu any more. */
+/* The GPUs still to choose from; a GPU that was taken has no .gpu any more. */
 struct offer {
         struct room room[SESSIONS_GPUS];
         unsigned count;
@@ -253,7 +256,7 @@ static void offer_make(struct offer *ret, const struct sessions *node,
         }
 }
 
-/* What is not promised yet, without a bound as if the bound were the card. */
+/* The memory not promised yet; with SESSIONS_NONE, computed as if the limit were the card. */
 static uint64_t whole_of(const struct room *room)
 {
         return room->bound == UINT64_MAX ? room->most : room->bound;
@@ -290,7 +293,7 @@ static uint64_t least_room(const struct offer *offer, const struct sessions_shar
                                                              : offer->free_least_bytes;
 }
 
-/* The first with enough memory, whatever its time; NULL: none is left. */
+/* The first GPU with enough memory, whatever its time; NULL: none is left. */
 static const struct room *offer_large_enough(const struct offer *offer,
                                              const struct sessions_share *share)
 {
@@ -346,10 +349,10 @@ static struct sessions_share *largest_unplaced(struct sessions_one *one, const b
 }
 
 /*
- * NULL, or a share for which there is no GPU any more. The largest share goes first: whatever GPU
- * it takes, those that are large enough for it are among those that are for the next, so whenever
- * there is a way to place all, this finds one. (Guarantees are the same on all GPUs of a session
- * for whom they are chosen here; if they were not, a way could be missed.)
+ * Places all shares. Returns NULL, or the share for which no GPU is left. The largest share goes
+ * first. Every GPU that is large enough for it is large enough for the next, so if the shares can
+ * be placed at all, this finds a way. (This holds because the guarantees of a session are the same
+ * on all GPUs if they are chosen here.)
  */
 static const struct sessions_share *offer_place(struct offer *offer, struct sessions_one *one)
 {
@@ -374,7 +377,7 @@ static void offer_all_time(struct offer *offer)
                 offer->room[i].free_milli_percent = SESSIONS_WHOLE_MILLI_PERCENT;
 }
 
-/* Could it be, if nobody else were there? */
+/* Whether the shares would fit if the node had no other session. */
 static bool is_any_possible(const struct offer *offer, const struct sessions_one *one,
                             struct sessions_actions *ret)
 {
@@ -393,7 +396,7 @@ static bool is_any_possible(const struct offer *offer, const struct sessions_one
         return refuse_gpu(ret, least_room(offer, share), freest ? freest->most : 0);
 }
 
-/* Whether there is memory for it, whatever the others' guarantees. */
+/* Whether there is memory for the session, whatever the guarantees of the others. */
 static bool has_any_room(const struct offer *offer, const struct sessions_one *one,
                          struct sessions_actions *ret)
 {
@@ -406,7 +409,7 @@ static bool has_any_room(const struct offer *offer, const struct sessions_one *o
         share = offer_place(&timeless, &trial);
         if (!share)
                 return true;
-        freest = offer_freest(&timeless); /* there is one: it could be on empty cards */
+        freest = offer_freest(&timeless); /* exists, because the share fits on empty cards */
         return refuse_room(ret, freest->gpu->uuid, freest, least_room(offer, share));
 }
 
@@ -423,13 +426,13 @@ static bool grant_any(const struct sessions *node, const struct sessions_wish *w
         share = offer_place(&offer, one);
         if (!share)
                 return true;
-        /* Memory was found for it, so a GPU with enough is left, and its time is what lacks. */
+        /* Memory was found, so a GPU with enough memory is left, and its time is what lacks. */
         room = offer_large_enough(&offer, share);
         return room ? refuse_time(ret, room, share->guarantee_milli_percent)
                     : refuse_gpu(ret, least_room(&offer, share), 0);
 }
 
-/* -- What is asked from outside --------------------------------------------------------------- */
+/* -- The public functions --------------------------------------------------------------------- */
 
 bool room_admit(const struct sessions *node, const struct sessions_wish *wish,
                 struct sessions_one *one, struct sessions_actions *ret)

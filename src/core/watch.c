@@ -6,11 +6,12 @@
 #include "common/minmax.h"
 #include "common/sums.h"
 
-#define CONVICTED 20u     /* what a score has to come to */
-#define LOOK_STRANGER 10u /* two looks: who is on the GPU without a session needs no ledger */
-#define LOOK_STILL 5u     /* the ledger stood still between two looks */
-#define LOOK_MOVED 1u     /* it moved, or this is the first */
-#define ANSWERED 10u      /* the most of a session while a process of it is guilty */
+#define CONVICTED 20u /* the score at which a suspect is guilty */
+/* two polls: a process without a session has no ledger to compare with */
+#define LOOK_STRANGER 10u
+#define LOOK_STILL 5u /* the ledger did not change between two polls */
+#define LOOK_MOVED 1u /* the ledger changed, or this is the first poll */
+#define ANSWERED 10u  /* the maximum for a session while one of its processes is guilty */
 
 static const uint8_t nobody[16];
 
@@ -31,7 +32,7 @@ static struct watch_file *file_of(struct watch *watch, const struct watch_sight 
         return sight->charge == WATCH_STRANGER ? &watch->strangers : &watch->processes;
 }
 
-/* NULL: of the session at that place nothing is known. */
+/* What is known of the session at that place; NULL: nothing. */
 static const struct watch_session *known_session(const struct watch *watch, uint32_t place,
                                                  const uint8_t id[16])
 {
@@ -41,7 +42,7 @@ static const struct watch_session *known_session(const struct watch *watch, uint
         return &watch->session[place];
 }
 
-/* What was known of the session that was there before is forgotten. */
+/* Returns the place's record; clears it if another session was there before. */
 static struct watch_session *session_at(struct watch *watch, const struct watch_sight *sight)
 {
         struct watch_session *session = &watch->session[sight->place];
@@ -72,7 +73,7 @@ static struct watch_case *find(struct watch *watch, const struct watch_sight *si
         return NULL;
 }
 
-/* WATCH_CASES: the user has as many cases as are free. */
+/* A free case for the user; WATCH_CASES: the user has as many cases as are free. */
 static unsigned find_room(const struct watch_file *file, uint32_t uid)
 {
         unsigned own = 0, left = WATCH_CASES - file->entries, room = file->entries;
@@ -116,7 +117,7 @@ static struct watch_case *add(struct watch *watch, const struct watch_sight *sig
         return NULL;
 }
 
-/* All cases by number, those first that matter to most; NULL: there are no more. */
+/* The at-th case, the most important kind first; NULL: there are no more. */
 static struct watch_case *case_at(struct watch *watch, unsigned at)
 {
         unsigned of_sessions = watch->entries * WATCH_SHARES;
@@ -218,7 +219,7 @@ void watch_end(struct watch *watch, bool is_whole)
                 watch->entries--;
 }
 
-/* -- What comes of it ------------------------------------------------------------------------- */
+/* -- Actions ---------------------------------------------------------------------------------- */
 
 static bool is_suspected(const struct watch *watch, const struct watch_session *session)
 {
@@ -266,7 +267,7 @@ static bool terminate(struct watch_case *one, const struct watch_policy *policy,
         return give(ret, WATCH_SIGKILL, WATCH_TERM, one);
 }
 
-/* The next thing to do about one who is guilty; false: nothing is left. */
+/* The next action about a guilty case; false: none is left. */
 static bool answer(struct watch *watch, struct watch_case *one, const struct watch_policy *policy,
                    uint64_t now_ns, struct watch_action *ret)
 {
@@ -318,11 +319,11 @@ bool watch_next(struct watch *watch, const struct watch_policy *policy, uint64_t
         return open_next(watch, policy, ret);
 }
 
-/* -- For who asks ----------------------------------------------------------------------------- */
+/* -- Queries ---------------------------------------------------------------------------------- */
 
 bool watch_is_close(const struct watch *watch)
 {
-        struct watch *all = (struct watch *)(uintptr_t)watch; /* case_at() writes nothing */
+        struct watch *all = (struct watch *)(uintptr_t)watch; /* case_at() does not write */
         const struct watch_case *one;
 
         for (unsigned i = 0; (one = case_at(all, i)); i++) {
