@@ -10,33 +10,36 @@
 #include "shim/bell.h"
 #include "shim/time/bucket.h"
 
-/* A lease that is written right now is read again; the writer may have died at it. */
+/* A lease that is being written is read again; its writer may have died. */
 #define LEASE_LOOKS 64u
 /* Each lost exchange is another process's look. */
 #define SETTLE_TRIES 10000u
-/* No look is so late: what is beyond was written by nobody. */
+/* A look is never this late: no process wrote a greater value. */
 #define SETTLE_MOST_NS UINT64_C(10000000000)
 /* The gate opens when the bucket holds this, or is full. */
 #define OPENING_NS INT64_C(2000000)
-/* The lowest bit of drained_turn: something is in flight. */
+/* The lowest bit of drained_turn: work is in flight. */
 #define IN_FLIGHT 1u
-/* The scheduler looks by itself at who had something in flight; who comes after a pause rings. */
+/* The scheduler itself polls sessions that recently had work in flight; after a pause of this
+ * length a process notifies it. */
 #define WANT_PAUSE_NS UINT64_C(200000000)
-/* active_at_ns is raised so often, and silence for so long is a pause. */
+/* active_at_ns is raised in steps of this length; silence of this length is a pause. */
 #define ACTIVE_STEP_NS UINT64_C(500000)
 #define ACTIVE_PAUSE_NS UINT64_C(5000000)
-/* Who stands before a gate says so more often, and who computes between two steps is back. */
+/* A process that waits at a gate writes more often than this; one that computes between two steps
+ * is back before this. */
 #define USED_NS UINT64_C(200000000)
-/* Of flights that end in an open lease the scheduler hears so often. */
+/* How often the scheduler is told of flights that end within an open lease. */
 #define DRAINED_STEP_NS UINT64_C(500000)
 
-/* Was it within `within_ns` of now? Times ahead of us are a neighbour's now. */
+/* Whether the time is within `within_ns` of now. Another process may have read a later clock: times
+ * ahead of ours count as now. */
 static bool is_recent(uint64_t at_ns, uint64_t within_ns, uint64_t now_ns)
 {
         return at_ns && (at_ns > now_ns ? at_ns - now_ns : now_ns - at_ns) < within_ns;
 }
 
-/* -- What holds ------------------------------------------------------------------------------- */
+/* -- Limits in force -------------------------------------------------------------------------- */
 
 /* Reads the lease from the page; false: it is being written. */
 static bool read_lease(const struct page_lease *lease, struct terms *ret)
@@ -84,9 +87,10 @@ static bool is_in_flight(const struct account *account)
         return account->row && load_relaxed(shared_word(&account->row->flight_begin_ns)) != 0;
 }
 
-/* Who wants something after a pause rings, and whoever does while the scheduler takes it that
- * nobody does: until it says otherwise, so nothing is lost between the two. So does who comes when
- * its lease has just ended, and has nothing in flight whose end would ring. */
+/* Notifies the scheduler if the session wants the device after a pause, or while the scheduler
+ * believes that it does not; repeated until the scheduler says otherwise, so no notice is lost.
+ * Also if the session's lease has just ended and it has nothing in flight whose end would
+ * notify. */
 void account_want(const struct account *account, const struct terms *terms, uint64_t now_ns)
 {
         _Atomic uint64_t *wanted = shared_word(&account->meter->wanted_at_ns);
@@ -127,7 +131,7 @@ static uint32_t slots_high(const struct account *account)
         return high < PAGE_SLOTS ? high : PAGE_SLOTS;
 }
 
-/* 0: nothing of it is in flight, or it was not heard of for long. */
+/* Since when the process has work in flight; 0: none is, or the process was silent for long. */
 static uint64_t flies_since_ns(const struct page_row *row, uint64_t now_ns)
 {
         uint64_t begin_ns = load_acquire(shared_word(&row->flight_begin_ns));
@@ -139,7 +143,7 @@ static uint64_t flies_since_ns(const struct page_row *row, uint64_t now_ns)
         return begin_ns;
 }
 
-/* Since when work of the session is in flight: of this process since `begin_ns`. */
+/* Since when the session has work in flight; this process has since `begin_ns`. */
 static uint64_t earliest_ns(const struct account *account, uint64_t begin_ns, uint64_t now_ns)
 {
         uint32_t high = slots_high(account);
@@ -198,7 +202,7 @@ static bool fly_in_turn(const struct account *account)
         return (was & ~IN_FLIGHT) != turn;
 }
 
-/* What the flights of others come to that nobody has settled yet. */
+/* The part of other processes' flights that is not settled yet. */
 static uint64_t unsettled_ns(const struct account *account, uint64_t now_ns)
 {
         uint64_t until_ns = load_acquire(shared_word(&account->meter->settled_until_ns));
@@ -222,14 +226,15 @@ void account_begin(struct account *account, uint64_t now_ns)
         note_active(account, now_ns);
 }
 
-/* Others have settled it up to then. What is so far ahead of the clock nobody wrote who read it. */
+/* Whether another process has settled up to now. A value far ahead of the clock was written by no
+ * process that read the clock. */
 static bool is_settled(uint64_t until_ns, uint64_t now_ns)
 {
         return until_ns >= now_ns &&
                (until_ns - now_ns < PAGE_FLIGHT_SILENT_NS || until_ns <= clock_now_ns());
 }
 
-/* Up to now; returns what it billed. */
+/* Settles up to now; returns the time that was billed. */
 static uint64_t settle(const struct account *account, uint64_t begin_ns, uint64_t now_ns)
 {
         _Atomic uint64_t *settled = shared_word(&account->meter->settled_until_ns);
@@ -252,9 +257,9 @@ static uint64_t settle(const struct account *account, uint64_t begin_ns, uint64_
         return 0;
 }
 
-/* The same of a process that was not heard of for long: the others took its flight for over, and
- * settled without it. It owes what they were not billed since. Of two that go on at once one sees
- * what the other is billed, since both exchange the same word. */
+/* As settle(), for a process that was silent for long. The others took its flight as over and
+ * settled without it, so it owes what they were not billed since. Of two such processes one sees
+ * what the other is billed, because both exchange the same word. */
 static uint64_t settle_silence(const struct account *account, uint64_t now_ns)
 {
         _Atomic uint64_t *settled = shared_word(&account->meter->settled_until_ns);
@@ -296,8 +301,9 @@ void account_settle(struct account *account, uint64_t begin_ns, uint64_t now_ns)
         account->seen_busy_ns = busy_ns;
 }
 
-/* Somebody waits for it where the lease is closed. Where it is open the next turn may begin, unless
- * flights are short and follow each other: the scheduler looks at those. */
+/* Tells the scheduler that the session has drained. If the lease is closed, another session waits
+ * for that. If it is open, the next turn may begin, unless the flights are short and follow each
+ * other: the scheduler polls those. */
 static void tell_drained(const struct account *account, uint64_t now_ns)
 {
         static _Atomic uint64_t told_ns[PAGE_DEVICES];
@@ -318,7 +324,7 @@ void account_end(struct account *account, int64_t rest_ns, uint32_t turn, uint64
         account->seen_ns = 0;
         if (account->row)
                 store_release(shared_word(&account->row->flight_begin_ns), 0);
-        /* Of two that end together one sees the other's end. */
+        /* Of two processes that end together, one sees the other's end. */
         fence_seq_cst();
         if (others_fly(account, now_ns))
                 return;

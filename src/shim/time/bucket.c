@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See bucket.h. A reading may be torn: a swap then fails and is tried again, and a mere look is off
- * by one neighbour's charge, which the next look mends.
+ * The token bucket; bucket.h has the contract. Reading the two words is not atomic. If they do not
+ * belong together, a swap fails and is repeated; a mere reading is wrong by one neighbour's charge,
+ * and the next one is right.
  */
 #include "shim/time/bucket.h"
 
@@ -10,16 +11,17 @@
 #include "common/minmax.h"
 #include "common/swap128.h"
 
-/* Readers of the clock in several processes differ by less than this; a time further ahead is
- * nobody's. */
+/* Clock readings in several processes differ by less than this; a greater difference is a damaged
+ * page. */
 #define AHEAD_NS UINT64_C(1000000000)
 #define FIRST_PARTS 10
-/* Of what is longer a nanosecond does not matter. */
+/* In longer times a nanosecond does not matter. */
 #define EXACT_NS UINT64_C(1000000000)
-/* Keeps the products below 2^63. Who waits for the bucket fills it more often than that. */
+/* Keeps the products below 2^63. A process that waits for the bucket fills it more often than
+ * that. */
 #define ELAPSED_NS (UINT64_C(1) << 43)
-/* Each failed swap is another process's charge. Who always fails is up against a page that somebody
- * scribbles on. */
+/* Each failed swap is another process's charge. This many failures mean that a process damages the
+ * page on purpose. */
 #define SWAP_TRIES 10000u
 
 int64_t bucket_top_ns(uint32_t cap_ppm)
@@ -29,8 +31,8 @@ int64_t bucket_top_ns(uint32_t cap_ppm)
         return top_ns > 0 ? top_ns : 1;
 }
 
-/* Who was stopped since it read the clock finds that others have filled the bucket until much
- * later: that is now, unless nobody could have written it. */
+/* A process that was stopped after it read the clock finds that others have filled the bucket up to
+ * a later time: the clock is then read again, unless no process could have written that time. */
 static uint64_t now_again(uint64_t filled_at_ns, uint64_t now_ns)
 {
         uint64_t later_ns;
@@ -41,8 +43,9 @@ static uint64_t now_again(uint64_t filled_at_ns, uint64_t now_ns)
         return filled_at_ns <= later_ns ? later_ns : now_ns;
 }
 
-/* The clock must not go back: time that was filled is not filled again. What was too short for a
- * nanosecond of the cap is not lost, however often somebody looks. */
+/* The time up to which the bucket was filled. It must not go back: time that was filled is not
+ * filled again. Time too short for a nanosecond of the cap is kept for later, however often a
+ * process asks. */
 static uint64_t filled_at(uint64_t filled_at_ns, uint32_t cap_ppm, uint64_t now_ns)
 {
         uint64_t elapsed_ns = now_ns - filled_at_ns;
@@ -54,7 +57,7 @@ static uint64_t filled_at(uint64_t filled_at_ns, uint32_t cap_ppm, uint64_t now_
         return now_ns - elapsed_ns * cap_ppm % PAGE_WHOLE_PPM / cap_ppm;
 }
 
-/* `words` as they lie in the page. A bucket that was never used holds a part of what it may. */
+/* `words` as the page has them. A bucket that was never used is partly full. */
 static int64_t level_at(const uint64_t words[2], uint32_t cap_ppm, uint64_t now_ns)
 {
         int64_t top_ns = bucket_top_ns(cap_ppm);
@@ -85,7 +88,7 @@ int64_t bucket_level_ns(const struct page_meter *meter, uint32_t cap_ppm, uint64
 
 void bucket_charge(struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns, int64_t ns)
 {
-        /* What no piece of work takes, so that no sum overflows. */
+        /* More than any work takes; so no sum overflows. */
         int64_t charge_ns = clamp_i64(ns, BUCKET_FLOOR_NS, -BUCKET_FLOOR_NS);
         uint64_t words[2], next[2];
 
@@ -111,6 +114,6 @@ uint64_t bucket_due_ns(int64_t level_ns, int64_t wanted_ns, uint32_t cap_ppm, ui
 
         if (missing_ns <= 0)
                 return now_ns;
-        /* Rounded up: who wakes then finds what it waited for. */
+        /* rounded up, so that a process that wakes up then finds enough */
         return now_ns + ((uint64_t)missing_ns * PAGE_WHOLE_PPM + rate - 1) / rate;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Submissions that a thread may make without asking: the hot path of the gate.
+ * Credit: submissions that a thread may make without asking. It is the hot path of the gate.
  *
  *      credit_enter(credit);
  *      while (!credit_spend(credit, key, hint))
@@ -8,17 +8,18 @@
  *      rc = the driver's call;
  *      credit_leave(credit);
  *
- * A credit is good for one stream of one context, for as long as nobody shut the session's gate,
- * changed its limits, raised the turn of the device's lease, or raised the device's epoch. It is
- * spent without a lock, a clock or an atomic read-modify-write. `calls` says that the thread is
- * past the check: whoever raised one of those words and then made all threads see it (fence.h)
- * knows of each thread whether it may still submit on the old ones.
+ * A credit is valid for one stream of one context, until the session's gate shuts, its limits
+ * change, the device's lease gets another turn, or the device's epoch is raised. Each of these
+ * changes one word in memory. Spending a credit takes no lock, no clock and no atomic
+ * read-modify-write. `calls` counts while the thread is past the check. So a thread that changes
+ * one of those words and then makes all threads see it (fence.h) knows of each thread whether it
+ * may still submit under the old words.
  *
- * Calls that are no submissions but touch a device's memory have no credit: they check the
- * session's gate alone, between the same enter and leave (shim/cuda/stream/access.h).
+ * Calls that submit nothing but touch a device's memory have no credit: they check the session's
+ * gate alone, between the same enter and leave (shim/cuda/stream/access.h).
  *
- * Nobody else reads or writes a thread's credit. What others do is in its struct caller, which is
- * there when the thread has ended.
+ * No other thread reads or writes a thread's credit. What other threads need is in its struct
+ * caller, which still exists when the thread has ended.
  */
 #ifndef ALIQUOT_SHIM_TIME_CREDIT_H
 #define ALIQUOT_SHIM_TIME_CREDIT_H
@@ -31,42 +32,43 @@
 
 struct time_stream;
 
-/* A thread, as others see it (fence.h). `calls` is written by it alone. */
+/* A thread, as other threads see it (fence.h). Only the thread itself writes `calls`. */
 struct caller {
-        _Alignas(64) _Atomic uint32_t calls; /* on their way to the driver */
-        /* 1: the thread makes its own fence at each call, since no other can make it for it. */
+        _Alignas(64) _Atomic uint32_t calls; /* calls of this thread on their way to the driver */
+        /* 1: the thread makes its own fence at each call, because no other thread can make it for
+         * it. */
         _Atomic uint32_t is_fenced;
-        const struct credit *owner; /* NULL: free */
+        const struct credit *owner; /* NULL: this entry is free */
 };
 
-/* Of all threads that are not known yet; what it says is read by nobody. */
+/* Shared by all threads that are not in the table yet; no thread reads it. */
 extern struct caller caller_unknown;
 
 struct credit {
         struct caller *caller;
-        int32_t left;    /* units (window.h); 0: none, and nothing below is good */
-        uint64_t stream; /* as the program names it */
-        uint64_t is_any; /* all ones: of whatever stream, context and device */
-        /* limits_page.gate and .epoch, read as one; of a process without a session, a 0. */
+        int32_t left;    /* units (window.h); 0: no credit, and the fields below are invalid */
+        uint64_t stream; /* the program's handle */
+        uint64_t is_any; /* all ones: valid for any stream, context and device */
+        /* limits_page.gate and .epoch, read as one word; without a session, a word that is 0. */
         const _Atomic uint64_t *gate;
         uint64_t gate_seen;
         const _Atomic uint32_t *turn; /* page_lease.turn */
         uint32_t turn_seen;
         uint32_t epoch_seen;
-        const _Atomic uint32_t *epoch; /* the device's, in this process */
+        const _Atomic uint32_t *epoch; /* the device's epoch, in this process */
 
         struct time_stream *of; /* NULL: not metered */
-        uint64_t context;       /* in which `stream` means what it meant; 0: it means one always */
-        uint32_t number;   /* of the thread, from 1, never used again; 0: it is not known yet */
-        uint32_t spent;    /* submissions that were made on it */
-        bool is_unbounded; /* nothing of the window is left to be returned */
-        bool is_marked;    /* what is submitted is told of by a marker (stream_mark_end()) */
-        /* The default stream that it was last given for: what that is need not be asked again. */
+        uint64_t context;       /* the context in which `stream` has this meaning; 0: in any */
+        uint32_t number;   /* of the thread, from 1, never reused; 0: the thread is not known yet */
+        uint32_t spent;    /* submissions made on this credit */
+        bool is_unbounded; /* no rest of it goes back to the window */
+        bool is_marked;    /* a marker must follow each submission (stream_mark_end()) */
+        /* The default stream of the last credit; asking which one that is can be skipped then. */
         struct time_stream *home;
         uint64_t home_key, home_context;
 };
 
-/* In the thread's static block, at a fixed distance from its pointer. */
+/* In the thread's static TLS block, at a fixed distance from the thread pointer. */
 extern _Thread_local struct credit credit_here __attribute__((tls_model("initial-exec")));
 
 static inline void credit_enter(const struct credit *credit)
@@ -94,7 +96,7 @@ static inline bool credit_holds(const struct credit *credit)
                 (load_relaxed(credit->epoch) ^ credit->epoch_seen)) == 0;
 }
 
-/* Spends one submission of this thread's credit; true: it may be made. */
+/* Spends one submission of this thread's credit; true: the thread may submit. */
 static inline bool credit_spend(struct credit *credit, uint64_t stream, uint32_t hint)
 {
         int32_t left = credit->left - (int32_t)window_weight(hint);
@@ -109,13 +111,13 @@ static inline bool credit_spend(struct credit *credit, uint64_t stream, uint32_t
         return true;
 }
 
-/* Nothing that this thread submits is metered, as far as it has heard. */
+/* Whether the thread's submissions are unmetered, as far as the thread knows. */
 static inline bool credit_is_free(const struct credit *credit)
 {
         return credit->is_any != 0 && credit->left > 0;
 }
 
-/* As credit_is_free(), and nothing has changed since the thread heard it. */
+/* As credit_is_free(), and nothing has changed since the credit was given. */
 static inline bool credit_is_free_still(struct credit *credit)
 {
         return credit_is_free(credit) && credit_holds(credit);

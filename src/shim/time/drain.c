@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See time.h: the answer to a hold of the session.
+ * Answers a hold of the session; see time.h.
  *
- * Once the gate is shut and no thread is past it nothing new can begin, so each stream needs to be
- * found empty only once. What a process cannot know it does not answer: the owner's patience ends.
+ * Once the gate is shut and no thread is past it, no new work can begin, so each stream must be
+ * found empty only once. If a process cannot know whether it is drained, it does not answer, and
+ * the owner of the hold times out.
  */
 #include <limits.h>
 #include <stddef.h>
@@ -15,7 +16,7 @@
 #include "shim/time/fence.h"
 #include "shim/time/time.h"
 
-/* Looks while a hold waits for the answer: 200 us at first, then longer, to 10 ms. */
+/* Time between looks during a hold: 200 us at first, then longer, up to 10 ms. */
 #define FIRST_LOOK_NS UINT64_C(200000)
 #define LAST_LOOK_NS UINT64_C(10000000)
 
@@ -25,8 +26,8 @@ void stream_touch(struct time_stream *stream)
                 store_release(&stream->is_touched, 1);
 }
 
-/* What was put into it apart from submissions may be in flight still. In a hold another thread's
- * own stream has a marker behind all of that. */
+/* Whether unmetered work may still be in flight in the stream. In a hold, another thread's own
+ * stream has a marker behind all of its work. */
 static bool is_touched(struct time_stream *stream, uint32_t gate)
 {
         bool is_empty;
@@ -47,7 +48,7 @@ static bool is_touched(struct time_stream *stream, uint32_t gate)
         return !is_empty;
 }
 
-/* What a hold asks of all streams. */
+/* State of the walk over all streams in a hold. */
 struct drain {
         uint32_t gate;
         bool is_over;
@@ -66,7 +67,7 @@ static void ask_each(struct time_stream *stream, void *unused)
         (void)is_touched(stream, 0);
 }
 
-/* Of this thread's own: others see none of them. */
+/* For this thread's own streams, which other threads cannot ask about. */
 static void mark(struct time_stream *stream, void *data)
 {
         const uint32_t *gate = data;
@@ -107,7 +108,7 @@ static bool is_idle(struct time_device *device)
         return is_idle;
 }
 
-/* The helper asks: it disturbs no capture. */
+/* Called by the helper, which disturbs no capture. */
 static bool is_drained(uint32_t gate)
 {
         const struct time_driver *driver = NULL;
@@ -137,7 +138,7 @@ static struct page_slot *own_slot(void)
         return slot ? &session_slots()->slot[slot - 1] : NULL;
 }
 
-/* What was so when the fence was made is so until the gate opens. */
+/* Answers the hold: what was true at the fence stays true until the gate opens. */
 static void answer(struct page_slot *slot, uint32_t gate)
 {
         store_release(shared_half(&slot->drained_gate), gate);

@@ -14,7 +14,7 @@
 
 #define CALLERS 256u
 
-/* They are never freed: a thread may call in the last of its destructors. */
+/* Entries are never freed: a thread may call in the last of its destructors. */
 struct callers {
         struct caller caller[CALLERS];
         _Atomic uint32_t high;
@@ -23,12 +23,13 @@ struct callers {
 
 struct threads {
         struct callers callers;
-        _Atomic uint32_t is_registered; /* with the kernel */
-        _Atomic uint32_t is_barred;     /* by the kernel: each thread makes its own fence */
-        _Atomic uint32_t is_late;       /* that was found out at the last fence */
-        _Atomic uint32_t is_crowded;    /* some thread is not one of them */
+        _Atomic uint32_t is_registered; /* registered with the kernel for membarrier */
+        _Atomic uint32_t
+                is_barred;        /* the kernel bars membarrier: each thread makes its own fence */
+        _Atomic uint32_t is_late; /* that was found out at the last fence */
+        _Atomic uint32_t is_crowded; /* some thread has no entry */
         struct lock lock;
-        uint32_t numbers; /* given to threads so far */
+        uint32_t numbers; /* numbers given to threads so far */
 };
 
 WIPED_AT_FORK(struct threads, threads);
@@ -36,13 +37,13 @@ WIPED_AT_FORK(struct threads, threads);
 struct caller caller_unknown;
 _Thread_local struct credit credit_here = { .caller = &caller_unknown };
 
-/* The C library's, since 2.18: runs when the thread ends. */
+/* The C library has it since 2.18: registers a function that runs when the thread ends. */
 extern int __cxa_thread_atexit_impl(void (*at_end)(void *), void *argument, void *library);
 extern __attribute__((visibility("hidden"))) void *__dso_handle;
 
 /* -- Threads ---------------------------------------------------------------------------------- */
 
-/* True: the thread is known. Not so in a forked child, whose callers are all free. */
+/* Whether the thread is in the table. False in a forked child, where all entries are free. */
 static bool is_known(const struct credit *credit)
 {
         return credit->number && credit->caller->owner == credit;
@@ -70,7 +71,7 @@ static bool membarrier(int command)
         return syscall(SYS_membarrier, command, 0, 0) == 0;
 }
 
-/* Before the first call that counts, so that no thread begins one without a fence. */
+/* Registers before the first call that counts, so that no thread begins one without a fence. */
 static void register_once(void)
 {
         if (load_acquire(&threads.is_registered))
@@ -80,8 +81,8 @@ static void register_once(void)
         store_release(&threads.is_registered, 1);
 }
 
-/* Under the lock: a free one; or that of a thread which called in its last destructors, and had its
- * storage where this one has. */
+/* Under the lock: a free entry, or that of a thread which called in its last destructors and whose
+ * storage this thread has now. */
 static struct caller *find_caller(struct callers *callers, const struct credit *credit)
 {
         uint32_t high = load_relaxed(&callers->high);
@@ -191,7 +192,7 @@ bool threads_are_out(void)
 
 /* -- The fence -------------------------------------------------------------------------------- */
 
-/* The threads that were here before may have begun a call without a fence. */
+/* membarrier is barred. Threads that were known before may have begun a call without a fence. */
 static void be_barred(void)
 {
         store_relaxed(&threads.is_late, !swap_acq_rel(&threads.is_barred, 1));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The threads that submit, and a fence in all of them at once.
+ * The table of threads that submit work, and a memory fence in all of them at once.
  *
- * A thread stores `calls` and then reads the words of the gate, in that order of the program, with
- * no fence between. Who closes writes a word, calls fence_all(), and then reads `calls`: a thread
- * that is not on its way then sees the new word before its next call. (membarrier(2), private
- * expedited, since Linux 4.14. Where it is barred each thread makes its own fence at each call. No
- * change of a page's protection stands in for it: on aarch64, and on newer x86-64 processors, that
- * interrupts nobody.)
+ * A thread stores `calls` and then reads the words of the gate, in program order, with no fence
+ * between. A thread that closes the gate writes a word, calls fence_all(), and then reads `calls`:
+ * every thread that is not on its way to the driver then sees the new word before its next call.
+ * (The fence is membarrier(2), private expedited, since Linux 4.14. Where that is barred, each
+ * thread makes its own fence at each call. Changing a page's protection is no substitute: on
+ * aarch64, and on newer x86-64 processors, it interrupts no other thread.)
  */
 #ifndef ALIQUOT_SHIM_TIME_FENCE_H
 #define ALIQUOT_SHIM_TIME_FENCE_H
@@ -15,21 +15,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The calling thread is known until it ends; a call in a later destructor, or in a forked child,
- * makes it known again. False: there is no memory, or the C library takes no handler; it may have
- * no credit. */
+/* Enters the calling thread into the table until it ends; a call in a later destructor, or in a
+ * forked child, enters it again. False: there is no memory, or the C library takes no exit handler;
+ * then the thread may have no credit. */
 bool threads_join(void);
 
 void fence_all(void);
 
-/* No thread is on its way to the driver. After fence_all(). False also where that could not be done
- * for all of them: then the next one is. */
+/* Whether no thread is on its way to the driver. Call after fence_all(). Also false if the fence
+ * failed for some thread; then the next fence works for all. */
 bool threads_are_out(void);
 
-/* Whether every thread that ever asked is in the table. */
+/* Whether the table has every thread that ever asked for credit. */
 bool threads_are_all_known(void);
 
-/* Ends every credit that was given under the word, and says whether no thread is past its check. */
+/* Ends every credit given under this epoch. True: no thread is past its check. */
 bool turn_end(_Atomic uint32_t *epoch);
 
 #endif

@@ -3,9 +3,9 @@
 
 #include "common/scramble.h"
 
-/* A flight is looked at less often from this age on, where flights usually are as old, */
+/* From this age on, a flight is looked at less often, if flights are usually that old, */
 #define OLD_NS UINT64_C(2000000)
-/* and where so many were ended by waits. */
+/* and if waits ended this many of them. */
 #define WAITED_MANY 16u
 #define WAITED_MOST (8 * WAITED_MANY)
 #define USUAL_PARTS 8u
@@ -21,7 +21,7 @@ static uint64_t slot_length_ns(const struct flight *flight, uint64_t slot_ns)
         return FLIGHT_SLOT_NS;
 }
 
-/* The slots are laid by the clock, not by the flight. */
+/* Slots follow the clock, not the flight. */
 static void take_slot(struct flight *flight, uint64_t slot_ns)
 {
         flight->slot_ns = slot_ns;

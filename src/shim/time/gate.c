@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See time.h: when a thread may submit, and how it waits.
+ * The gate: decides when a thread may submit, and how it waits; see time.h.
  *
- * In this order: the lease (the scheduler of the node says whose turn it is), the bucket (a cap
- * whose bucket ran dry stays shut until it has filled to a few milliseconds), the window (so much
- * may be in flight, where a neighbour waits or there is a cap). A shut gate never opens
- * because time passed, but for one submission when nothing has ended for long (stuck.h): what it
- * waits for is a word of the scheduler, the clock of the bucket, or the driver's word that
- * something is done.
+ * A submission must pass, in this order: the lease (the node's scheduler says whose turn it is),
+ * the bucket (after it ran dry, a cap stays shut until the bucket has filled to a few
+ * milliseconds), and the window (which bounds the work in flight if a neighbour waits or there is a
+ * cap). A shut gate never opens because time passed, except for one submission when no work has
+ * ended for long (stuck.h). It opens by a word of the scheduler, by the bucket's clock, or by the
+ * driver's report that work has completed.
  */
 #include <limits.h>
 #include <stddef.h>
@@ -25,22 +25,22 @@
 #include "shim/time/time.h"
 #include "shim/time/together.h"
 
-/* Who stands before a closed gate says so again, or the scheduler forgets it. */
+/* A thread that waits at a closed gate repeats its request, or the scheduler forgets it. */
 #define LEASE_WAIT_NS UINT64_C(10000000)
-/* How long a lease is waited for that is being written right now. */
+/* How long to wait for a lease that is being written. */
 #define TURN_WRITTEN_NS UINT64_C(50000)
 #define BUCKET_LOOK_NS UINT64_C(5000000)
 #define OTHERS_LOOK_NS FLIGHT_SLOT_NS /* while another device is looked at as often */
 #define WINDOW_WAIT_NS UINT64_C(1000000)
-/* What is in flight when the bucket runs dry is debt: no more than half of what it holds. */
+/* Work in flight when the bucket runs dry becomes debt: at most half of the bucket's capacity. */
 #define PARTS_OF_BUCKET (UINT64_C(2) * WINDOW_ROUNDS)
 
-/* A smaller cap has less in flight, so that it waits no longer for the debt to be paid. */
+/* A smaller cap has less work in flight, so that repaying the debt takes no longer. */
 #define SMALL_CAP_PPM (PAGE_WHOLE_PPM / 4)
 
 static const _Atomic uint64_t no_gate;
 static const _Atomic uint32_t no_turn;
-/* Raised by gate_end_credit(): ends credit of gate_leave_open(). */
+/* gate_end_credit() raises it, which ends credit of gate_leave_open(). */
 static _Atomic uint32_t open_epoch;
 
 /* -- Credit ----------------------------------------------------------------------------------- */
@@ -65,7 +65,7 @@ static uint64_t gate_seen(const struct limits_page *limits)
         return seen.word;
 }
 
-/* Gives back the credit that this thread has not used. */
+/* Returns this thread's unused credit to the window. */
 void gate_return_credit(void)
 {
         struct credit *credit = &credit_here;
@@ -90,7 +90,7 @@ void gate_return_credit(void)
         lock_drop(&stream->device->lock);
 }
 
-/* Whether a marker is to be put behind the submission, since those who look cannot ask about its
+/* Whether a marker must follow the submission, because the threads that look cannot ask about its
  * stream. */
 static bool is_to_be_marked(const struct time_stream *stream, const struct credit *credit)
 {
@@ -99,8 +99,9 @@ static bool is_to_be_marked(const struct time_stream *stream, const struct credi
         return load_relaxed(&stream->is_of_thread) || stream->device->driver->is_unseen(stream);
 }
 
-/* To another stream of the same device, which has work already: no clock, no lock, no call of the
- * driver. Who looks meanwhile takes the stream for empty only if this thread is out (look.c). */
+/* Moves the credit to another stream of the same device that has work already: without clock, lock
+ * or driver call. A look that runs meanwhile counts the stream as empty only if this thread is not
+ * past its check (look.c). */
 bool gate_switch(uint64_t key)
 {
         struct credit *credit = &credit_here;
@@ -119,7 +120,8 @@ bool gate_switch(uint64_t key)
         credit->context = stream == credit->home ? credit->home_context : 0;
         credit->of = stream;
         credit->is_marked = is_to_be_marked(stream, credit);
-        add_acq_rel(&stream->grants, 1); /* beside a wait that is put there (park.c) */
+        add_acq_rel(&stream->grants,
+                    1); /* park.c compares it to find a thread that adds a wait to the stream */
         return true;
 }
 
@@ -136,7 +138,7 @@ void gate_leave_open_for_ever(void)
         credit->of = NULL;
 }
 
-/* Whether no device has a cap, nor one that is yet to come. */
+/* Whether no device has a cap, now or when it appears. */
 static bool has_no_cap(const struct limits_page *limits)
 {
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
@@ -146,7 +148,7 @@ static bool has_no_cap(const struct limits_page *limits)
         return true;
 }
 
-/* A scheduler that comes, for whichever device, changes its time. */
+/* A scheduler that starts, for any device, raises the page's epoch. */
 void gate_leave_open(const struct account *account, uint64_t key, uint64_t context)
 {
         struct credit *credit = &credit_here;
@@ -171,13 +173,13 @@ void gate_end_credit(void)
                 add_acq_rel(&device_at(i)->epoch, 1);
 }
 
-/* -- What to wait for ------------------------------------------------------------------------- */
+/* -- What a thread waits for ------------------------------------------------------------------ */
 
 struct waiting {
-        const _Atomic uint32_t *word; /* NULL: nothing, the gate is open */
+        const _Atomic uint32_t *word; /* NULL: nothing; the gate is open */
         uint32_t seen;
         uint64_t until_ns;
-        uint64_t look_ns; /* what is in flight is looked at then */
+        uint64_t look_ns; /* when to look at the work in flight */
 };
 
 static struct waiting wait_for(const uint32_t *word, uint64_t until_ns, uint64_t look_ns)
@@ -188,7 +190,7 @@ static struct waiting wait_for(const uint32_t *word, uint64_t until_ns, uint64_t
                                  .look_ns = look_ns };
 }
 
-/* While work is in flight the next session waits for this thread's word that none is. */
+/* While work is in flight, the next session waits until this thread reports that none is. */
 static struct waiting wait_for_lease(struct time_device *device, const struct terms *terms,
                                      uint64_t now_ns)
 {
@@ -207,7 +209,8 @@ static struct waiting wait_for_lease(struct time_device *device, const struct te
         return waiting;
 }
 
-/* True: nothing is submitted until the bucket has filled; `ret_others` says what else for. */
+/* Whether the bucket must fill before the next submission; `ret_others` says what else is
+ * needed. */
 static bool is_dry(struct time_device *device, const struct terms *terms, uint64_t now_ns,
                    struct together *ret_others)
 {
@@ -241,7 +244,7 @@ static struct waiting wait_for_bucket(const struct account *account, const struc
                         CLOCK_NEVER);
 }
 
-/* `queue_ns`: there is room behind what the stream waits for; 0: it does not. */
+/* `queue_ns`: when there is room behind the stream's wait; 0: it has no wait. */
 static struct waiting wait_for_window(struct time_device *device, const struct window_wish *wish,
                                       uint64_t queue_ns)
 {
@@ -272,7 +275,7 @@ static uint64_t own_target_ns(const struct account *account, const struct terms 
         return target_ns;
 }
 
-/* Beside others less is in flight, in fewer rounds. */
+/* Beside other sessions less work is in flight, in fewer rounds. */
 static void set_target(struct window_wish *wish, const struct account *account,
                        const struct terms *terms)
 {
@@ -283,7 +286,7 @@ static void set_target(struct window_wish *wish, const struct account *account,
         wish->target_ns = max_u64(wish->target_ns, 1);
 }
 
-/* A session that is alone and has no cap is never stopped for what it has in flight. */
+/* Whether in-flight work is bounded at all; it is not for a session that is alone without a cap. */
 static bool is_bounded(const struct terms *terms)
 {
         return terms->mode == PAGE_MODE_OPEN || terms->target_ns || terms_keep_cap(terms);
@@ -328,9 +331,9 @@ static void grant(const struct asking *asking, const struct terms *terms, uint32
 }
 
 struct part {
-        uint32_t units;  /* of the round that is being filled; 0: none may be had now */
-        bool is_due;     /* the round is full, and is to have its markers */
-        uint64_t due_ns; /* the stream waits for somebody: until then, 0: it does not, or may */
+        uint32_t units;  /* units of the round being filled; 0: none now */
+        bool is_due;     /* the round is full and needs its markers */
+        uint64_t due_ns; /* the stream is parked: wait until then. 0: it is not, or may go on */
 };
 
 static struct part take_part(struct time_stream *stream, const struct window_wish *wish,
@@ -353,7 +356,7 @@ static struct part take_part(struct time_stream *stream, const struct window_wis
         return part;
 }
 
-/* Grants what the window allows, as the gate is open; else says what is to be waited for. */
+/* Gives what the window allows, since lease and bucket are open; else returns what to wait for. */
 static struct waiting pass_window(const struct asking *asking, const struct terms *terms,
                                   uint64_t now_ns)
 {
@@ -378,8 +381,8 @@ static struct waiting pass_window(const struct asking *asking, const struct term
         return (struct waiting){ 0 };
 }
 
-/* What is in flight, here or on another device, may wait for what stands here: one submission is
- * let through. */
+/* Work in flight, here or on another device, may wait for the work at this gate: whether one
+ * submission may pass. */
 static bool is_let_out(const struct asking *asking, uint64_t began_ns)
 {
         struct time_device *device = asking->stream->device;
@@ -404,7 +407,7 @@ static bool is_let_out(const struct asking *asking, uint64_t began_ns)
         return units != 0;
 }
 
-/* What it submitted before counts as submitted, whatever the words are now. */
+/* Asks once. Submissions made on the old credit count, whatever the words are now. */
 static struct waiting ask(const struct asking *asking)
 {
         struct time_device *device = asking->stream->device;
@@ -423,7 +426,7 @@ static struct waiting ask(const struct asking *asking)
         return pass_window(asking, &terms, now_ns);
 }
 
-/* When what is in flight is to be looked at, for the account or for what is waited for. */
+/* When to look at the work in flight, for the account or for the waiting thread. */
 static uint64_t look_at_ns(struct time_device *device, const struct waiting *waiting)
 {
         uint64_t look_ns;
@@ -436,7 +439,7 @@ static uint64_t look_at_ns(struct time_device *device, const struct waiting *wai
         return look_ns;
 }
 
-/* Who stands here looks: no other thread can ask about streams of its own. */
+/* A thread that waits here also looks: other threads cannot ask about its own streams. */
 static void stand(struct time_device *device, const struct waiting *waiting)
 {
         uint64_t look_ns = look_at_ns(device, waiting);
@@ -459,10 +462,10 @@ static bool is_let_through(struct asking *asking, struct waiting *ret)
         return !ret->word;
 }
 
-/* The kernel wakes a thread up later than it asked for, by up to 50 us: most of what a look is from
- * the next one. What the thread had it has again behind the gate. Not through prctl(), which cuts
- * it to an int. 0 or less: there is none to be had, of a real-time thread, or it cannot be asked
- * for. */
+/* Lowers the thread's timer slack. The kernel wakes a thread up to 50 us late, which is most of the
+ * time between two looks. The old value is restored behind the gate. Not by prctl(), which cuts the
+ * value to an int. Returns 0 or less if there is none: for a real-time thread, or if it cannot be
+ * read. */
 static long slack_lower(void)
 {
         long slack_ns = syscall(SYS_prctl, PR_GET_TIMERSLACK, 0, 0, 0, 0);
@@ -489,7 +492,7 @@ bool gate_wait_turn(struct time_stream *stream, const struct gate_ask *ask)
         gate_return_credit();
         if (!threads_join())
                 return false;
-        if (!helper_runs()) /* no helper looks at flights: each thread that submits does */
+        if (!helper_runs()) /* no helper looks at flights, so each thread that submits does */
                 device_look(device, clock_now_ns());
         if (is_let_through(&asking, &waiting))
                 return true;

@@ -48,7 +48,7 @@ void device_resume_looks(struct time_device *device)
 enum marked {
         MARKER_PASSED,
         MARKER_TO_COME,
-        MARKER_PARKED, /* it stands for nothing: its stream waits for somebody */
+        MARKER_PARKED, /* passed, but means nothing: its stream is parked */
 };
 
 static enum marked state_of(const struct time_marker *marker)
@@ -62,7 +62,7 @@ static enum marked state_of(const struct time_marker *marker)
         return stream_is_parked(marker->stream) ? MARKER_PARKED : MARKER_TO_COME;
 }
 
-/* Whether the driver has passed the marker; false: it is to come. */
+/* Whether the driver has passed the marker; false: not yet. */
 static bool is_over(struct time_device *device, struct time_marker *marker, bool *is_parked)
 {
         enum marked state = marker->marker ? state_of(marker) : MARKER_PASSED;
@@ -88,9 +88,10 @@ static void pass_rounds(struct time_device *device, uint32_t passed,
         lock_drop(&device->lock);
 }
 
-/* The rounds of the window, the oldest first, are this looker's while it holds `looking`: others
- * add to them at their end. They were last looked at at `seen_ns`. True: some marker is still to
- * come. What is over because a stream waits for somebody tells nothing of how long it takes. */
+/* Asks for the markers of the rounds, oldest first. The thread that holds `looking` owns these
+ * rounds; others only append. The last look at them was at `seen_ns`. True: some marker has not
+ * passed. A round that is complete because a stream is parked says nothing about how long it
+ * took. */
 static bool look_at_markers(struct time_device *device, uint64_t seen_ns)
 {
         uint32_t first, count, passed = 0;
@@ -119,16 +120,16 @@ static bool look_at_markers(struct time_device *device, uint64_t seen_ns)
         return is_pending;
 }
 
-/* Streams of which no marker is to come yet, so that a full round has one behind all that it may be
- * in. In one that waits for somebody a marker stands for nothing. In a default stream it would end
- * a capture that another thread has begun since: no lock is held until then, for who begins one
- * cannot wait for a stream that is full. */
+/* The streams that get a marker of a full round: those without a pending marker, so that the round
+ * has one behind all its work. A marker in a parked stream means nothing. A marker in a default
+ * stream would end a capture that another thread has begun since; no lock can prevent that, because
+ * the thread that begins a capture must not wait for a full stream. */
 struct chosen {
         struct time_stream *stream[TIME_ROUND_MARKERS];
         unsigned count;
 };
 
-/* Under the device's lock: `stream` first. */
+/* Under the device's lock; `stream` comes first. */
 static void choose(struct time_device *device, struct time_stream *stream, struct chosen *ret)
 {
         ret->stream[0] = stream;
@@ -143,7 +144,7 @@ static void choose(struct time_device *device, struct time_stream *stream, struc
         }
 }
 
-/* Leaves out streams that wait for somebody, asked as in a look. */
+/* Leaves out parked streams; asks as a look does. */
 static void leave_out_parked(struct time_device *device, struct chosen *chosen)
 {
         unsigned count = 0;
@@ -157,8 +158,8 @@ static void leave_out_parked(struct time_device *device, struct chosen *chosen)
         chosen->count = count;
 }
 
-/* Behind what waits for somebody a marker takes a place of the stream's: a few at most come there,
- * and the rounds behind them are over with theirs. */
+/* Whether the parked stream has space for a marker. Markers behind a wait take space in the stream,
+ * so only a few are placed there, and the rounds behind them complete with theirs. */
 static bool has_room_for_marker(struct time_device *device, const struct time_stream *stream)
 {
         bool has_room;
@@ -170,7 +171,7 @@ static bool has_room_for_marker(struct time_device *device, const struct time_st
         return has_room;
 }
 
-/* False: one was to be placed, and could not. */
+/* False: a marker was needed and could not be placed. */
 static bool place(struct time_device *device, struct time_marker *ret, struct time_stream *stream)
 {
         bool is_meant;
@@ -185,8 +186,7 @@ static bool place(struct time_device *device, struct time_marker *ret, struct ti
         return !is_meant || ret->marker;
 }
 
-/* Under the device's lock: the round's markers from now on; those that are returned ended with
- * their flight. */
+/* Under the device's lock: sets the round's markers. The returned ones ended with their flight. */
 static void change_markers(struct time_device *device, uint32_t at,
                            struct time_marker marker[TIME_ROUND_MARKERS])
 {
@@ -202,7 +202,7 @@ static void change_markers(struct time_device *device, uint32_t at,
         }
 }
 
-/* Under the device's lock, while nobody looks at the markers of rounds. */
+/* Under the device's lock, while no thread looks at the markers of rounds. */
 static void close_round(struct time_device *device, struct time_marker marker[TIME_ROUND_MARKERS],
                         bool is_unmarked)
 {
@@ -212,7 +212,7 @@ static void close_round(struct time_device *device, struct time_marker marker[TI
         change_markers(device, at, marker);
 }
 
-/* True: the round is full, as it was when it was last cleared so often. */
+/* Whether the round is still full and the window was not emptied since. */
 static bool choose_for_round(struct time_device *device, struct time_stream *stream,
                              struct chosen *ret, uint32_t *ret_cleared)
 {
@@ -256,8 +256,9 @@ static void mark(struct time_device *device, struct time_stream *stream)
         }
 }
 
-/* Markers may find no place in a full stream until much of it is done: looks go on meanwhile, and
- * so do threads of other streams. The flight may end in one of them, and the round with it. */
+/* Markers may wait for space in a full stream until much of its work completes. Looks go on
+ * meanwhile, and so do threads of other streams. A look may end the flight, and the round with
+ * it. */
 void device_mark(struct time_device *device, struct time_stream *stream)
 {
         if (!lock_try(&device->marking))
@@ -268,8 +269,8 @@ void device_mark(struct time_device *device, struct time_stream *stream)
 
 /* -- Streams ---------------------------------------------------------------------------------- */
 
-/* What cannot be asked about is taken to be done so long after it was last submitted to, its
- * markers passed: behind those is no more than a round. */
+/* A stream that cannot be asked counts as empty this long after its last submission, once its
+ * markers have passed: at most one round is behind them. */
 static bool is_over_by_now(struct time_device *device, struct time_stream *stream)
 {
         uint64_t round_ns;
@@ -336,8 +337,9 @@ bool stream_is_told_over(struct time_stream *stream)
         return is_passed;
 }
 
-/* Of one that cannot be asked about now: by its marker. A thread's own that has none was submitted
- * to while nothing was limited. The old default stream can be asked again when nobody captures. */
+/* For a stream that cannot be asked now: decides by its marker. A thread's own stream without a
+ * marker was submitted to while nothing was limited. The legacy default stream can be asked again
+ * when no thread captures. */
 static bool is_told_over(struct time_device *device, struct time_stream *stream)
 {
         if (!load_acquire(&stream->end_marker))
@@ -345,8 +347,8 @@ static bool is_told_over(struct time_device *device, struct time_stream *stream)
         return stream_is_told_over(stream);
 }
 
-/* Of one that was destroyed. It had work: where it has no marker, as it was destroyed in a capture,
- * nobody knows when that is over. */
+/* For a destroyed stream. It had work; if it has no marker, because it was destroyed during a
+ * capture, the end of that work is unknown. */
 static bool is_ended(struct time_stream *stream)
 {
         void *marker = load_acquire(&stream->end_marker);
@@ -365,7 +367,7 @@ static bool is_empty(struct time_device *device, struct time_stream *stream)
         return stream_is_empty(stream);
 }
 
-/* The streams with work, the ones found busy last first. */
+/* The streams with work, those found busy last first. */
 static unsigned streams_of(struct time_device *device, struct time_stream *ret[TIME_LOOK_STREAMS])
 {
         unsigned count;
@@ -379,13 +381,13 @@ static unsigned streams_of(struct time_device *device, struct time_stream *ret[T
 
 /* What a look finds. */
 struct found {
-        struct time_stream *stream[TIME_LOOK_STREAMS]; /* seem to be empty */
+        struct time_stream *stream[TIME_LOOK_STREAMS]; /* streams that seem empty */
         unsigned empty;
         unsigned parked;
         bool is_busy;
 };
 
-/* Looks at all streams; the first one that is busy ends it. */
+/* Looks at all streams; the first busy one ends the look. */
 static void find(struct time_device *device, struct found *ret)
 {
         struct time_stream *stream[TIME_LOOK_STREAMS];
@@ -414,7 +416,7 @@ static bool are_empty(struct time_device *device, const struct found *found)
         return i == found->empty;
 }
 
-/* They seemed empty. True: they are, and were asked for. */
+/* Asks again for the streams that seemed empty. True: they are empty. */
 static bool ask_again(struct time_device *device, const struct found *found)
 {
         bool is_sure;
@@ -453,7 +455,7 @@ static void note_busy(struct time_device *device, uint64_t now_ns)
                 add_acq_rel(&device->epoch, 1);
 }
 
-/* When what is in flight no more ended; 0: nobody knows. */
+/* When the flight ended; 0: unknown. */
 static uint64_t ended_ns(const struct time_device *device, const struct found *found)
 {
         uint64_t now_ns = clock_now_ns();
@@ -463,7 +465,8 @@ static uint64_t ended_ns(const struct time_device *device, const struct found *f
         return is_waited_for || !helper_runs() ? now_ns : 0;
 }
 
-/* False: the flight goes on, since a thread has submitted to one of them since. */
+/* Ends the flight. False: it goes on, because a thread has submitted to one of the streams
+ * since. */
 static bool note_empty(struct time_device *device, const struct found *found)
 {
         struct terms terms = account_terms(&device->account, clock_now_ns());
@@ -476,13 +479,14 @@ static bool note_empty(struct time_device *device, const struct found *found)
                                                 .parked = found->parked,
                                                 .end_ns = ended_ns(device, found) });
         is_over = !device->flight.begin_ns;
-        if (is_over) /* the next look, at what streams that wait may begin */
+        if (is_over) /* the next look shows what parked streams may begin */
                 (void)flight_look_ns(&device->flight, clock_now_ns());
         lock_drop(&device->lock);
         return is_over;
 }
 
-/* While what is in flight goes on: what was let through because nothing ended is over. */
+/* While work in flight goes on: finds out whether the submissions that stuck.h let through are
+ * complete. */
 static void look_at_let_out(struct time_device *device)
 {
         struct time_stream *stream;
@@ -498,7 +502,7 @@ static void look_at_let_out(struct time_device *device)
         lock_drop(&device->lock);
 }
 
-/* Whether a look finds that nothing is in flight. */
+/* Whether a look finds nothing in flight. */
 static bool finds_nothing(struct time_device *device)
 {
         struct found found;
@@ -519,7 +523,7 @@ static void look(struct time_device *device)
         look_at_let_out(device);
 }
 
-/* Streams that wait for somebody have work, too, which begins at any time. */
+/* Parked streams have work too, which may begin at any time. */
 uint64_t device_look_ns(const struct time_device *device)
 {
         return device->busy_count ? device->flight.look_ns : CLOCK_NEVER;
@@ -530,8 +534,7 @@ uint64_t device_awaited_look_ns(const struct time_device *device)
         return window_over_ns(&device->window, load_relaxed(&device->looked_ns));
 }
 
-/* A lock is not fair: a thread that looks often would take it again before one that sleeps for it
- * wakes up. */
+/* A lock is not fair: a thread that looks often would retake it before a sleeping one wakes up. */
 static void take_looking(struct time_device *device)
 {
         while (load_acquire(&device->wanted))

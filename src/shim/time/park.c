@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See time.h: what a stream waits for is somebody else's time.
+ * Parked streams: the time in which a stream waits for the host or for a word in memory is not
+ * billed; see time.h.
  *
- * An event before the wait and one behind it: between the two the stream does nothing. More waits
- * in a stream at a time than there is room for count like work: what lies between two of them is.
- * So does a wait while which is put there another thread submits: on which side of it that lies
- * nobody knows.
+ * There is one event before the wait and one behind it; between the two the stream does nothing. If
+ * a stream has more waits than there is room for, the surplus ones count like work: so does the
+ * time between two of them. So does a wait during whose call another thread submits, because its
+ * position is unknown.
  *
- * What is let in behind a wait runs when that ends, whatever the bucket holds then. So while the
- * stream waits no more is let in than a round, and what the cap would have let run since.
+ * Work admitted behind a wait runs when the wait ends, whatever the bucket holds then. So while a
+ * stream is parked, at most one round is admitted, and what the cap has allowed since.
  */
 #include <stddef.h>
 
@@ -49,7 +50,7 @@ static void unlist(struct time_stream *stream)
         lock_drop(&device->lock);
 }
 
-/* The streams of its context that what it holds may be ordered behind. */
+/* The streams of its context behind which the stream's work may be ordered. */
 static unsigned waiting_before(struct time_stream *stream, struct time_stream *ret[TIME_WAITING])
 {
         enum stream_order other =
@@ -76,7 +77,7 @@ static void drop(struct time_stream *stream, void **marker)
         *marker = NULL;
 }
 
-/* How many waits stand in the stream; under `parking`, as the functions that follow. */
+/* Number of waits in the stream. This and the next functions run under `parking`. */
 static uint32_t parks_of(const struct time_stream *stream)
 {
         return load_relaxed(&stream->parks);
@@ -111,7 +112,7 @@ static void take_off(struct time_stream *stream, uint32_t at)
                 unlist(stream);
 }
 
-/* An event behind what it holds; false: it is captured. */
+/* Records an event behind the stream's work; false: it is captured. */
 static bool put_event(struct time_stream *stream, void **ret)
 {
         bool is_captured;
@@ -123,7 +124,8 @@ static bool put_event(struct time_stream *stream, void **ret)
         return !is_captured;
 }
 
-/* Whoever submits to it from now on is given credit first. False: somebody may be on its way. */
+/* Makes every later submission to the stream ask for credit first. False: a thread may be on its
+ * way. */
 static bool keep_out(struct time_stream *stream)
 {
         uint32_t user = load_acquire(&stream->user);
@@ -138,7 +140,7 @@ void stream_park_begin(struct time_stream *stream)
 
         if (!threads_join())
                 return;
-        /* What it has left of a round is no part of what is before the wait. */
+        /* the rest of the round is not part of the work before the wait */
         gate_return_credit();
         grants = load_acquire(&stream->grants);
         if (!keep_out(stream) || !put_event(stream, &before))
@@ -148,9 +150,9 @@ void stream_park_begin(struct time_stream *stream)
         lock_drop(&stream->parking);
 }
 
-/* Without an event behind it nobody would see its end: then it was none. Nor is one that made the
- * stream a part of a capture. Who is given credit after the last look at that comes behind the
- * event. */
+/* Without an event behind the wait its end would not be seen, so the wait is dropped. So is one
+ * that made the stream part of a capture. A thread that gets credit after the last check submits
+ * behind the event. */
 void stream_park_end(struct time_stream *stream, bool is_there)
 {
         void *behind = NULL;
@@ -228,7 +230,8 @@ static bool waits_itself(struct time_stream *stream)
         return is_parked;
 }
 
-/* The wait of one of the two is reached when all that the other one held before is done. */
+/* Whether the stream or the other one has reached its wait: all that was before it has
+ * completed. */
 static bool waits(struct time_stream *stream)
 {
         struct time_stream *other[TIME_WAITING];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See time.h: the devices and streams of this process.
+ * The table of this process's devices and streams; see time.h.
  *
- * Streams lie in an open-addressed table. Readers take no lock: a place keeps its stream until that
- * is destroyed, and a program that uses a destroyed stream has no right to anything. Places are
- * given and taken under streams.lock.
+ * Streams are in an open-addressed table. Readers take no lock: an entry keeps its stream until the
+ * stream is destroyed, and a program must not use a destroyed stream. Entries are given and taken
+ * under streams.lock.
  */
 #include <stddef.h>
 
@@ -15,13 +15,13 @@
 #include "shim/time/credit.h"
 #include "shim/time/time.h"
 
-/* A place whose stream is gone: a search goes on behind it. */
+/* The key of an entry whose stream is gone; a search continues behind it. */
 #define KEY_GONE UINT64_MAX
 #define EVERY_CONTEXT UINT64_MAX
 
 struct streams {
         struct lock lock;
-        _Atomic uint64_t ending; /* the context that is held, or EVERY_CONTEXT; 0: none */
+        _Atomic uint64_t ending; /* the held context, or EVERY_CONTEXT; 0: none */
         struct time_device device[PAGE_DEVICES];
         struct time_stream stream[TIME_STREAMS];
 };
@@ -95,8 +95,8 @@ struct time_stream *stream_find(uint64_t key)
         return NULL;
 }
 
-/* Under the lock: a place that is free, or whose stream is gone; else one without work, whose
- * stream may come again. Its own lock is taken: nobody asks about it. */
+/* Under the lock: an entry that is free or whose stream is gone; else one of a stream without work,
+ * which may come again. The stream's own lock is held, so no thread asks about it. */
 static struct time_stream *take_room(uint64_t key)
 {
         uint32_t first = place_of_key(key);
@@ -185,7 +185,7 @@ static void make_busy(struct time_stream *stream, uint64_t now_ns)
         }
 }
 
-/* This thread is its one user, or one of many. */
+/* Notes this thread as the stream's only user, or as one of many. */
 static void note_user(struct time_stream *stream)
 {
         uint32_t number = credit_here.number, user = load_relaxed(&stream->user);
@@ -195,7 +195,7 @@ static void note_user(struct time_stream *stream)
                 ;
 }
 
-/* The order of the two is what stream_told() rests on. */
+/* stream_told() relies on the order of the two writes. */
 void stream_use(struct time_stream *stream, uint64_t now_ns)
 {
         uint32_t asked = STREAM_ASKED;
@@ -208,7 +208,7 @@ void stream_use(struct time_stream *stream, uint64_t now_ns)
             cas_acq_rel(&stream->work, &asked, STREAM_BUSY))
                 return;
         lock_take(&stream->device->lock);
-        note_user(stream); /* who took it for empty since has nobody down for it */
+        note_user(stream); /* a thread that found the stream empty since has cleared the user */
         if (load_acquire(&stream->work) == STREAM_EMPTY)
                 make_busy(stream, now_ns);
         else
@@ -236,7 +236,8 @@ void device_empty(struct time_device *device, const struct emptied *emptied)
 
         for (unsigned i = 0; i < emptied->count; i++) {
                 struct time_stream *stream = emptied->stream[i];
-                bool is_ours = stream->device == device; /* it may be another stream by now */
+                bool is_ours =
+                        stream->device == device; /* the entry may have another stream by now */
                 uint32_t asked = STREAM_ASKED;
 
                 if (cas_acq_rel(&stream->work, &asked, is_ours ? STREAM_EMPTY : STREAM_BUSY) &&
@@ -257,8 +258,9 @@ void device_empty(struct time_device *device, const struct emptied *emptied)
         account_end(&device->account, rest_ns, terms.turn, now_ns);
 }
 
-/* Whose stream it is ended its own credit for it; another thread that comes now writes `user`, then
- * reads `work`, as this one writes `work`, then reads `user`: one of them sees the other. */
+/* Whether only this thread submits to the stream. The thread has ended its own credit. Another
+ * thread that comes now writes `user`, then reads `work`; this one writes `work`, then reads
+ * `user`: one of them sees the other. */
 static bool is_mine_alone(struct time_stream *stream)
 {
         uint32_t busy = STREAM_BUSY;
@@ -292,19 +294,19 @@ void wait_over(struct time_device *device)
                 add_acq_rel(&device->blocked, -1u);
 }
 
-/* 0: it returned at once, so what it waited for may have ended at any time before. */
+/* 0: the wait returned at once, so its work may have ended at any time before. */
 static uint64_t blocked_until_ns(uint64_t began_ns, uint64_t now_ns)
 {
         return now_ns - began_ns >= TIME_BLOCKED_NS ? now_ns : 0;
 }
 
-/* It was empty at `end_ns`; 0: nobody knows since when. */
+/* The stream was empty at `end_ns`; 0: since an unknown time. */
 static void told(struct time_stream *stream, uint64_t end_ns)
 {
         struct time_device *device = stream->device;
 
         gate_return_credit();
-        if (load_relaxed(&stream->is_of_thread)) /* nobody else puts anything into it */
+        if (load_relaxed(&stream->is_of_thread)) /* no other thread adds to it */
                 store_relaxed(&stream->is_touched, 0);
         if (!is_mine_alone(stream))
                 return;
@@ -337,7 +339,8 @@ void stream_told_event(uint64_t began_ns)
 struct telling {
         uint64_t context;
         uint64_t began_ns;
-        bool is_over; /* with the context; else the streams that this thread alone submits to */
+        /* the whole context is empty; else only streams to which this thread alone submits */
+        bool is_over;
 };
 
 static bool is_told(struct time_stream *stream, const struct telling *telling)
@@ -350,7 +353,7 @@ static bool is_told(struct time_stream *stream, const struct telling *telling)
                                 : is_mine_alone(stream);
 }
 
-/* The list changes as streams are taken off it, from its end. True: there may be more of them. */
+/* The list shrinks from its end as streams are taken off it. True: there may be more of them. */
 static bool tell_device(struct time_device *device, const struct telling *telling)
 {
         struct time_stream *stream[TIME_LOOK_STREAMS];
@@ -388,8 +391,8 @@ void streams_told(uint64_t context, uint64_t began_ns)
 
 /* -- The end of a stream ---------------------------------------------------------------------- */
 
-/* Its key means nothing from here on: every credit for it ends first. Under streams.lock, and the
- * stream's lock or while nobody asks about streams. */
+/* The key becomes invalid: every credit for it ends first. Under streams.lock, and the stream's
+ * lock or while no thread asks about streams. */
 static void forget(struct time_stream *stream, void *end_marker)
 {
         add_acq_rel(&stream->device->epoch, 1);
@@ -403,7 +406,7 @@ void stream_forget(struct time_stream *stream)
         void *end_marker;
         bool is_busy;
 
-        /* A copy that is still in flight counts from here on like a submission. */
+        /* a copy still in flight counts from here on like a submission */
         if (swap_acq_rel(&stream->is_touched, 0))
                 stream_use(stream, clock_now_ns());
         lock_take(&stream->lock);
@@ -456,7 +459,7 @@ bool stream_is_ending(const struct time_stream *stream)
         return ending && (ending == EVERY_CONTEXT || stream->context == ending);
 }
 
-/* Forgets the markers of a context's streams: their rounds are over without them. */
+/* Drops the markers of a context's streams: their rounds complete without them. */
 static void forget_markers(struct time_device *device, uint64_t context)
 {
         struct time_marker *marker = device->marker[0];
@@ -471,7 +474,7 @@ static void forget_markers(struct time_device *device, uint64_t context)
         lock_drop(&device->lock);
 }
 
-/* Places are not used again meanwhile: whose they are does not change. */
+/* Entries are not reused meanwhile, so each keeps its stream. */
 static void forget_all(uint64_t context)
 {
         lock_take(&streams.lock);
@@ -485,7 +488,7 @@ static void forget_all(uint64_t context)
         lock_drop(&streams.lock);
 }
 
-/* Its streams, those that are gone as well. */
+/* For the context's streams, including destroyed ones. */
 static void lose_markers(uint64_t context)
 {
         lock_take(&streams.lock);

@@ -5,9 +5,9 @@
 #define PATIENCE_FIRST_NS UINT64_C(50000000)
 #define PATIENCE_LEAST_NS UINT64_C(20000000)
 #define PATIENCE_MOST_NS UINT64_C(60000000000)
-/* What ends so soon after a submission was let through waited for that; or it was chance. */
+/* Work that ends this soon after a submission passed probably waited for it. */
 #define HELPED_NS UINT64_C(3000000)
-/* More than a stream takes are never let through together. */
+/* A stream has no space for more. */
 #define BATCH_MOST 512u
 
 static uint64_t patience_of(const struct stuck *stuck)
@@ -15,7 +15,7 @@ static uint64_t patience_of(const struct stuck *stuck)
         return stuck->patience_ns ? stuck->patience_ns : PATIENCE_FIRST_NS;
 }
 
-/* The patience, drawn anew: from one to two times as long. */
+/* The patience times a random factor from one to two. */
 static uint64_t drawn_ns(const struct stuck *stuck)
 {
         uint64_t patience_ns = patience_of(stuck);
@@ -24,8 +24,8 @@ static uint64_t drawn_ns(const struct stuck *stuck)
         return patience_ns + (x ^ x >> 32) * UINT64_C(0xd1b54a32d192ed03) % patience_ns;
 }
 
-/* Patience was doubled when they were let through. That is undone; and if they helped again, it is
- * halved. */
+/* Patience was doubled when the submissions passed. Undoes that, and halves it if they helped
+ * again. */
 static void note_helped(struct stuck *stuck)
 {
         stuck->patience_ns =
@@ -46,7 +46,7 @@ void stuck_not(struct stuck *stuck, uint64_t now_ns)
         stuck->ended_ns = now_ns;
 }
 
-/* What is in flight is billed all the same: it may take as long as was waited for it. */
+/* The work in flight is billed anyway, so it may take as long again as it was waited for. */
 void stuck_ran(struct stuck *stuck, uint64_t now_ns)
 {
         if (now_ns - stuck->let_out_ns >= patience_of(stuck) / 2)
@@ -55,7 +55,7 @@ void stuck_ran(struct stuck *stuck, uint64_t now_ns)
         stuck->has_run = true;
 }
 
-/* A batch grows while it runs, and shrinks to one when it does not. */
+/* A batch grows while its submissions run, and shrinks to one when they do not. */
 static void begin_batch(struct stuck *stuck, uint64_t now_ns)
 {
         uint64_t patience_ns = patience_of(stuck) * 2;

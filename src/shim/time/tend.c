@@ -14,19 +14,19 @@
 #include "shim/helper.h"
 #include "shim/time/time.h"
 
-/* So long after a flight the next one is awaited: it begins without waking the helper up. */
+/* For this long after a flight the helper stays awake for the next one. */
 #define LINGER_NS UINT64_C(5000000)
-/* A thread of the program that stands at the gate looks; unless it is held up for so long. */
+/* A thread at the gate looks itself; after this delay the helper does. */
 #define HELD_UP_NS (2 * FLIGHT_SLOT_NS)
 
-/* Its lease is over: another session waits to hear that nothing of it is in flight. */
+/* Whether the lease is over and another session waits for this one to drain. */
 static bool is_awaited(const struct terms *terms, uint64_t now_ns)
 {
         return !terms_are_open(terms, now_ns);
 }
 
-/* The gate shuts when the bucket runs dry, not at the next look of the account: a flight that ended
- * because it was looked at would make that look count for more than the others. */
+/* When the bucket runs dry, so that the gate shuts then and not at the account's next look. This is
+ * no look: a flight that ended because of it would make that look count more than others. */
 static uint64_t dry_ns(const struct time_device *device, const struct terms *terms, uint64_t now_ns)
 {
         if (!terms_keep_cap(terms) || load_relaxed(&device->is_filling))
@@ -48,8 +48,7 @@ static uint64_t look_in_flight_ns(struct time_device *device, uint64_t now_ns)
         return look_ns < empty_ns ? look_ns : empty_ns;
 }
 
-/* When it is to be looked at; CLOCK_NEVER: nothing is in flight or waits for somebody, nor was of
- * late. */
+/* When to look at the device; CLOCK_NEVER: nothing is in flight or parked, nor was recently. */
 static uint64_t look_ns(struct time_device *device, uint64_t now_ns)
 {
         struct flight *flight = &device->flight;

@@ -2,16 +2,16 @@
 #include "common/minmax.h"
 #include "shim/time/window.h"
 
-/* The first look at a round is so much of it, or so long, before its end is expected; the next ones
- * are so far apart, or so much of what it took by then. */
+/* The first look at a round comes this much, or this fraction of its length, before its expected
+ * end. Later looks are this far apart, or this fraction of the time since. */
 #define AGAIN_NS UINT64_C(50000)
-/* The same while somebody waits for the end. */
+/* The same while another session waits for the end. */
 #define SOON_NS UINT64_C(10000)
 #define EARLY_PARTS 8u
 #define LATE_PARTS 4u
-/* Given out at a time, so that threads share a round. */
+/* Part of a round that is given out at a time, so that threads share a round. */
 #define SHARES_OF_ROUND 4u
-/* A weight changes by so much at a time; more after a round of one submission. */
+/* Maximum change of a weight at a time; more after a round of one submission. */
 #define CHANGE_MOST 2u
 #define CHANGE_ALONE 16u
 
@@ -68,8 +68,8 @@ static uint64_t runs_since_ns(const struct window *window)
         return max_u64(window->passed_ns, window->round[window->first].begin_ns);
 }
 
-/* Of the oldest round, by its weights: the device is to have the next submission before it is done
- * with this one, also where one takes longer than all that may be in flight. */
+/* How much of the oldest round is complete, by its weights. The device needs its next submission
+ * before it finishes this one, also if one submission is longer than the whole window. */
 static uint64_t done(const struct window *window, uint64_t now_ns)
 {
         uint64_t since_ns = runs_since_ns(window);
@@ -143,13 +143,13 @@ uint32_t window_close(struct window *window)
 
 /* -- The end of rounds ------------------------------------------------------------------------ */
 
-/* What a round was thought to take, and what it took. */
+/* The estimated and the measured length of a round. */
 struct weight_change {
         uint64_t units;
         uint64_t took;
 };
 
-/* By what it weighed then: rounds that are in flight together tell the same change. */
+/* Uses the weights as they were then: rounds in flight together report the same change. */
 static void weigh(const struct window_sample *sample, const struct weight_change *change)
 {
         uint64_t weight = sample->weight * change->took / max_u64(change->units, 1);
@@ -163,8 +163,8 @@ static bool is_of_one(const struct window_round *round)
         return round->samples == 1 && round->units == round->sample[0].weight;
 }
 
-/* When the oldest rounds ended, between two looks: as expected, if that may be. Nothing in flight
- * means that the device waited: they ended sooner. */
+/* When the oldest rounds ended, between two looks: at the expected time if that is possible. If
+ * nothing is in flight, the device was idle, so they ended sooner. */
 static uint64_t ended_ns(const struct window *window, uint32_t passed,
                          const struct window_looks *looks)
 {
@@ -179,9 +179,9 @@ static uint64_t ended_ns(const struct window *window, uint32_t passed,
         return max_u64(min_u64(begin_ns, looks->now_ns), seen_ns);
 }
 
-/* Several rounds that were over at one look are one measurement: when the first of them ended
- * nobody saw. It includes what the program did between submissions, where the device waited for it.
- */
+/* Several rounds that were complete at one look are one measurement, because the end of the first
+ * was not seen. The measurement includes the time between submissions in which the device waited
+ * for the program. */
 void window_pass(struct window *window, uint32_t passed, const struct window_looks *looks)
 {
         const struct window_round *oldest = &window->round[window->first];
@@ -198,7 +198,8 @@ void window_pass(struct window *window, uint32_t passed, const struct window_loo
         bound = passed == 1 && is_of_one(oldest) ? CHANGE_ALONE : CHANGE_MOST;
         for (uint32_t i = 0; i < passed; i++)
                 change.units += window->round[(window->first + i) % WINDOW_ROUNDS].units;
-        /* Nothing was left in flight: they were over sooner, or seen late, which tells nothing. */
+        /* If nothing was left in flight, the rounds ended sooner or were seen late; that says
+         * nothing. */
         is_told = is_own && (passed < window->count || change.took < change.units);
         change.took = max_u64(min_u64(change.took, change.units * bound), change.units / bound);
         if (is_own)
