@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The APIs we stand before. What a further one takes: docs/add-a-function.md.
+ * The APIs that we interpose. docs/add-a-function.md says what another one needs.
  */
 #include "shim/apis.h"
 

@@ -9,11 +9,12 @@
 
 struct elf; /* interpose/object.h */
 
-/* A driver that keeps a time of its own (the simulator's virtual clock) is followed from now on. */
+/* From now on follows the clock of a driver that keeps its own time (the simulator's virtual
+ * clock). */
 void follow_time_of(const struct elf *elf);
 
-/* In one line, once: a program that links or was given our libcuda.so.1, where no driver's is
- * found, is answered with a code alone. Any thread. */
+/* Says in one line, once, that the program loaded our libcuda.so.1 but no driver's was found; the
+ * program itself sees only an error code. Any thread. */
 void tell_no_driver(void);
 
 #endif

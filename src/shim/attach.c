@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See attach.h. This file is what the ledger's ports are in the product: file locks, the
- * monotonic clock, a little sleep.
+ * Attaches this process, and implements the ledger's ports with file locks, the monotonic clock and
+ * short sleeps. attach.h has the contract.
  *
- * A fork while locks are held leaves nothing behind in the child (its copy is wiped), and the
- * fork handlers keep `descriptors` until the fork is over. posix_spawn() and vfork() run no
- * handlers; their children close our descriptors at exec.
+ * A fork while locks are held leaves nothing behind in the child (its copy is wiped), and the fork
+ * handlers keep `descriptors` until the fork is over. posix_spawn() and vfork() run no handlers;
+ * their children close our descriptors at exec.
  */
 #include "shim/attach.h"
 
@@ -26,25 +26,25 @@
 #include "store/store.h"
 #include "store/usage.h"
 
-/* Waiting for a slot that somebody else recovers: 100 us at a time, 40 ms of asking in all. The
- * time asked is counted, not the clock: on a crowded machine the other one needs its turns too. */
+/* While another process recovers a slot: sleeps of 100 us, 40 ms in all. The requested time is
+ * counted, not the clock: on a busy machine the other process needs time to run. */
 #define BUSY_SLEEP_NS 100000
 #define BUSY_LOOKS 400u
-/* The word kept changing under us, and nobody dead was seen. */
+/* Tries when the word kept changing and no dead process was seen. */
 #define CHANGED_LOOKS 64u
-/* Before a slot never used is taken: tries at slots that were, some of which are dead. */
+/* Tries of used slots, some of which are dead, before a new slot is taken. */
 #define REUSE_TRIES 4u
-/* A look for the dead costs about a microsecond a slot: more slots than this, and it is done once
- * in that time only. */
+/* A search for dead processes costs about a microsecond a slot. With more slots than this, it runs
+ * only once in that time. */
 #define CROWD_SLOTS 64u
 #define CROWD_REAP_NS 10000000
-/* A remover at work looks at every slot: 4096 probes are some 10 ms. */
+/* A process that removes the session checks every slot: 4096 probes take some 10 ms. */
 #define REMOVAL_SLEEP_NS 1000000
 #define REMOVAL_LOOKS 100u
 
 static _Atomic(struct process *) here;
 
-/* One operation's view of the world, on its stack. */
+/* The state of one operation, on its stack. */
 struct world {
         struct process *process;
         int fd; /* for probing; -1 when `descriptors` is not held */
@@ -52,7 +52,7 @@ struct world {
         void *live_pin;
         unsigned busy_looks;
         unsigned changed_looks;
-        bool is_full; /* a slot that nobody has could not be backed with memory */
+        bool is_full; /* a free slot could not be backed with memory */
         int error;    /* why the slots could not be opened or locked; 0: they could */
 };
 
@@ -67,7 +67,7 @@ static bool world_open(struct world *world)
         world->fd = liveness_open(session_slots_file());
         if (world->fd >= 0)
                 return true;
-        if (!session_slots_file()->kept) /* else socket.c has told */
+        if (!session_slots_file()->kept) /* otherwise socket.c has logged it */
                 world->error = world->fd;
         lock_drop(&world->process->descriptors);
         return false;
@@ -182,7 +182,7 @@ static void fork_prepare(void)
         store_relaxed(&process->forking_thread, thread_id());
 }
 
-/* Only what this thread's prepare took: the process may have been mapped in between. */
+/* Drops only what this thread's prepare took: the process may have been mapped in between. */
 static void fork_parent(void)
 {
         struct process *process = process_here();
@@ -219,10 +219,10 @@ static bool slot_try(struct world *world, uint32_t slot)
         const struct ledger ledger = world_ledger(world);
         struct ledger_op op;
 
-        /* Cheaper than the recover lock, and to skip a slot is always right. */
+        /* cheaper than the recover lock, and skipping a slot is always correct */
         if (port_is_live(world, slot))
                 return false;
-        /* A full tmpfs is told of here, and not by a signal at the first touch. */
+        /* reports a full tmpfs here, instead of a signal at the first access */
         if (store_reserve_slot(world->fd, slot, NULL) < 0) {
                 world->is_full = true;
                 return false;
@@ -231,7 +231,7 @@ static bool slot_try(struct world *world, uint32_t slot)
         return ledger_run(&op, &ledger) == LEDGER_DONE;
 }
 
-/* A few of those used before, so that the walks of all stay short; then a new one; then any. */
+/* Tries a few used slots first, so that all walks stay short; then a new slot; then any. */
 static int slot_find(struct world *world)
 {
         uint32_t high = load_acquire(shared_half(&session_slots()->slots_high));
@@ -248,8 +248,8 @@ static int slot_find(struct world *world)
         for (uint32_t i = 0; i < PAGE_SLOTS; i++) {
                 uint32_t slot = (high + i) % PAGE_SLOTS;
 
-                /* What was used has its room; one further up would leave a hole to whoever walks
-                 * over it. */
+                /* a used slot has its memory; a higher one would leave a hole for processes that
+                 * walk the slots */
                 if (world->is_full && slot >= high)
                         continue;
                 if (slot_try(world, slot))
@@ -258,15 +258,16 @@ static int slot_find(struct world *world)
         return -ENOSPC;
 }
 
-/* Whoever removes a session says so and then looks for live slots; we look after we have ours. */
+/* A process that removes a session first marks it, then looks for live slots; we look for the mark
+ * after we have our slot. */
 static bool is_session_removed(void)
 {
         fence_seq_cst();
         return load_acquire(shared_half(&session_limits()->removed)) != 0;
 }
 
-/* As slot_find(), or -ESTALE, for good, when the session is removed. A remover that finds it in use
- * takes its word back, which is waited for. */
+/* As slot_find(); -ESTALE, for good, if the session is removed. A remover that finds it in use
+ * takes its mark back; this function waits for that. */
 static int slot_find_in_session(struct world *world)
 {
         for (unsigned look = 0; look < REMOVAL_LOOKS; look++) {
@@ -285,7 +286,7 @@ static int slot_find_in_session(struct world *world)
         return -ESTALE;
 }
 
-/* The program sees only that there is no memory. */
+/* Logs why there is no slot; the program sees only that there is no memory. */
 static void tell_without_slot(const struct world *world)
 {
         static _Atomic bool is_told;
@@ -308,7 +309,7 @@ static void process_attach(struct process *process)
         struct world world = { .process = process, .fd = -1 };
         int slot, cancelling, saved = errno;
 
-        /* Describing ourselves reads files, where a thread could be cancelled under the lock. */
+        /* reads files, where a thread could be cancelled under the lock */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
         if (world_open(&world) && load_relaxed(&process->slot_plus_one) == 0 &&
             !process->has_left) {
@@ -393,7 +394,7 @@ void process_release(struct process *process, unsigned device, uint64_t bytes)
 
         if (slot_plus_one == 0)
                 return;
-        /* Never more than the row says, or the bytes of others would go with ours. */
+        /* At most the row's bytes, or other processes' bytes would be released too. */
         uint64_t held = page_row_bytes(ledger.slots, slot_plus_one - 1, device);
 
         bytes = min_u64(bytes, held);
@@ -403,7 +404,7 @@ void process_release(struct process *process, unsigned device, uint64_t bytes)
         ledger_run(&op, &ledger);
 }
 
-/* True: it is this thread's turn to look for the dead. */
+/* Whether this thread is to search for dead processes now. */
 static bool is_reap_due(struct process_device *device)
 {
         uint64_t last = load_relaxed(&device->reaped_at_ns);

@@ -17,7 +17,8 @@
 #define HUGE_BYTES ((size_t)2 << 20)
 #define FIRST_NODES 128u /* segment k holds FIRST_NODES << k */
 
-/* A child has no use for it. Large ones are walked at random: fewer and larger pages, if any. */
+/* A child does not need it. Large segments are accessed at random, so fewer and larger pages
+ * help. */
 static void segment_advise(void *memory, size_t bytes)
 {
         madvise(memory, bytes, MADV_DONTFORK);
@@ -117,7 +118,8 @@ uint32_t blocks_reserve(struct blocks *blocks, uint32_t *free_list)
 
 void blocks_return(struct blocks *blocks, uint32_t *free_list, uint32_t node)
 {
-        /* A charge begun before a fork and settled in the child names a node that is not ours. */
+        /* A charge begun before a fork and settled in the child names a node that the child does
+         * not have. */
         if (node == 0 || node > load_acquire(&blocks->nodes_made))
                 return;
         *node_at(blocks, node) = (struct block){ .next = *free_list };
@@ -129,8 +131,8 @@ void blocks_return(struct blocks *blocks, uint32_t *free_list, uint32_t node)
 
 /*
  * Neighbours in the address space get neighbouring buckets: small blocks are handed out one after
- * the other, 512 bytes apart, and a table of a million is far larger than the caches. Groups of 64
- * such are spread at random.
+ * the other, 512 bytes apart, and a table of a million blocks is far larger than the caches. Groups
+ * of 64 such blocks are spread at random.
  */
 static uint64_t hash_of(uint8_t space, uint64_t key)
 {
@@ -163,7 +165,7 @@ static struct block_shard *shard_of(struct blocks *blocks, uint64_t hash)
         return &blocks->shard[hash >> 60 & (BLOCK_SHARDS - 1)];
 }
 
-/* Moves what now belongs to the new, last bucket out of the one that it was split from. */
+/* Moves the nodes that belong to the new, last bucket out of the bucket that was split. */
 static void bucket_split(struct blocks *blocks, struct block_shard *shard)
 {
         uint32_t last = shard->buckets - 1;
@@ -203,7 +205,7 @@ static void shard_grow(struct blocks *blocks, struct block_shard *shard)
 /* -- the table ----------------------------------------------------------------------------------
  */
 
-/* The link that leads to the key's node: follow it to read, write it to unlink. */
+/* The link to the key's node: follow it to read, write it to unlink. */
 static uint32_t *link_find(struct blocks *blocks, struct block_shard *shard, uint64_t hash,
                            const struct block *key)
 {

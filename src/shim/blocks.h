@@ -26,7 +26,7 @@
 struct block {
         uint64_t key;
         uint64_t bytes;
-        uint32_t next;   /* of its bucket, or of the list of free nodes; 0 ends it */
+        uint32_t next;   /* the next node of its bucket, or of the list of free nodes; 0 ends it */
         uint32_t owner;  /* as struct charge's */
         uint16_t device; /* row of the session's page */
         uint8_t space;   /* enum charge_space; 0 while free */
@@ -36,7 +36,7 @@ struct block {
 struct block_shard {
         _Alignas(64) struct lock lock;
         uint32_t live;
-        uint32_t buckets; /* in use; 0 before the first block */
+        uint32_t buckets; /* buckets in use; 0 before the first block */
         uint32_t *segment[BLOCK_BUCKET_SEGMENTS];
 };
 
@@ -48,22 +48,22 @@ struct blocks {
 };
 
 /*
- * A node for a block to come; 0: no memory. The list of free nodes is the caller's, under a lock
- * of the caller's: nodes go back to whatever list the caller names.
+ * Takes a node for a future block; 0: no memory. The caller owns the list of free nodes and guards
+ * it with its own lock; a node may go back to any list.
  */
 uint32_t blocks_reserve(struct blocks *blocks, uint32_t *free_list);
 void blocks_return(struct blocks *blocks, uint32_t *free_list, uint32_t node);
 
-/* Puts `block` (its next is ignored) under its key. The node that the key had before, or 0: it is
- * the caller's now, with its contents in *ret_old. */
+/* Puts `block` (its next is ignored) under its key. Returns the node that the key had before, or 0;
+ * the caller owns that node, and *ret_old has its contents. */
 uint32_t blocks_put(struct blocks *blocks, uint32_t node, const struct block *block,
                     struct block *ret_old);
 
-/* Takes a block out: its node, now the caller's, or 0 when there is none of that key. */
+/* Takes a block out. Returns its node, which the caller then owns, or 0 if the key is unknown. */
 uint32_t blocks_take(struct blocks *blocks, uint8_t space, uint64_t key, struct block *ret);
 
-/* Takes out all blocks of an owner in one shard (0 .. BLOCK_SHARDS - 1): a chain of nodes, the
- * caller's, to be followed with blocks_see(). 0: none. */
+/* Takes out all blocks of an owner in one shard (0 .. BLOCK_SHARDS - 1). Returns a chain of nodes,
+ * which the caller then owns and follows with blocks_see(). 0: none. */
 uint32_t blocks_take_owner(struct blocks *blocks, unsigned shard, uint32_t owner);
 
 /* Bytes of all blocks of an owner. */

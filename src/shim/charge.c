@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See charge.h. Bytes are charged to this process's slot under a lock of the device; the same
- * lock guards the device's list of free nodes, so that a charge and its place in the table are
- * one critical section.
+ * Charges memory; charge.h has the contract. Bytes are charged to this process's slot under a lock
+ * of the device. The same lock guards the device's list of free nodes, so a charge and its entry in
+ * the table are one critical section.
  */
 #include "shim/charge.h"
 
@@ -15,16 +15,17 @@
 #include "shim/room.h"
 #include "shim/session.h"
 
-/* How long the driver may take to free what a dead process held. */
+/* How long the driver may take to free a dead process's memory. */
 #define DRAIN_NS UINT64_C(2000000000)
 #define DRAIN_SLEEP_NS 5000000
 #define DRAIN_ATTEMPTS (unsigned)(DRAIN_NS / DRAIN_SLEEP_NS)
-/* Who began to wait in time gets so many tries, however little it is let run meanwhile. */
+/* Minimum number of tries for a thread that began to wait in time, even if it hardly gets to
+ * run. */
 #define DRAIN_TRIES 40u
 
 static const struct charge nothing = { .device = CHARGE_NO_DEVICE };
 
-/* True: this charge is ours to make or give back. */
+/* Whether this process must settle the charge. */
 static bool is_ours(const struct charge *c)
 {
         return c->device >= 0 && c->device < (int)PAGE_DEVICES && session_state() == SESSION_ACTIVE;
@@ -105,8 +106,8 @@ bool charge_begin(struct charge *c, int device, uint64_t bytes)
         return false;
 }
 
-/* In this order the pinned bytes, which are the difference of the two rows, look too large in
- * between, and never too small. */
+/* In this order the pinned bytes, which are the difference of the two rows, are too large in
+ * between, never too small. */
 bool charge_begin_swappable(struct charge_swappable *c, int device, uint64_t bytes)
 {
         c->swap = nothing;
@@ -149,7 +150,7 @@ static void give_back(const struct charge *c, uint64_t bytes, uint32_t node)
         lock_drop(&device->lock);
 }
 
-/* It is settled. */
+/* Marks the charge as settled. */
 static void end(const struct charge *c)
 {
         struct process *process = process_here();
@@ -207,7 +208,7 @@ void charge_move_end(int device)
                 flight_end(process, device);
 }
 
-/* Forced: the memory is out, whatever limit the page has. */
+/* Forced, because the memory has left the card, whatever the page's limit. */
 void charge_move_out(int device, uint64_t bytes)
 {
         struct process *process = process_here();
@@ -370,8 +371,8 @@ static bool is_recent(uint64_t at_ns)
         return at_ns != 0 && clock_now_ns() - at_ns <= DRAIN_NS;
 }
 
-/* Memory of the session's own dead, or, just after a daemon promised it, of another session's dead.
- * For a session that swaps, other sessions may be moving out. */
+/* Whether memory may be draining: that of the session's own dead processes, or, just after a daemon
+ * promised it, of another session's. For a session that swaps, other sessions may be moving out. */
 static bool may_be_draining(int device)
 {
         const struct page_ledger *ledger = &session_slots()->ledger[device];
@@ -387,7 +388,7 @@ bool charge_wait_for_drain(const struct charge *c, unsigned attempt)
 
         if (!is_ours(c) || attempt >= DRAIN_ATTEMPTS)
                 return false;
-        /* The limit may have had room without the dead, where the card has not. */
+        /* The limit may have had room beside the dead processes' bytes, but the card had not. */
         process_reap((unsigned)c->device);
         if (!may_be_draining(c->device) && (attempt == 0 || attempt >= DRAIN_TRIES))
                 return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policy verbs of memory: reserve, act, settle. Bytes and devices; no CUDA type.
+ * Charges memory to the session: reserve, call the driver, settle. Bytes and devices; no CUDA type.
  *
  *      struct charge c;
  *
@@ -9,18 +9,19 @@
  *      rc = real.allocate(...);
  *      rc == good ? charge_keep(&c, space, key) : charge_drop(&c);
  *
- * and for a release: take the block out first (so that the driver may hand the same key to
- * another thread at once), act, settle:
+ * For a release, take the block out first, because the driver may give the same key to another
+ * thread at once; then call the driver and settle:
  *
  *      charge_take(&c, space, key);            // unknown key: an empty charge, harmless below
  *      rc = real.free(key);
  *      rc == good ? charge_drop(&c) : charge_keep(&c, space, key);
  *
- * charge_begin() also reserves room in the table of live blocks, so charge_keep() cannot fail.
- * charge_begin() sets `owner` to 0; a front end sets it before charge_keep(), charge_take() returns
- * it. A `device` is a row of the session's page (session_device()), or CHARGE_NO_DEVICE: then
- * every verb succeeds and does nothing. Without a session likewise. All verbs may be called from
- * any thread and after fork; none allocates from the heap, logs, or calls the driver.
+ * charge_begin() also reserves an entry in the table of live blocks, so charge_keep() cannot fail.
+ * charge_begin() sets `owner` to 0; a front end sets it before charge_keep(), and charge_take()
+ * returns it. A `device` is a row of the session's page (session_device()), or CHARGE_NO_DEVICE,
+ * for which every function succeeds and does nothing. The same holds without a session. Any thread
+ * may call every function, also after fork; none allocates from the heap, logs, or calls the
+ * driver.
  */
 #ifndef ALIQUOT_SHIM_CHARGE_H
 #define ALIQUOT_SHIM_CHARGE_H
@@ -30,7 +31,7 @@
 
 #define CHARGE_NO_DEVICE (-1)
 
-/* Names of keys that may collide as numbers. */
+/* Kinds of keys; keys of two kinds may be the same number. */
 enum charge_space {
         SPACE_POINTER = 1, /* cuMemAlloc, Pitch, Managed: a device address */
         SPACE_HANDLE,      /* cuMemCreate: an allocation handle */
@@ -40,19 +41,20 @@ enum charge_space {
         SPACE_MODULE,      /* a module or library */
         SPACE_GRAPH,       /* graph memory of a device: device + 1 */
         SPACE_IMPORT,      /* IPC and external memory */
-        SPACE_FREED,       /* freed in a stream that has not got there: a number */
-        SPACE_FREED_HOST,  /* the same, of the host's memory that stands for a card's: a number */
-        SPACE_REMAINDER,   /* what the driver took by itself: device + 1 */
+        SPACE_FREED,       /* freed in a stream that has not reached the free yet: a number */
+        SPACE_FREED_HOST,  /* the same, for host memory in place of a card's: a number */
+        SPACE_REMAINDER,   /* memory that the driver took by itself: device + 1 */
         SPACE_SWAP, /* a swappable block's charge in the row of swappable memory: its address */
 };
 
 struct charge {
         uint64_t bytes;
-        uint32_t owner;   /* whose end takes the block along (a context's number); 0 = nobody's */
-        int device;       /* row of the page, or CHARGE_NO_DEVICE */
-        uint32_t node;    /* its place in the table of live blocks; 0 = none */
+        uint32_t
+                owner; /* the block is released with this owner (a context's number); 0: no owner */
+        int device;    /* row of the page, or CHARGE_NO_DEVICE */
+        uint32_t node; /* its entry in the table of live blocks; 0: none */
         bool is_reserved; /* charge_begin() granted it and it is not yet settled */
-        bool is_unseen;   /* NVML counts it for no process, or for another one */
+        bool is_unseen;   /* NVML counts it for no process, or for another process */
 };
 
 /* False: over the limit, or the session is broken and fails closed; `c` is then empty. */
@@ -70,8 +72,8 @@ struct charge_swappable {
 bool charge_begin_swappable(struct charge_swappable *c, int device, uint64_t bytes);
 void charge_drop_swappable(struct charge_swappable *c);
 
-/* For what the driver took without a grant: charged even above the limit, so that everything is
- * refused until enough was given back. False: only as charge_begin() without regard to it. */
+/* Charges memory that the driver took without a grant, even above the limit; later charges are
+ * refused until enough is given back. False: for charge_begin()'s other reasons only. */
 bool charge_force(struct charge *c, int device, uint64_t bytes);
 
 /*
@@ -83,20 +85,20 @@ void charge_move_out(int device, uint64_t bytes);
 void charge_move_in(int device, uint64_t bytes);
 void charge_move_end(int device);
 
-/* Reserved an upper bound; the driver took only `bytes`. Never grows. */
+/* Lowers a reserved upper bound to what the driver took. Never raises it. */
 void charge_trim(struct charge *c, uint64_t bytes);
 
-/* NVML does not count it for this process, as with what another one made. And: now it does. */
+/* NVML does not count the charge for this process, for example because another process made the
+ * memory. charge_mark_seen(): now NVML counts it. */
 void charge_mark_unseen(struct charge *c);
 void charge_mark_seen(struct charge *c);
 
-/* What this process is charged on a device and NVML does not count for it. */
+/* Bytes charged to this process on a device that NVML does not count for it. */
 uint64_t charge_unseen_bytes(int device);
 
 /*
- * Charges of the device that are on their way between us and the driver, from charge_begin() or
- * charge_take() to charge_keep() or charge_drop(). A word that is the same before and after
- * something was read: none began meanwhile, also none that ended again.
+ * Charges of the device between charge_begin() or charge_take() and charge_keep() or charge_drop().
+ * If the value is the same before and after a reading, no charge began meanwhile.
  */
 uint64_t charge_flights(int device);
 static inline bool charge_is_calm(uint64_t flights)
@@ -104,12 +106,12 @@ static inline bool charge_is_calm(uint64_t flights)
         return (uint32_t)flights == 0;
 }
 
-/* Two grants become one: `take_other`'s bytes are added to `c`, and it is empty afterwards. Both
- * are of one device, or one of them is empty. Cannot fail: nothing is reserved anew. */
+/* Merges two charges: adds the bytes of `take_other` to `c` and empties `take_other`. Both are of
+ * one device, or one of them is empty. Cannot fail, because nothing is reserved. */
 void charge_join(struct charge *c, struct charge *take_other);
 
-/* The call succeeded: remember what to give back, and under which key. A live key is replaced,
- * and its old bytes released. */
+/* The call succeeded: stores the charge under its key. A live block with this key is replaced, and
+ * its old bytes are released. */
 void charge_keep(struct charge *c, enum charge_space space, uint64_t key);
 
 /* The call failed, or the block is gone: give the bytes back now. */
@@ -118,45 +120,45 @@ void charge_drop(struct charge *c);
 /* Takes the block out of the table. False when the key is not known (c is empty). */
 bool charge_take(struct charge *c, enum charge_space space, uint64_t key);
 
-/* Everything kept with this owner is gone (a context was destroyed): give all of it back. And: the
- * bytes of it. Both walk the whole table: where something else takes long. 0 does nothing. */
+/* Gives back all charges of an owner, because a context was destroyed. charge_owned_bytes(): their
+ * sum. Both walk the whole table, so use them where other work takes long too. 0 does nothing. */
 void charge_drop_owner(uint32_t owner);
 uint64_t charge_owned_bytes(uint32_t owner);
 
-/* Bytes now held under a key; 0 when not known. For views and for pools that are read again. */
+/* Bytes held under a key; 0 if the key is unknown. For views, and for pools that are read again. */
 uint64_t charge_held(enum charge_space space, uint64_t key);
 
 /*
- * The driver said out-of-memory although the charge was granted. True: bytes of a dead process may
- * still be draining, try the call again (it slept a little); false: give up. `attempt` counts from
- * 0.
+ * The driver reported out-of-memory although the charge was granted. True: memory of a dead process
+ * may still be draining, so try the call again (this function slept a little); false: give up.
+ * `attempt` counts from 0.
  */
 bool charge_wait_for_drain(const struct charge *c, unsigned attempt);
 
-/* For the session's counters: what the program asked of the device was over the limit, for good; or
- * was not, and the driver had no memory. */
+/* For the session's counters: a request was finally refused because it was over the limit; or it
+ * was within the limit and the driver had no memory. */
 void charge_note_refused(int device);
 void charge_note_driver_refused(const struct charge *c);
 
-/* The row that host memory in place of the card's is charged to, as if it was a device;
+/* The row to which host memory in place of the card's is charged, as if it were a device;
  * CHARGE_NO_DEVICE: the session is not oversubscribed. */
 int charge_host(void);
 
-/* The device of a block; CHARGE_NO_DEVICE when its key is not known. */
+/* The device of a block; CHARGE_NO_DEVICE if its key is unknown. */
 int charge_device(enum charge_space space, uint64_t key);
 
-/* What the session has used and may use on a device, now; the dead are not counted. False without a
- * session or device. */
+/* What the session uses and may use on a device now; dead processes are not counted. False without
+ * a session or device. */
 struct charge_view {
         uint64_t used_bytes;
-        uint64_t limit_bytes; /* PAGE_UNLIMITED when none */
+        uint64_t limit_bytes; /* PAGE_UNLIMITED without a limit */
 };
 bool charge_read(int device, struct charge_view *ret);
 
 /*
- * The device as the program sees it: as large as its limit, with the host's memory that the session
- * may hold in its place. A block lies in one of the two: what is free is the larger one's, so that
- * it is granted. In: what the driver says. False: that stands.
+ * The device as the program sees it: as large as its limit, including host memory that the session
+ * may hold in place of the card's. A block lies in one of the two, so the free figure is the larger
+ * one, which a request of that size can get. In: the driver's answer. False: that answer stands.
  */
 struct charge_card {
         uint64_t free_bytes;

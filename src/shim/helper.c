@@ -24,9 +24,10 @@ enum { HELPER_NONE, HELPER_STARTING, HELPER_RUNS };
 struct helper {
         _Atomic uint32_t state;
         _Atomic uint32_t bell;      /* futex word */
-        _Atomic uint32_t is_asleep; /* without end */
+        _Atomic uint32_t is_asleep; /* it sleeps without a time */
         _Atomic uint32_t is_over;   /* the program exits */
-        _Atomic uint32_t process;   /* that has it: one that shares our memory may exit before us */
+        /* the process that runs it; a process that shares our memory may exit before this one */
+        _Atomic uint32_t process;
         struct lock working;
         helper_task *task;
         const _Atomic uint32_t *_Atomic watched[WATCHED];
@@ -131,7 +132,7 @@ static void *helper_main(void *expected)
         return NULL;
 }
 
-/* The mask is the calling thread's, and inherited. */
+/* The new thread inherits the calling thread's signal mask. */
 static bool start(void)
 {
         thread_maker *make = maker_find();
@@ -155,7 +156,7 @@ static bool start(void)
         return is_started;
 }
 
-/* Starts the helper, once; true: this thread has started it. */
+/* Starts the helper once. True: this thread has started it. */
 static bool start_once(helper_task *task)
 {
         static _Atomic uint32_t is_registered;
@@ -189,10 +190,11 @@ bool helper_kick(helper_task *task)
                 return true;
         if (!helper_runs())
                 return false;
-        /* Rung also while it is being started, and while it is at its task: it may have passed by
-         * what there is to do now. */
+        /* Also rung while the helper starts, and while it runs its task, because it may have passed
+         * the new work already. */
         add_acq_rel(&helper.bell, 1);
-        /* It says that it sleeps, then looks at the bell (in the kernel, behind a barrier). */
+        /* The helper writes that it sleeps, then reads the bell (in the kernel, behind a
+         * barrier). */
         fence_seq_cst();
         if (load_acquire(&helper.is_asleep))
                 clock_wake(&helper.bell, 1);

@@ -8,17 +8,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define INITIAL_BYTES (8u << 20) /* more than the kernel lets in by default; untouched is free */
-#define INITIAL_NAME_BYTES 8u    /* ALIQUOT_GPU is the shortest setting; a slip of it is 9 */
+/* more than the kernel's default maximum; untouched pages cost nothing */
+#define INITIAL_BYTES (8u << 20)
+/* ALIQUOT_GPU is the shortest setting; a misspelling has at least 9 letters */
+#define INITIAL_NAME_BYTES 8u
 #define INITIAL_ENTRIES (INITIAL_BYTES / (INITIAL_NAME_BYTES + sizeof("=")))
 
-/* Only ever used by the one thread that finds out about the session. */
+/* Used only by the one thread that finds the session. */
 static struct initial {
         char text[INITIAL_BYTES + 1];
         char *entry[INITIAL_ENTRIES + 1];
 } * initial;
 
-/* By its length alone: which names are settings, or nearly, is told by who reads them. */
+/* Whether the entry is long enough. The caller of initial_environment() compares the names. */
 static bool could_be_a_setting(const char *entry)
 {
         const char *equals = strchr(entry, '=');

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contended half of lock.h: spin a little, then sleep. By the clock, since a holder may call a
- * driver that keeps a time of its own, which must know that we do nothing meanwhile.
+ * The contended half of lock.h: spins a little, then sleeps. It waits by clock.h, because the
+ * holder may call a driver with its own time, which must know that this thread does nothing
+ * meanwhile.
  */
 #include "shim/lock.h"
 

@@ -15,13 +15,13 @@
 #include "common/atomic.h"
 
 struct lock {
-        _Atomic uint32_t word; /* 0 free, 1 held, 2 held and somebody sleeps */
+        _Atomic uint32_t word; /* 0 free, 1 held, 2 held and a thread sleeps */
 };
 
 void lock_wait(struct lock *lock);
 void lock_wake(struct lock *lock);
 
-/* Takes the lock if nobody has it; false: somebody has. */
+/* Takes the lock if it is free; false: it is held. */
 static inline bool lock_try(struct lock *lock)
 {
         uint32_t expected = 0;

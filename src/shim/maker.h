@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The function that makes threads.
+ * Finds the function that makes threads.
  *
- * Older C libraries have threads in a library of their own, which not every program has loaded when
- * we are: so its one function is looked for when it is needed (see oldlibc.c). A build for
- * ThreadSanitizer takes maker_tsan.c instead of maker.c.
+ * Older C libraries have threads in a library of their own, which a program may not have loaded
+ * when our library is loaded. So the function is looked up when it is needed (see oldlibc.c). A
+ * build for ThreadSanitizer takes maker_tsan.c instead of maker.c.
  */
 #ifndef ALIQUOT_SHIM_MAKER_H
 #define ALIQUOT_SHIM_MAKER_H

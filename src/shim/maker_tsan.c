@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that ThreadSanitizer did not see made cannot run what it instrumented, so this is its
- * own pthread_create.
+ * The pthread_create of ThreadSanitizer: a thread that it did not see being made cannot run
+ * instrumented code.
  */
 #include "shim/maker.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * So that the library loads where the C library is older than the one it was built with.
+ * Lets the library load with a C library older than the one it was built with.
  *
- * It is copied into containers. A C library that lacks one version of one symbol refuses the whole
- * file, and an LD_PRELOAD that is refused is a limit that is not there. The few functions that
- * glibc gave new versions since 2.27 are defined here, hidden, over the system calls, and the
- * linker prefers them to glibc's. tests/system/test_interpose.py holds the list to that.
+ * The library is copied into containers. A C library that lacks one version of one symbol refuses
+ * the whole file, and then LD_PRELOAD has no effect and there is no limit. So the few functions for
+ * which glibc has new versions since 2.27 are defined here, hidden, over the system calls; the
+ * linker prefers them to glibc's. tests/system/test_interpose.py checks the list.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* The kernel's struct and glibc's are one on 64-bit machines. */
+/* The kernel's struct and glibc's are the same on 64-bit machines. */
 HIDDEN int fstat64(int fd, struct stat64 *ret);
 HIDDEN int fstatat64(int folder, const char *path, struct stat64 *ret, int flags);
 HIDDEN int stat64(const char *path, struct stat64 *ret);
@@ -52,7 +52,7 @@ int fcntl64(int fd, int command, ...)
 }
 
 #if __GLIBC_PREREQ(2, 38)
-/* Those of C23, which the headers give to whoever asks for GNU's: they read 0b, too. */
+/* The functions of C23, to which GNU headers refer; they also read 0b. */
 HIDDEN unsigned long __isoc23_strtoul(const char *text, char **end, int base);
 HIDDEN unsigned long long __isoc23_strtoull(const char *text, char **end, int base);
 HIDDEN long __isoc23_strtol(const char *text, char **end, int base);
@@ -96,7 +96,8 @@ int __isoc23_sscanf(const char *text, const char *format, ...)
 }
 #endif
 
-/* Of libpthread before 2.34, which not every program has loaded; what it calls is in libc. */
+/* Before 2.34 it is in libpthread, which a program may not have loaded; the function that it calls
+ * is in libc. */
 HIDDEN int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
                              void *library);
@@ -110,7 +111,8 @@ int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(vo
 #define ONCE_RUNS 1
 #define ONCE_DONE 2
 
-/* Who runs it is kept with its process: a child forked meanwhile starts over, as with glibc's. */
+/* Remembers the process that runs the routine: a child forked meanwhile starts over, as with
+ * glibc's. */
 HIDDEN int pthread_once(pthread_once_t *control, void (*routine)(void))
 {
         static const struct timespec pause = { .tv_nsec = 50000 };
@@ -120,7 +122,7 @@ HIDDEN int pthread_once(pthread_once_t *control, void (*routine)(void))
 
         while (seen != ONCE_DONE) {
                 if (seen == running) {
-                        /* Not a yield: a real-time thread would spin on its own processor. */
+                        /* no yield: a real-time thread would spin on its own processor */
                         syscall(SYS_nanosleep, &pause, NULL);
                         seen = load_acquire(state);
                 } else if (cas_acq_rel(state, &seen, running)) {

@@ -3,11 +3,11 @@
  * Finding the session, once: settings, runtime folder, join or create, publish. A program without
  * settings gets a session from the daemon whose door is open (docs/swap.md), if there is one.
  *
- * One thread finds out while others wait for the state to change. Who that thread is is kept with
- * its process, so a child that was forked meanwhile does not wait for a thread that it does not
- * have, and a call that comes back to us from inside the lister is told SESSION_UNKNOWN (pass it
- * on) instead of waiting for itself. Everything is written before the state is released and never
- * changes after, so readers need no lock. No heap; no descriptor stays open but that of socket.h.
+ * One thread finds the session while others wait for the state to change. That thread's process is
+ * recorded, so a child forked meanwhile does not wait for a thread that it does not have. A call
+ * from inside the lister gets SESSION_UNKNOWN (pass it on) instead of waiting for itself.
+ * Everything is written before the state is released and never changes after, so readers need no
+ * lock. No heap; no descriptor stays open except that of socket.h.
  */
 #include "shim/session.h"
 
@@ -35,26 +35,27 @@
 #include "shim/socket.h"
 #include "store/store.h"
 
-#define JOIN_ATTEMPTS 200 /* a session that is being removed is waited for: 2 s */
+#define JOIN_ATTEMPTS 200 /* waits 2 s for a session that is being removed */
 #define JOIN_PAUSE_NS 10000000
 #define START_PAUSE_NS 50000
 
 static struct {
-        _Atomic int state;        /* enum session_state; released once, by the starter */
-        _Atomic uint64_t starter; /* pid << 32 | tid of the thread that finds out; 0: nobody */
-        _Atomic bool told_row;    /* the line about a GPU without a row was written */
-        _Atomic bool told_end;    /* the line about the session's end was written */
+        _Atomic int state; /* enum session_state; released once, by the starter */
+        _Atomic uint64_t
+                starter;       /* pid << 32 | tid of the thread that finds the session; 0: none */
+        _Atomic bool told_row; /* the line about a GPU without a row was written */
+        _Atomic bool told_end; /* the line about the session's end was written */
 
-        /* The starter's alone until `state` is released; read-only after. */
+        /* Only the starter uses these until `state` is released; read-only after. */
         struct settings settings;
         struct settings_gpus gpus;
-        bool has_gpus; /* the lister was asked */
+        bool has_gpus; /* the lister was called */
         struct store_session session;
         struct liveness_file slots_file;
         char slots_path[STORE_PATH_BYTES];
 } self;
 
-/* One line on standard error, and in the log where that is another place. */
+/* Writes one line to standard error, and to the log if that is another file. */
 static void tell(const char *what)
 {
         log_tell("aliquot: %s; GPU calls are refused", what);
@@ -62,7 +63,7 @@ static void tell(const char *what)
                 log_line(LOG_ERROR, "%s", what);
 }
 
-/* Positions of the driver's own list; asked at most once. */
+/* The GPUs in the driver's order; the lister is called at most once. */
 static const struct settings_gpus *list_gpus(session_gpu_lister *lister)
 {
         static struct session_gpu found[SETTINGS_GPUS];
@@ -85,7 +86,8 @@ static const struct settings_gpus *list_gpus(session_gpu_lister *lister)
         return &self.gpus;
 }
 
-/* Which GPUs a program sees is decided before it starts, by CUDA_VISIBLE_DEVICES. */
+/* The GPU of the settings. CUDA_VISIBLE_DEVICES decides before the start which GPUs a program
+ * sees. */
 static int check_gpu(struct error *err)
 {
         const char *wanted = self.settings.gpu;
@@ -99,7 +101,7 @@ static int check_gpu(struct error *err)
                     text_shown(wanted));
 }
 
-/* Whether the environment says what the session is like, or only which it is. */
+/* Whether the environment has limits for a session, not only its name. */
 static bool has_wishes(void)
 {
         const struct settings *settings = &self.settings;
@@ -115,7 +117,7 @@ static void pause_ns(long nanoseconds)
         nanosleep(&pause, NULL);
 }
 
-/* What is common to making a session and to comparing with one. */
+/* Shared by creating a session and by comparing with an existing one. */
 struct session_wish {
         struct store store;
         struct store_request request;
@@ -164,14 +166,15 @@ static int check_joined(struct session_wish *wish, session_gpu_lister *lister, s
 
         if (!has_wishes())
                 return 0;
-        /* Only where the words differ does it matter what they come to on this machine. */
+        /* If the words differ, compares what they mean on this machine. */
         if (strncmp(made, wish->canonical, sizeof(wish->canonical)) != 0)
                 resolve(wish, lister, NULL);
         return store_check_same(&self.session, &wish->request, err);
 }
 
-/* A daemon's session may be there, though its folder is closed to us or lacks its files: another
- * user's daemon, or a container that was given the socket alone. `rc` if there is no socket. */
+/* Joins a daemon's session by its socket, if its folder is closed to this process or lacks files:
+ * it is another user's daemon, or a container that got the socket only. Returns `rc` if there is no
+ * socket. */
 static int join_found_socket(struct session_wish *wish, int rc, struct error *err)
 {
         char path[STORE_PATH_BYTES + PAGE_NAME_BYTES + 32];
@@ -188,8 +191,9 @@ static int join(struct session_wish *wish, struct error *err)
 {
         int rc = store_join(&wish->store, wish->name, false, &self.session, err);
 
-        /* A name that nobody gave to the program may have been taken by anybody: the session is its
-         * user's by the files, or none. By a socket root would be let into any user's. */
+        /* The settings give no name, and any user may have taken the default one. So the session
+         * must be the user's own by its files: through its socket, root would join any user's
+         * session. */
         if (!self.settings.session[0])
                 return rc;
         if (rc == -EACCES || rc == -EPERM || rc == -EROFS || rc == -EPROTO)
@@ -197,18 +201,18 @@ static int join(struct session_wish *wish, struct error *err)
         return rc;
 }
 
-/* After a join that failed with `rc`: 0, and it is to be tried again, or the error that stands. */
+/* After a join that failed with `rc`: 0 to try again, or the final error. */
 static int make_joinable(struct session_wish *wish, int rc, session_gpu_lister *lister,
                          struct error *err)
 {
-        /* Left by another version of ours: who would make it makes it anew, unless somebody uses
-         * it. */
+        /* Another version of Aliquot left it: the process that would create it replaces it, unless
+         * it is in use. */
         if (rc == -EPROTO && has_wishes() &&
             store_remove(&wish->store, wish->name, false, NULL) == 0)
                 return 0;
         if (rc == -ENOENT) {
                 rc = create(wish, lister, err);
-                /* Joined like any other, made by us or by another: read-only. */
+                /* joined read-only, whoever created it */
                 if (rc == 0)
                         store_close(&self.session);
                 if (rc == 0 || rc == -EEXIST)
@@ -242,12 +246,12 @@ static int enter_folder(struct session_wish *wish, session_gpu_lister *lister, s
 
         if (rc == 0)
                 rc = store_find(&wish->store, settings->runtime_dir, true, err);
-        if (rc == -EROFS && settings->session[0]) /* a daemon's session can be joined there */
+        if (rc == -EROFS && settings->session[0]) /* a daemon's session may be joined there */
                 rc = store_find(&wish->store, settings->runtime_dir, false, err);
         return rc < 0 ? rc : join_or_create(wish, lister, err);
 }
 
-/* Whoever started the program named the socket: it is that session or none. */
+/* The program was started with the name of a socket: it joins that session or none. */
 static int enter_socket(struct session_wish *wish, session_gpu_lister *lister, struct error *err)
 {
         const struct settings *settings = &self.settings;
@@ -377,13 +381,13 @@ static enum session_state find_out(session_gpu_lister *lister)
         return rc < 0 ? SESSION_BROKEN : SESSION_ACTIVE;
 }
 
-/* True: this thread is the one that finds out. */
+/* True: this thread is the one that finds the session. */
 static bool become_starter(uint64_t me, bool *ret_is_nested)
 {
         uint64_t starter = load_acquire(&self.starter);
 
         *ret_is_nested = starter == me;
-        /* Nobody, or a thread of the process that this one was forked from. */
+        /* no thread, or a thread of the parent process */
         if (starter == 0 || starter >> 32 != me >> 32)
                 return cas_acq_rel(&self.starter, &starter, me);
         return false;
@@ -417,7 +421,7 @@ enum session_state session_start(session_gpu_lister *lister)
 
         if (state != SESSION_UNKNOWN)
                 return state;
-        /* A thread that is cancelled in an open() of ours would leave the others waiting. */
+        /* A thread cancelled in an open() of ours would leave the others waiting. */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
         state = start(lister);
         pthread_setcancelstate(cancel_state, NULL);
@@ -455,7 +459,7 @@ int session_device(const uint8_t uuid[16], uint64_t card_bytes)
         return row < 0 ? SESSION_NO_ROW : row;
 }
 
-/* A remover that only looks takes `removed` back; the limits go for good. */
+/* A remover that only checks takes `removed` back; removed limits stay removed. */
 void session_tell_if_ended(int row)
 {
         const struct limits_page *page = session_limits();

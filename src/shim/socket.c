@@ -13,22 +13,22 @@
 
 _Static_assert(SETTINGS_TOKEN_BYTES == MESSAGE_TOKEN_MOST + 1, "any token can be said");
 
-/* On the machine's clock, whatever that of the GPU: a daemon is waited for in real time. */
+/* By the machine's clock, whatever the GPU's clock: the daemon runs in real time. */
 #define RENEW_WAIT_NS UINT64_C(1000000000)
 
 static int renew(void);
 
-/* Written by who finds the session; read-only after, but for what is atomic. */
+/* Written by the thread that finds the session; read-only after, except the atomic fields. */
 static struct {
         char path[STORE_PATH_BYTES];
         uint8_t session_id[16];
         struct ask ask;
         bool is_joined;
-        _Atomic uint64_t failed_ns; /* when the socket was asked in vain */
+        _Atomic uint64_t failed_ns; /* when the socket was last asked in vain */
         struct liveness_kept kept;
 } self = { .kept = { .fd = -1, .renew = renew } };
 
-/* Asks the socket for descriptors anew; under the lock of the descriptors. */
+/* Asks the socket for new descriptors; under the lock of the descriptors. */
 static int renew(void)
 {
         static _Atomic bool is_told;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one process of a session does at a time: the kernel keeps the turn for as long as its
- * taker's address space lives (store/liveness.h), so nobody waits for the dead.
+ * Lets one process of a session at a time do something, by a lock that the kernel keeps as long as
+ * the holder's address space lives (store/liveness.h). So no process waits for a dead one.
  *
- * Threads of one process exclude each other too. Never taken around another turn. Any thread; keeps
- * errno; no cancellation point.
+ * Threads of one process exclude each other too. Never nested. Any thread; keeps errno; no
+ * cancellation point.
  */
 #ifndef ALIQUOT_SHIM_TURN_H
 #define ALIQUOT_SHIM_TURN_H
@@ -12,11 +12,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One look, no waiting. True: there is nothing to wait for: *ret_turn is what turn_drop() wants, or
- * NULL when the turn cannot be had at all (no slot, no descriptor). False: somebody has it. */
+/* One try, no waiting. True: go on; give *ret_turn to turn_drop(). It is NULL if the lock cannot be
+ * had at all (no slot, no descriptor). False: another thread or process has it. */
 bool turn_try(uint64_t byte, void **ret_turn);
 
-/* Ends the turn; NULL does nothing. */
+/* Ends it; NULL does nothing. */
 void turn_drop(void *turn);
 
 #endif

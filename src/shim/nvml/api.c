@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVML, as the interposer sees it.
+ * Describes NVML to the interposer.
  *
- * The real library calls its own exports by name, so it is opened with RTLD_DEEPBIND, or its inner
- * calls would come to us; a sanitizer forbids that flag, hence NVML_OPEN_FLAGS (meson.build).
+ * The real library calls its own exports by name, so it is opened with RTLD_DEEPBIND; otherwise its
+ * inner calls would come to our hooks. A sanitizer forbids that flag, hence NVML_OPEN_FLAGS
+ * (meson.build).
  */
 #include <dlfcn.h>
 
@@ -21,7 +22,7 @@ static nvmlReturn_t answer_no_function(void)
         return NVML_ERROR_FUNCTION_NOT_FOUND;
 }
 
-/* Where the thunks of class refuse go. */
+/* The function behind the thunks of class refuse. */
 nvmlReturn_t refuse_nvml(void);
 nvmlReturn_t refuse_nvml(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the CUDA front end asks of NVML (shim/cards.h): what this process holds of a card.
+ * Answers the CUDA front end's questions to NVML (shim/cards.h), such as how much of a card this
+ * process holds.
  */
 #include "shim/cards.h"
 
@@ -32,7 +33,7 @@ static nvmlReturn_t read_compute(nvmlDevice_t device, unsigned *count, void *inf
                        : rc;
 }
 
-/* In another PID namespace than the driver's, our pid is not in the list: unknown. */
+/* In a PID namespace other than the driver's, our pid is not in the list: unknown. */
 static enum cards_answer own_bytes(nvmlDevice_t device, uint64_t *ret_bytes)
 {
         enum cards_answer answer = CARDS_NOT_LISTED;
@@ -80,7 +81,8 @@ bool cards_keep_open(void)
         return true;
 }
 
-/* Opened anew for each question: the program may have shut down more often than it opened. */
+/* Opened for each question, because the program may have shut NVML down more often than it opened
+ * it. */
 enum cards_answer cards_own_bytes(const uint8_t uuid[16], uint64_t *ret_bytes)
 {
         enum cards_answer answer = CARDS_UNKNOWN;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The card as NVML shows it: its size is the limit, its use the session's charge.
+ * The card as NVML shows it to the program: its size is the limit, its use is the session's charge.
  *
- * The driver answers first, with the program's own arguments; only good answers are changed. Used
- * is always total minus free, and nothing is reserved, so that whoever adds up finds no gap.
+ * The driver answers first, with the program's own arguments; only successful answers are changed.
+ * Used is always total minus free, and nothing is reserved, so the three figures add up.
  */
 #include <errno.h>
 #include <string.h>
@@ -118,7 +118,7 @@ nvmlReturn_t hook_nvmlInitWithFlags(unsigned int flags)
         return started(real.nvmlInitWithFlags(flags));
 }
 
-/* What the program sees of a device, by what the driver says of it; false: that stands. */
+/* What the program sees of a device, from the driver's answer; false: that answer stands. */
 static bool view(nvmlDevice_t device, unsigned long long total, unsigned long long free_bytes,
                  struct charge_card *ret)
 {

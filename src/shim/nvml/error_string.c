@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvmlErrorString is the one function that answers a pointer: where there is no driver, the number
- * that stands in for every other answer would be read as an address.
+ * nvmlErrorString, the one function that returns a pointer. Without a driver, the error code that
+ * every other function returns would be read as an address.
  */
 #include "interpose/library.h"
 #include "shim/apis.h"

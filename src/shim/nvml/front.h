@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the hooks of the NVML front end share.
+ * Shared by the hooks of the NVML front end.
  *
- * A handle is turned into its row of the session's page by the UUID that the driver gives for it,
- * at each call: handles are the driver's and may mean another device after a shutdown. NVML is
- * asked some times a second at most. Any thread.
+ * At each call a handle is mapped to its row of the session's page by the UUID that the driver
+ * gives for it: handles belong to the driver and may mean another device after a shutdown. Programs
+ * call NVML a few times a second at most. Any thread.
  */
 #ifndef ALIQUOT_SHIM_NVML_FRONT_H
 #define ALIQUOT_SHIM_NVML_FRONT_H
@@ -15,7 +15,7 @@
 #include "shim/charge.h"
 #include "shim/session.h"
 
-/* Starts the session if this is the first call of all. False: it is broken. */
+/* Starts the session at the first call. False: it is broken. */
 bool nvml_start(void);
 
 /* Row of a device or MIG instance; CHARGE_NO_DEVICE without a session, SESSION_NO_ROW. */

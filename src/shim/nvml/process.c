@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who uses a card, as NVML shows it: the session's own processes, and what the session charges
- * them.
+ * The processes of a card, as NVML shows them to the program: the session's own, with the memory
+ * that the session charges them.
  *
- * Compute lists are made from the session: every live process with a charge on the device, by the
- * pid that the reader may name it by (one in a namespace it cannot see is left out). Graphics, MPS
- * and utilisation lists are the driver's own, without strangers. The driver is asked first each
- * time, so a wrong argument or an unsupported function is answered by it. Without a session all is
- * the driver's.
+ * Compute lists are made from the session: every live process with a charge on the device, by its
+ * pid in the reader's PID namespace (a process without one there is left out). Graphics, MPS and
+ * utilisation lists are the driver's, without processes of other sessions. The driver is called
+ * first each time, so it answers wrong arguments and unsupported functions. Without a session the
+ * driver's answers stand.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -23,17 +23,17 @@
 
 struct session_process {
         uint32_t pid;
-        uint64_t bytes; /* on the row asked for; 0 also when it has none there */
+        uint64_t bytes; /* on this row; also 0 if it has none there */
 };
 
-/* The session's processes, in scratch memory of their own: there may be thousands. */
+/* The session's processes, in scratch memory: there may be thousands. */
 struct session_processes {
         struct session_process *member;
         unsigned count;
         size_t mapped_bytes;
 };
 
-/* A descriptor is open meanwhile: no fork, as far as this process has a slot to bar it with. */
+/* A descriptor is open meanwhile, so forks are blocked if this process has a slot. */
 static int list_usage(struct usage_process *ret, size_t max)
 {
         struct process *process = process_here();
@@ -53,7 +53,7 @@ static void members_finish(struct session_processes *members)
                 munmap(members->member, members->mapped_bytes);
 }
 
-/* Processes may come between counting and listing: a few more are provided for. */
+/* Allows for a few processes that start between counting and listing. */
 static bool members_init(struct session_processes *ret, int row)
 {
         int room = list_usage(NULL, 0) + 16;
@@ -95,7 +95,7 @@ static const struct session_process *find_member(const struct session_processes 
         return NULL;
 }
 
-/* The two shapes of an entry: 16 bytes, and 24 with the instances. */
+/* The two layouts of an entry: 16 bytes, and 24 with the instances. */
 struct shape {
         bool has_instances;
         unsigned gpu_instance, compute_instance;
@@ -128,8 +128,8 @@ static void put(void *infos, unsigned at, const struct session_process *member,
                                                   .usedGpuMemory = member->bytes };
 }
 
-/* The vendor's protocol: room in, number out; too little room is INSUFFICIENT_SIZE, nothing written
- * but the number that would do. */
+/* NVML's protocol: buffer size in, number of entries out. A buffer that is too small gives
+ * INSUFFICIENT_SIZE and only the number of entries. */
 static nvmlReturn_t list_charged(const struct session_processes *members, const struct shape *shape,
                                  unsigned *count, void *infos)
 {
@@ -223,7 +223,7 @@ static unsigned pid_at(const void *infos, unsigned at, bool is_wide)
         return is_wide ? wide[at].pid : narrow[at].pid;
 }
 
-/* The driver's entries of our members, moved together at the front of `infos`. */
+/* Moves the driver's entries of our members to the front of `infos`. */
 static unsigned keep_members(const struct session_processes *members, void *infos, unsigned count,
                              bool is_wide)
 {
@@ -343,7 +343,7 @@ nvmlReturn_t hook_nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device
         return driver_list(read_mps_v3, device, count, infos, true);
 }
 
-/* The mere count may be that of all processes: it is a bound for the buffer, not an answer. */
+/* A mere count may be that of all processes: it is a bound for the buffer, not an answer. */
 nvmlReturn_t hook_nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
                                                   nvmlProcessUtilizationSample_t *samples,
                                                   unsigned int *count, unsigned long long since)
