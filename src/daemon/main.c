@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquotd: what starts in which order, and ends in the other.
+ * The daemon's main program: starts its parts in order, and stops them in reverse order.
  *
  * One daemon a runtime folder (runtime_lock.h). SIGTERM and SIGINT end it and leave every program
- * as it is; SIGHUP reads config and token again and looks for GPUs anew. It ends by itself, with 1,
- * where the runtime folder was taken away from under it (runtime_place.h).
+ * running; SIGHUP makes it read config and token again and look for GPUs again. It ends by itself
+ * with status 1 if the runtime folder is taken away (runtime_place.h).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,14 +34,14 @@
 #include "daemon/tenant/tenant.h"
 #include "machine/installation.h"
 
-#define TRIM_SECONDS 10 /* between two looks at how long the audit trail is */
-#define TRIM_SHARE 10u  /* of the time, as long as there is more to trim than one call takes */
-#define PLACE_SECONDS 1 /* between two looks at folder and socket */
+#define TRIM_SECONDS 10 /* between two checks of the audit trail's length */
+#define TRIM_SHARE 10u  /* a tenth of the time, while there is more to trim than one call takes */
+#define PLACE_SECONDS 1 /* between two checks of folder and socket */
 #define EMPTY_LOOK_USEC 200000
 #define EMPTY_LOOKS 300u /* without a first session: a minute */
 #define DAY_NS (UINT64_C(86400) * 1000000000)
 
-/* Of events[]; EMPTY is for --until-empty. */
+/* Index of events[]; EMPTY is for --until-empty. */
 enum { EVENT_TERM, EVENT_INT, EVENT_RELOAD, EVENT_TRIM, EVENT_EMPTY, EVENT_PLACE, EVENTS };
 
 static struct {
@@ -61,13 +61,13 @@ static struct {
         struct http *http;
         struct runtime_place runtime;
         struct event *events[EVENTS];
-        unsigned idle; /* looks at a node that has had no session yet */
-        int status;    /* of the process */
+        unsigned idle; /* checks that found no session yet */
+        int status;    /* exit status of the process */
 } self;
 
 /* -- Config and token ------------------------------------------------------------------------- */
 
-/* A line a mistake; bare for whoever asked for nothing else. */
+/* One line a mistake, without a prefix for --check-config. */
 static void print_report(const struct config_report *report)
 {
         const char *prefix = self.options.must_check_config ? "" : "aliquotd: ";
@@ -83,7 +83,7 @@ static void start_log(void)
         log_start(&log);
 }
 
-/* What is wrong in the new config leaves the old one in force: false. */
+/* An invalid new config leaves the old one in force: false. */
 static bool reload(void)
 {
         static struct config_report report;
@@ -176,7 +176,7 @@ static void on_trim(evutil_socket_t fd, short what, void *context)
         event_add(self.events[EVENT_TRIM], &wait);
 }
 
-/* With --until-empty. Requests and this take turns in one thread: a session that was granted is
+/* For --until-empty. Requests and this function run in one thread, so a session that was granted is
  * seen here. */
 static void on_look(evutil_socket_t fd, short what, void *context)
 {
@@ -200,7 +200,7 @@ static int add_empty_look(struct error *err)
         return 0;
 }
 
-/* To make the folder anew would be to forget those who live in what was there. */
+/* Creating the folder again would mean forgetting the programs that live in the old one. */
 static void on_place(evutil_socket_t fd, short what, void *context)
 {
         struct error err = { 0 };
@@ -243,7 +243,8 @@ static int add_events(struct error *err)
                         return fail(err, -ENOMEM, "out of memory");
         }
         signal(SIGPIPE, SIG_IGN);
-        signal(SIGCHLD, SIG_DFL); /* else the pid of a child is another's before it is waited for */
+        /* otherwise a child's pid could be reused before the daemon waits for it */
+        signal(SIGCHLD, SIG_DFL);
         return add_empty_look(err);
 }
 
@@ -297,7 +298,7 @@ static int find_nvml(const char **ret, struct error *err)
         return 0;
 }
 
-/* A simulated GPU may keep a time of its own: leases are then of that time. The library stays. */
+/* A simulated GPU may keep its own time, which the leases then follow. The library stays loaded. */
 static void follow_time(const char *nvml)
 {
         void *library = dlopen(nvml, RTLD_NOW | RTLD_LOCAL);
@@ -380,7 +381,7 @@ static int start_scheduler(struct error *err)
                 if (all->session[i].state == SESSIONS_OPEN)
                         on_folder(&all->session[i], true, NULL);
                 else if (all->session[i].state != SESSIONS_FREE)
-                        /* Its programs may still run, and need turns to do so. */
+                        /* Its programs may still run, and need turns for that. */
                         node_swap(self.node, &all->session[i], true, swaps_most());
         }
         return 0;
@@ -444,8 +445,8 @@ static int start_http(struct error *err)
         return rc < 0 ? rc : listen_tcp(err);
 }
 
-/* What is asked of epoll and taken back before the next wait is not asked at all: an answer that
- * leaves at once costs no call for its descriptor. No descriptor here has a second number. */
+/* epoll registrations that are undone before the next wait cost no call: so an answer that is sent
+ * at once needs no call for its descriptor. No descriptor here has a duplicate. */
 static struct event_base *new_base(void)
 {
         struct event_config *config = event_config_new();
@@ -504,7 +505,7 @@ static void end(void)
         libevent_global_shutdown();
 }
 
-/* All that a start would fail for, also behind mistakes of the config. */
+/* Checks everything for which a start would fail, even after mistakes of the config. */
 static int check_config(struct config_report *report)
 {
         static struct config config;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Telling the service manager how we are: the protocol of sd_notify(3), a datagram to the socket
- * that NOTIFY_SOCKET names. Nothing where there is none.
+ * Tells the service manager the daemon's state, by the protocol of sd_notify(3): a datagram to the
+ * socket that NOTIFY_SOCKET names. Does nothing without that variable.
  */
 #ifndef ALIQUOT_DAEMON_NOTIFY_H
 #define ALIQUOT_DAEMON_NOTIFY_H

@@ -16,7 +16,7 @@
 #define TRIES 50u
 #define PAUSE_USEC 10000u
 
-/* Commands that look for a daemon share the lock for an instant (cli/presence.c): a lock that is
+/* Commands that look for a daemon share the lock for an instant (cli/presence.c), so a lock that is
  * held for half a second is another daemon's. */
 static int try_lock(int fd)
 {
@@ -30,7 +30,7 @@ static int try_lock(int fd)
         return -EWOULDBLOCK;
 }
 
-/* The descriptor, which is nobody's to close then, or negative. */
+/* The descriptor, which stays open for the life of the process, or a negative errno. */
 static int lock(const char *folder, const char *path, int flags, struct error *err)
 {
         int fd = open(path, flags | O_CLOEXEC, 0600);
@@ -68,7 +68,7 @@ static int take_file(const char *folder, struct error *err)
         return rc;
 }
 
-/* The folder first: who is refused has made no file. */
+/* Locks the folder first, so that a refused daemon has created no file. */
 int runtime_lock_take(const char *folder, struct error *err)
 {
         int rc, fd = lock(folder, folder, O_RDONLY | O_DIRECTORY, err);

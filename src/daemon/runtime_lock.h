@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One daemon a runtime folder.
+ * Ensures that one daemon serves a runtime folder.
  *
- *      runtime_lock_take("/run/aliquot", &err)         // -EBUSY: another one serves it
+ *      runtime_lock_take("/run/aliquot", &err)         // -EBUSY: another daemon serves it
  *
- * Two locks, which the kernel drops with the process: of a file in it, which tells others who
- * serves and can be deleted, and of the folder itself, which cannot while its sessions are there.
- * Nobody gives them back; once a process.
+ * There are two locks, which the kernel drops with the process. One is on a file in the folder,
+ * which shows others that a daemon serves it and can be deleted. The other is on the folder itself,
+ * which cannot be deleted while its sessions are there. They are never released; once a process.
  */
 #ifndef ALIQUOT_DAEMON_RUNTIME_LOCK_H
 #define ALIQUOT_DAEMON_RUNTIME_LOCK_H

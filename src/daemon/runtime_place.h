@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the runtime folder is still the one that this daemon serves.
+ * Checks whether the runtime folder is still the one that this daemon serves.
  *
  *      runtime_place_note("/run/aliquot", &place, &err)        // it holds `sessions` already
  *      runtime_place_look(&place, &err)                        // now and then
  *
- * Deleted, moved away or replaced, what programs have open is no longer where others look for it:
- * nobody can join them, nobody's use is counted, and another daemon can begin in that place. That
- * cannot be put right while they run, so it is only told.
+ * If the folder is deleted, moved away or replaced, programs still have their files open, but
+ * others do not find them: no program can join, usage is not counted, and another daemon can begin
+ * there. This cannot be repaired while the programs run, so it is only reported.
  */
 #ifndef ALIQUOT_DAEMON_RUNTIME_PLACE_H
 #define ALIQUOT_DAEMON_RUNTIME_PLACE_H

@@ -21,24 +21,25 @@
 #include "daemon/processes/identity.h"
 
 struct cleanup_told {
-        _Atomic uint32_t is_told; /* by the child; until the daemon has taken it */
+        _Atomic uint32_t is_told; /* set by the child; cleared when the daemon has read it */
         struct cleanup_cut cut;
 };
 
-/* What children tell the daemon, in memory that they share. */
+/* What children report to the daemon, in shared memory. */
 struct board {
-        _Atomic uint32_t steps[CLEANUPS_MOST];   /* by cleanup */
-        _Atomic uint32_t at[CLEANUPS_MOST];      /* the place that is being cut, and 1; 0: none */
+        _Atomic uint32_t steps[CLEANUPS_MOST]; /* by cleanup */
+        _Atomic uint32_t
+                at[CLEANUPS_MOST]; /* the place whose file is being truncated, plus 1; 0: none */
         struct cleanup_told told[SESSIONS_MOST]; /* by place */
 };
 
-/* A user's, while it has work or a child. */
+/* A user with work or with a child. */
 struct cleanup {
         bool is_used;
         bool is_wanted;
-        bool is_held; /* no child has ended by itself since one stood still */
+        bool is_held; /* no child has finished since one got stuck */
         uint32_t uid;
-        uint64_t rest_ns; /* when that one was gone */
+        uint64_t rest_ns; /* when the stuck child was gone */
         struct aside aside;
 };
 
@@ -46,9 +47,9 @@ struct cleanups {
         const struct sessions *sessions;
         const struct store *store;
         struct board *board;
-        unsigned from;     /* whose turn it is */
-        unsigned taken;    /* where cleanups_take() goes on */
-        bool is_full_told; /* that there are too many users */
+        unsigned from;     /* the user whose turn it is */
+        unsigned taken;    /* where cleanups_take() continues */
+        bool is_full_told; /* it was logged that there are too many users */
         struct cleanup cleanup[CLEANUPS_MOST];
 };
 
@@ -88,7 +89,7 @@ static int path_of(const struct cleanups *cleanups, const struct sessions_one *s
                         session->name);
 }
 
-/* Nothing of a session lies behind its page, or in attributes. Waits for nobody. */
+/* Whether the file has content behind a session's page, or attributes. Never blocks. */
 static bool is_too_large(const char *path, struct stat *ret)
 {
         return fstatat(AT_FDCWD, path, ret, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(ret->st_mode) &&
@@ -102,8 +103,8 @@ static uint64_t taken(const struct stat *st)
         return blocks > (uint64_t)st->st_size ? blocks : (uint64_t)st->st_size;
 }
 
-/* 1: it was cut. 0: it is nobody's of this user; or the file system counts more than the content as
- * the file's: then cutting changes nothing, and that is its size. */
+/* 1: truncated. 0: not a file of this user's session; or the file system counts more than the
+ * content for the file, which truncating does not change. */
 static int cut(const char *path, const struct sessions_one *session, const struct stat *before)
 {
         scoped_fd int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -115,17 +116,17 @@ static int cut(const char *path, const struct sessions_one *session, const struc
         if (fd < 0 || fstat(fd, &st) < 0)
                 return errno == ENOENT ? 0 : -errno;
         if (st.st_uid != session->owner_uid || st.st_ino != before->st_ino)
-                return 0; /* one that was made since */
+                return 0; /* a file created since */
         if (ftruncate(fd, bytes) < 0 || fstat(fd, &st) < 0)
                 return -errno;
         dropped = store_drop_attributes(fd);
         if (dropped != 0)
                 return dropped < 0 ? dropped : 1;
-        /* Not "fewer": it may have been written to again. */
+        /* not "fewer": a program may have written to it again */
         return before->st_size > bytes || before->st_blocks != st.st_blocks;
 }
 
-/* Told from the inode that the kernel has, so that no file system makes us wait. */
+/* Reads the kernel's inode only, so that no file system can block the daemon. */
 static bool is_running(uint32_t pid, const struct stat *file)
 {
         char path[64];
@@ -137,7 +138,7 @@ static bool is_running(uint32_t pid, const struct stat *file)
                makedev(st.stx_dev_major, st.stx_dev_minor) == file->st_dev;
 }
 
-/* While a file runs as a program nobody can cut it, and nobody runs `slots` by mistake. */
+/* A file that runs as a program cannot be truncated, and `slots` never runs by mistake. */
 static void end_who_runs(const struct stat *file)
 {
         scoped_dir DIR *proc = opendir("/proc");
@@ -188,7 +189,7 @@ static void clean(const struct cleanups *cleanups, unsigned at)
         store_clear_kept(cleanups->store, &(struct store_clearing){ uid, steps, end_who_runs });
 }
 
-/* -- What there is to do ---------------------------------------------------------------------- */
+/* -- Finding work ----------------------------------------------------------------------------- */
 
 static struct cleanup *find(struct cleanups *cleanups, uint32_t uid)
 {
@@ -199,7 +200,7 @@ static struct cleanup *find(struct cleanups *cleanups, uint32_t uid)
         return NULL;
 }
 
-/* One that is wanted, or has a child, is not asked for again. */
+/* A user with noted work or with a child is not asked for again. */
 static bool is_passed(uint32_t uid, void *context)
 {
         return find(context, uid) != NULL;
@@ -280,7 +281,7 @@ static void tell_held(struct cleanups *cleanups, unsigned at)
                 tell(&cleanups->board->told[place - 1], session, taken(&st), -EBUSY);
 }
 
-/* Looks after one child; returns whether it has ended. */
+/* Checks one child; returns whether it has ended. */
 static bool tend(struct cleanups *cleanups, unsigned at, uint64_t now_ns)
 {
         struct cleanup *cleanup = &cleanups->cleanup[at];
@@ -303,7 +304,8 @@ static bool tend(struct cleanups *cleanups, unsigned at, uint64_t now_ns)
         return true;
 }
 
-/* One more try with a user who holds it up is soon at rest: it takes nobody's place. */
+/* Whether it counts against CLEANUPS_AT_ONCE. Another try for a user who blocks the work soon gets
+ * stuck again, so it does not count. */
 static bool is_busy(const struct cleanup *cleanup, uint64_t now_ns)
 {
         return cleanup->aside.child && !cleanup->is_held && aside_gets_on(&cleanup->aside, now_ns);

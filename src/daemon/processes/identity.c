@@ -53,7 +53,7 @@ bool identity_is_pidfd(int held)
         return fstat(held, &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
-/* By its folder: whose parent has not fetched it is at its end as well. */
+/* By its folder: a zombie counts as ended. */
 static bool has_stat(int folder)
 {
         scoped_fd int fd = openat(folder, "stat", O_RDONLY | O_CLOEXEC);
@@ -104,8 +104,8 @@ static FILE *open_of(uint32_t pid, const char *name)
         return fopen(path, "re");
 }
 
-/* A field of a stat file, from the 4th on, as a number. The command in field 2 may hold spaces and
- * brackets. 0: there is no such process. */
+/* A field of a stat file, from the 4th on, as a number. The command in field 2 may contain spaces
+ * and brackets. 0: there is no such process. */
 static uint64_t read_field(uint32_t pid, const char *name, int number)
 {
         scoped_file FILE *file = open_of(pid, name);
@@ -192,7 +192,7 @@ static void read_cgroup(uint32_t pid, struct identity *ret)
                 if (strncmp(line, "0::", 3) == 0)
                         snprintf(ret->cgroup, sizeof(ret->cgroup), "%s", line + 3);
         }
-        /* The kernel does not tell a path of PATH_MAX and more. */
+        /* The kernel does not show a path of PATH_MAX or more. */
         ret->is_cgroup_hidden = file ? ferror(file) != 0 : errno != ENOENT;
 }
 
@@ -208,12 +208,12 @@ static bool read_file(const char *line, struct identity_file *ret)
         return true;
 }
 
-/* One look through the mappings of a process. A line can be of a page's length, and a process can
- * have more than 65,000: so it takes no longer than it may. */
+/* One bounded walk through the mappings of a process. A line can be a page long, and a process can
+ * have more than 65,000 mappings. */
 struct maps_look {
-        bool (*each)(char *line, void *context); /* gets each line of maps; true: that was enough */
+        bool (*each)(char *line, void *context); /* gets each line of maps; true: stop */
         void *context;
-        uint64_t until_ns; /* clock_thread_ns(); UINT64_MAX: as long as it takes */
+        uint64_t until_ns; /* clock_thread_ns(); UINT64_MAX: no bound */
         bool is_cut;
 };
 
@@ -247,7 +247,7 @@ static FILE *open_if_any(uint32_t pid, const char *name)
         return NULL;
 }
 
-/* Where the first thread has ended, /proc/PID/maps is empty, and another thread's is not. */
+/* If the first thread has ended, /proc/PID/maps is empty, but another thread's is not. */
 static FILE *open_maps(uint32_t pid)
 {
         FILE *file = open_if_any(pid, "maps");
@@ -348,8 +348,8 @@ bool identity_begin(uint32_t pid, struct identity *ret, FILE **maps)
         return true;
 }
 
-/* The file of mappings goes on where it was, however the mappings before that have changed. What
- * comes of a process on its way out is no end. */
+/* The file of mappings continues at its position, however the earlier mappings have changed. An
+ * empty reading of an exiting process does not count as the end. */
 bool identity_go_on(struct identity *identity, FILE *maps, const struct identity_sessions *sessions,
                     uint64_t until_ns)
 {
@@ -383,7 +383,7 @@ static bool is_below(const char *cgroup, const char *prefix, size_t length)
                (cgroup[length] == '\0' || cgroup[length] == '/');
 }
 
-/* A path that leads out of what we see of the hierarchy is below nothing. */
+/* A path that leads out of the visible hierarchy is below no cgroup. */
 bool identity_is_in(const struct identity *identity, const char *cgroups)
 {
         if (identity->is_cgroup_hidden)

@@ -20,7 +20,7 @@ static bool has_unnamed(const struct usage_process *list, unsigned count)
         return false;
 }
 
-/* One that was ended and is not gone yet is waited for at the next call. */
+/* A child that was killed and is not gone yet is waited for at the next call. */
 static bool is_over(struct aside *aside, uint64_t now_ns)
 {
         enum aside_state state = ASIDE_DONE;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pids of a session's processes, as usage_name() finds them, but for the daemon's loop: where
- * /proc has to be walked, a child does it (aside.h), which is ended when its time is over.
+ * Finds the pids of a session's processes, as usage_name() does, without blocking the daemon's
+ * loop: if /proc must be walked, a child process does it (aside.h), which is killed when its time
+ * is over.
  */
 #ifndef ALIQUOT_DAEMON_PROCESSES_NAMES_H
 #define ALIQUOT_DAEMON_PROCESSES_NAMES_H
 
 #include "store/usage.h"
 
-#define NAMES_MOST 512u /* of more, none that needs a walk is found */
+#define NAMES_MOST 512u /* Maximum number of processes of a list that a walk can find. */
 
-/* Returns within `most_ns` (CLOCK_MONOTONIC), and what the machine adds; 0: no walk. Who was not
- * found by then has no local_pid. One thread. */
+/* Fills local_pid. Returns within `most_ns` (CLOCK_MONOTONIC) plus scheduling delays; 0: no walk. A
+ * process that was not found by then has no local_pid. One thread. */
 void names_find(struct usage_process *list, unsigned count, uint64_t most_ns);
 
 #endif

@@ -15,43 +15,43 @@
 #include "daemon/base/owner_log.h"
 
 #define WAIT_NS 500000
-/* A process is told of when it was begun, with each higher rank, and at the end. */
+/* A process is reported at the beginning, with each higher rank, and at the end. */
 #define TOLD_MOST (IDENTITY_OF_ITS_USERS + 2u)
 
-/* Who asks makes TICKET_ASKED of TICKET_FREE. The child makes TICKET_NOBODY or TICKET_WHOLE of
- * that, once; before, who asked can make it TICKET_DROPPED, and the child makes that TICKET_FREE.
- */
+/* The caller turns TICKET_FREE into TICKET_ASKED. The child turns that into TICKET_NOBODY or
+ * TICKET_WHOLE, once; before that, the caller can turn it into TICKET_DROPPED, which the child
+ * turns into TICKET_FREE. */
 enum ticket_state { TICKET_FREE, TICKET_ASKED, TICKET_DROPPED, TICKET_NOBODY, TICKET_WHOLE };
 
 /* In memory that the daemon and the child share. */
 struct ticket {
         _Atomic uint32_t state;
-        _Atomic uint32_t is_left_alone; /* a child stood still at it */
+        _Atomic uint32_t is_left_alone; /* a child got stuck at this process */
         uint32_t pid;
-        _Atomic uint32_t told; /* so many of these are written, and stay as they are */
+        _Atomic uint32_t told; /* number of complete entries, which no longer change */
         struct identity identity[TOLD_MOST];
 };
 
 struct desk {
         _Atomic uint32_t steps;
-        _Atomic uint32_t at; /* the ticket that is read now */
+        _Atomic uint32_t at; /* the ticket being read */
         struct ticket ticket[READERS_EACH];
 };
 
-/* In memory that all children share with the daemon, which alone writes: `version` is odd
- * meanwhile. A child copies it before it reads a process. */
+/* Shared by the daemon, the only writer, and all children: `version` is odd during a write. A child
+ * copies it before it reads a process. */
 struct known {
         _Atomic uint32_t version;
         struct identity_sessions sessions;
 };
 
-/* A user's, as long as there are tickets or a child. */
+/* A user with tickets or with a child. */
 struct user_reader {
         uint32_t uid;
         unsigned tickets;
-        unsigned round;     /* rises when its tickets are lost */
-        uint64_t placed_ns; /* when the user got the place */
-        bool must_leave;    /* as soon as its child is gone */
+        unsigned round;     /* rises when the user's tickets become invalid */
+        uint64_t placed_ns; /* when the user got the entry */
+        bool must_leave;    /* it must go as soon as its child is gone */
         struct aside aside;
         uint64_t rest_until_ns[READERS_EACH];
         struct desk *desk;
@@ -70,7 +70,7 @@ struct readers {
 };
 
 #define TICKETS (READERS_USERS * READERS_EACH)
-#define ROUNDS 65536u /* a ticket is a number below both multiplied */
+#define ROUNDS 65536u /* a ticket is a number below the product of both */
 
 struct readers *readers_new(void)
 {
@@ -104,7 +104,7 @@ void readers_free(struct readers *readers)
 
 /* -- The child -------------------------------------------------------------------------------- */
 
-/* What is not all of it is told of only if it is new; the last place is for all of it. */
+/* A partial answer is reported only if it is new; the last entry is for the complete answer. */
 static void tell(struct ticket *ticket, const struct identity *identity)
 {
         uint32_t told = load_relaxed(&ticket->told);
@@ -116,7 +116,7 @@ static void tell(struct ticket *ticket, const struct identity *identity)
         store_release(&ticket->told, told + 1);
 }
 
-/* The child's own copy, as of now. */
+/* Copies the sessions for this child. */
 static const struct identity_sessions *sessions_now(const struct known *known)
 {
         static struct identity_sessions ours;
@@ -140,7 +140,7 @@ static void finish(struct ticket *ticket, enum ticket_state state)
                 store_release(&ticket->state, TICKET_FREE);
 }
 
-/* Reads one process on; the desk's steps rise as it gets on. */
+/* Continues reading one process; counts the desk's steps as it makes progress. */
 static void read_ticket(const struct user_reader *reader, struct ticket *ticket, uint64_t most_ns)
 {
         const struct identity_sessions *sessions = sessions_now(reader->known);
@@ -166,7 +166,7 @@ static void read_ticket(const struct user_reader *reader, struct ticket *ticket,
         finish(ticket, TICKET_WHOLE);
 }
 
-/* Whom it has read the least of; -1: there is nobody. */
+/* The ticket that was read least; -1: there is none. */
 static int pick(struct desk *desk, uint64_t read_ns[READERS_EACH])
 {
         int least = -1;
@@ -241,7 +241,7 @@ static void begin(struct readers *readers, struct user_reader *reader, uint64_t 
         }
 }
 
-/* What it did not get to is the next one's. */
+/* Ends the child; the next child gets what it did not reach. */
 static void end(struct readers *readers, struct user_reader *reader, uint64_t now_ns, bool is_cut)
 {
         const uint32_t at = load_relaxed(&reader->desk->at);
@@ -262,7 +262,7 @@ static void end(struct readers *readers, struct user_reader *reader, uint64_t no
         reader->rest_until_ns[at] = now_ns + READERS_REST_NS;
 }
 
-/* Its tickets are lost. There is no child. */
+/* Invalidates the user's tickets. There is no child. */
 static void leave(struct user_reader *reader)
 {
         for (unsigned i = 0; i < READERS_EACH; i++)
@@ -272,7 +272,7 @@ static void leave(struct user_reader *reader)
         reader->must_leave = false;
 }
 
-/* Returns whether somebody is still waited for. */
+/* Returns whether any answer is still pending. */
 static bool tend(struct readers *readers, struct user_reader *reader, uint64_t now_ns)
 {
         enum aside_state state = ASIDE_DONE;
@@ -328,7 +328,7 @@ void readers_know(struct readers *readers, const struct identity_sessions *sessi
 
 /* -- Tickets ---------------------------------------------------------------------------------- */
 
-/* Whether all who are asked for are left alone. */
+/* Whether all processes that were asked for are skipped. */
 static bool is_at_rest(struct user_reader *reader)
 {
         for (unsigned i = 0; i < READERS_EACH; i++) {
@@ -341,7 +341,7 @@ static bool is_at_rest(struct user_reader *reader)
         return !reader->aside.child;
 }
 
-/* One that is free from now on; NULL: not yet. Then one more is on the way out. */
+/* Finds an entry that is free from now on; NULL: not yet, but one more is on its way out. */
 static struct user_reader *free_place(struct readers *readers, uint64_t now_ns)
 {
         struct user_reader *first = NULL;
@@ -361,7 +361,7 @@ static struct user_reader *free_place(struct readers *readers, uint64_t now_ns)
         return NULL;
 }
 
-/* The reader of a user; NULL: there is no place for it yet. */
+/* The reader of a user; NULL: no entry is free yet. */
 static struct user_reader *reader_of(struct readers *readers, uint32_t uid)
 {
         const uint64_t now_ns = clock_machine_ns();
@@ -392,7 +392,7 @@ static int number_of(const struct readers *readers, const struct user_reader *re
                      at);
 }
 
-/* The ticket of that number; NULL: it is lost. */
+/* The ticket of that number; NULL: it is invalid. */
 static struct ticket *ticket_of(const struct readers *readers, int number)
 {
         const unsigned at = (unsigned)number % TICKETS;

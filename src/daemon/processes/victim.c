@@ -18,8 +18,8 @@
 #include "common/machine_clock.h"
 #include "common/scoped.h"
 
-/* The user may end whatever runs in a user namespace of its own, under all users that are mapped
- * there (subordinate ones). All namespaces stand in the first one, which is root's. */
+/* A user may end every process in the user namespaces that the user made, under all user ids mapped
+ * there (subordinate ones). All namespaces are below the first one, which is root's. */
 static bool is_in_users_namespace(uint32_t pid, uint32_t uid)
 {
         int name_space;
@@ -44,8 +44,8 @@ static bool is_in_users_namespace(uint32_t pid, uint32_t uid)
         return is;
 }
 
-/* Other searches, which the daemon has forked, have mapped what it has, and run as its user. Where
- * the daemon is PID 1, other users' orphans are its children as well. */
+/* Other searches that the daemon has forked map the same files and run as its user. If the daemon
+ * is PID 1, other users' orphans are its children too. */
 static bool is_search(uint32_t parent, uint32_t real, const struct victim_order *order)
 {
         return parent == order->walk->spared && real == getuid();
@@ -91,7 +91,7 @@ static int hold(uint32_t pid)
         return pid < 2 || pid == (uint32_t)getpid() ? -EPERM : identity_hold(pid);
 }
 
-/* -ECANCELED: it is not looked at, being spared or passed. */
+/* -ECANCELED: the process is spared or skipped. */
 static int hold_next(uint32_t pid, struct victim_walk *walk)
 {
         for (unsigned i = 0; i < VICTIM_PASSED; i++) {
@@ -120,7 +120,7 @@ static bool signal_told(const struct usage_process *process, const struct victim
 
         if (held < 0)
                 return false;
-        /* From here on the pid is nobody else's unless the descriptor's process is gone. */
+        /* from here on the pid is not reused unless the held process is gone */
         if (!usage_is_process(process, pid) || !is_users(pid, order) ||
             identity_has_mapped(pid, &file, until_ns) != 1 || !holds_slot(process, order->slots)) {
                 add_relaxed(&order->walk->false_slots, 1);
@@ -129,7 +129,7 @@ static bool signal_told(const struct usage_process *process, const struct victim
         return send_to(held, pid, order);
 }
 
-/* Whether a process before this one in the list is the same. */
+/* Whether an earlier entry of the list is the same process. */
 static bool is_repeated(const struct usage_process *list, unsigned at)
 {
         for (unsigned i = 0; i < at; i++) {
@@ -154,7 +154,8 @@ unsigned victim_signal_told(struct usage_process *list, unsigned count,
         return sent;
 }
 
-/* A look for who holds a file, and the processor time of this thread at which it has to end. */
+/* A search for processes that hold a file, and the processor time of this thread at which it must
+ * end. */
 struct victim_look {
         struct identity_file file;
         uint64_t until_ns;
@@ -170,8 +171,8 @@ static bool is_over(const struct victim_look *look)
         return clock_thread_ns() >= look->until_ns;
 }
 
-/* Told from the inode that the kernel has, so that no file system makes us wait. To read fdinfo of
- * just any descriptor can take seconds: an epoll lists all that it watches. */
+/* Reads the kernel's inode only, so that no file system can block the search. Reading fdinfo of any
+ * descriptor can take seconds: an epoll lists all that it watches. */
 static bool is_of_file(const struct thread_table *table, const char *number,
                        const struct identity_file *file)
 {
@@ -184,7 +185,7 @@ static bool is_of_file(const struct thread_table *table, const char *number,
                makedev(st.stx_dev_major, st.stx_dev_minor) == file->device;
 }
 
-/* Of a descriptor all locks are on one file. */
+/* All locks of one descriptor are on one file. */
 static bool is_locking(const struct thread_table *table, const char *number)
 {
         scoped_file FILE *info = NULL;
@@ -216,7 +217,7 @@ static bool has_locked_by(const struct thread_table *table, const struct victim_
         return false;
 }
 
-/* Where the kernel does not tell (no CONFIG_KCMP), each thread's is looked at. */
+/* If the kernel cannot compare them (no CONFIG_KCMP), each thread's table is examined. */
 static bool is_same_table(pid_t a, pid_t b)
 {
         return syscall(SYS_kcmp, a, b, KCMP_FILES, 0, 0) == 0;
@@ -243,8 +244,8 @@ static bool has_locked(pid_t pid, const struct victim_look *look)
         return false;
 }
 
-/* The next entry of a walk that begins anywhere and goes round once. A place in /proc goes by the
- * pid, so it means the same to every stream of it. */
+/* The next entry of a walk that begins anywhere and goes round once. Offsets in /proc follow the
+ * pid, so they mean the same to every stream of it. */
 static struct dirent *next_around(DIR *proc, long from, bool *is_round)
 {
         struct dirent *entry = readdir(proc);
@@ -257,7 +258,7 @@ static struct dirent *next_around(DIR *proc, long from, bool *is_round)
         return *is_round && telldir(proc) > from ? NULL : entry;
 }
 
-/* A process whose look was cut off is looked at again, first, with all the time there is. */
+/* A process whose examination was cut short comes first the next time, with the whole time. */
 unsigned victim_signal_all(const struct victim_order *order)
 {
         const struct victim_look look = { file_of(order->slots),

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A signal to a process of a session, and to no other.
+ * Sends a signal to the processes of a session, and to no other process.
  *
- * What a slot says of its owner is the tenant's own claim, and a pid can be another's by the time
- * it is used. So the process is held by a descriptor first, and then has to be the one: the
- * slot's lock is held, it started when the slot says, it is the session owner's, and the kernel
- * shows that it has the session's `slots` mapped. Whoever forges a slot can at most hit a process
- * that is in the session and theirs anyway.
+ * A slot's entry about its owner is only the tenant's claim, and a pid can be reused before the
+ * signal. So the process is first held by a descriptor and then checked: the slot's lock is held,
+ * the process started when the slot says, it belongs to the session's owner, and the kernel shows
+ * that it maps the session's `slots`. So a forged slot can at most name a process of the same user
+ * in the same session.
  */
 #ifndef ALIQUOT_DAEMON_PROCESSES_VICTIM_H
 #define ALIQUOT_DAEMON_PROCESSES_VICTIM_H
@@ -16,38 +16,38 @@
 #include "daemon/processes/identity.h"
 #include "store/usage.h"
 
-/* Where a walk over all processes is: shared with the daemon, which watches its progress. */
+/* The position of a walk over all processes; shared with the daemon, which watches its progress. */
 #define VICTIM_PASSED 8u
 struct victim_walk {
-        _Atomic long from;              /* where the next one begins */
-        _Atomic uint32_t steps;         /* processes that were looked at */
-        _Atomic uint32_t at;            /* the pid that is looked at now */
-        _Atomic uint32_t sent;          /* signals */
-        _Atomic uint32_t false_slots;   /* that name a process which is not what they say */
-        uint32_t passed[VICTIM_PASSED]; /* pids that are not looked at: former walks stood there */
-        uint32_t spared; /* the daemon's pid: it and its searches have `slots` mapped, too */
+        _Atomic long from;              /* where the next walk begins */
+        _Atomic uint32_t steps;         /* processes examined */
+        _Atomic uint32_t at;            /* the pid that is being examined */
+        _Atomic uint32_t sent;          /* signals sent */
+        _Atomic uint32_t false_slots;   /* slots that name a process with other properties */
+        uint32_t passed[VICTIM_PASSED]; /* pids to skip, because former walks got stuck there */
+        uint32_t spared; /* the daemon's pid: the daemon and its searches map `slots` too */
 };
 
 struct victim_order {
         const struct liveness_file *slots;
         uint32_t owner_uid;
         int number;
-        uint64_t most_ns; /* of processor time, also for one process with many mappings */
+        uint64_t most_ns; /* maximum processor time, also for one process with many mappings */
         struct victim_walk *walk;
 };
 
-/* To those that slots tell of; each once, also where many tell of one. Returns how many got it. It
- * ends after as long as the order says. */
+/* Signals the processes that the slots name, each once, even if many slots name it. Returns how
+ * many got the signal. Ends after the time in the order. */
 unsigned victim_signal_told(struct usage_process *list, unsigned count,
                             const struct victim_order *order);
 
-/* The same for every process of the owner that has `slots` mapped, or holds a lock on it, whatever
- * any slot says: a walk over all processes, for a session whose slots cannot be believed. Returns
- * how many got it. It ends after as long, and goes on where the last one ended: processes that were
- * not reached are looked at by the next walks. */
+/* Signals every process of the owner that maps `slots` or holds a lock on it, whatever the slots
+ * say: a walk over all processes, for a session whose slots cannot be trusted. Returns how many got
+ * the signal. Ends after the time in the order; the next walk continues with the processes not
+ * reached. */
 unsigned victim_signal_all(const struct victim_order *order);
 
-/* To the process that this is the identity of, if it is still there. */
+/* Signals the process with this identity, if it still exists. */
 bool victim_signal_identity(const struct identity *identity, int number);
 
 #endif
