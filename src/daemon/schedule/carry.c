@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between the core and the sessions' leases: an event goes in, what comes of it is written.
+ * Steps the core with an event, and writes the resulting leases into the sessions' pages.
  */
 #include "daemon/schedule/members.h"
 
@@ -41,7 +41,7 @@ static void carry_out(struct members *self, const struct sched_action *action, u
         }
         member->open_ns = now_ns;
         if (member->look_ns > now_ns + MEMBER_IDLE_NS)
-                member->look_ns = now_ns + MEMBER_IDLE_NS; /* whoever else was heard opened it */
+                member->look_ns = now_ns + MEMBER_IDLE_NS; /* other sessions may have opened it */
         member->leased_ns = mode == PAGE_MODE_OPEN ? now_ns : 0;
         seat_tell(seated->seat, member->share, mode,
                   mode == PAGE_MODE_OPEN ? (uint64_t)action->end_ns : 0,
@@ -62,11 +62,12 @@ void members_begin_watch(struct members *self, struct seated *seated, uint64_t n
                 self->member[at].busy_ns = claim.busy_ns;
                 self->member[at].active_ns = now_ns;
                 self->member[at].look_ns = now_ns + MEMBER_IDLE_NS + 1;
-                seat_nudge(seated->seat, i); /* who runs without looking looks */
+                seat_nudge(seated->seat,
+                           i); /* a process that runs without looking at the lease looks */
         }
 }
 
-/* What was last read of it may be from before we were away. */
+/* The last reading may be from before the thread was away. */
 static void begin_anew(struct members *self, const struct seated *seated)
 {
         for (unsigned i = 0; i < seated->seat->share_count; i++) {

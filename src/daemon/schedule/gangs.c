@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which sessions have their turns together: those of one owner that say the same name; and one of
- * several GPUs with itself, as a program of them waits for all.
+ * Gangs: sessions of one owner that have the same gang name have their turns together. A session of
+ * several GPUs forms a gang with itself, because its program waits for all of them.
  *
- * The core knows gangs by numbers. A gang has one for as long as somebody is in it, and no two have
- * the same.
+ * The core knows gangs by numbers. A gang keeps its number while it has a member, and no two gangs
+ * have the same.
  */
 #include <string.h>
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What sessions say, told to the core.
+ * Reads the sessions' claims and tells the core.
  *
- * A look at a member reads its claim once, and tells in this order: what it used, that it began,
- * that it has drained, that it wants or rests. Nobody need ring for what can be told at any later
- * look: when it began is in the claim. Whose gate is closed rings when it has drained.
+ * A look at a member reads its claim once, and tells in this order: its usage, that it began, that
+ * it has drained, that it wants the device or rests. A session rings only if that cannot wait for
+ * the next look: not for its beginning, whose time is in the claim; but when it has drained and its
+ * gate is closed.
  */
 #include "daemon/schedule/members.h"
 
@@ -12,22 +13,22 @@
 #include "common/log.h"
 #include "common/minmax.h"
 
-/* A claim of one before a closed gate, who renews it each 10 ms. One from before the gate last
- * closed was answered. */
+/* How long a claim to wait at a closed gate is valid; processes renew it each 10 ms. A claim from
+ * before the gate last closed was answered. */
 #define WANT_NS UINT64_C(30000000)
 /* A member whose turn opened counts as wanting the device for so long without a launch, plus its
  * usual wake-up delay (missed_ns). */
 #define BEGIN_NS UINT64_C(1000000)
-/* If it said less than this ago that it waits at its gate, it will launch: the daemon does not wake
- * up before then to check. */
+/* A member that claimed less than this ago to wait at its gate will launch: the daemon does not
+ * wake up before then to check. */
 #define STANDS_NS UINT64_C(15000000)
-/* Work that is in flight is looked at so often. */
+/* How often to look at work in flight. */
 #define LOOK_AGAIN_NS UINT64_C(1000000)
-/* The same of one that has not rested of late: it rings when it does. */
+/* The same for a member that has not rested recently: it rings when it does. */
 #define LOOK_LATE_NS UINT64_C(4000000)
-/* Of one claim; what is above that is no measurement. */
+/* Maximum of one claim; a greater one is invalid. */
 #define MOST_NS UINT64_C(10000000000)
-/* A member that wanted nothing for so long is none any more. */
+/* A member that wanted nothing for this long is removed. */
 #define GONE_NS UINT64_C(5000000000)
 
 int64_t members_measured(uint64_t ns)
@@ -35,14 +36,14 @@ int64_t members_measured(uint64_t ns)
         return (int64_t)min_u64(ns, MOST_NS);
 }
 
-/* It may be less than before: what was told last was told by a sample. */
+/* It may be negative: the last value came from a sample. */
 static int64_t raised_by(uint64_t to_ns, uint64_t from_ns)
 {
         return to_ns >= from_ns ? members_measured(to_ns - from_ns)
                                 : -members_measured(from_ns - to_ns);
 }
 
-/* Who was at work since the last look may have been until now. */
+/* A member that was at work since the last look may have been until now. */
 static void note_use(struct members *self, uint32_t at, const struct seat_claim *claim,
                      uint64_t now_ns)
 {
@@ -63,7 +64,7 @@ static bool is_open(const struct sched_member *core)
         return core->mode == SCHED_MODE_OPEN || core->mode == SCHED_MODE_FREE;
 }
 
-/* Until when the member wants its device by what it says now. */
+/* Until when the member wants its device, by its present claim. */
 static uint64_t wanting_until_ns(const struct members *self, uint32_t at,
                                  const struct seat_claim *claim, uint64_t running_until_ns)
 {
@@ -75,13 +76,13 @@ static uint64_t wanting_until_ns(const struct members *self, uint32_t at,
         if (claim->wanted_ns && !is_answered)
                 until_ns = max_u64(until_ns,
                                    claim->wanted_ns + (is_open(core) ? MEMBER_IDLE_NS : WANT_NS));
-        /* Whose gate opened with its gang's wanted nothing, and need not begin. */
+        /* A member whose gate opened only with its gang wanted nothing, and need not begin. */
         if (!is_open(core) || !core->is_wanting || member->is_begun)
                 return until_ns;
         return max_u64(until_ns, member->open_ns + BEGIN_NS + (uint64_t)core->missed_ns);
 }
 
-/* WANT or RESTS: whose gate is closed and stays so is told, too. */
+/* Tells WANT or RESTS, also for a member whose gate stays closed. */
 static void note(struct members *self, uint32_t at, enum sched_event_type type, uint64_t now_ns)
 {
         bool was_closed = self->sched.member[at].mode == SCHED_MODE_CLOSED;
@@ -114,8 +115,8 @@ static void note_want(struct members *self, uint32_t at, const struct seat_claim
                         core->mode == SCHED_MODE_OPEN ? now_ns + MEMBER_IDLE_NS : CLOCK_NEVER;
 }
 
-/* When it began is its own word. How long leases are, how early its gate opens, and what its
- * guarantee need not pay for go by it, each within bounds. */
+/* The member itself reports when it began. Lease lengths, early openings and the guarantee's refund
+ * depend on that, each within bounds. */
 static void note_begin(struct members *self, uint32_t at, const struct seat_claim *claim,
                        uint64_t now_ns)
 {
@@ -131,8 +132,8 @@ static void note_begin(struct members *self, uint32_t at, const struct seat_clai
                 members_tell(self, at, SCHED_BEGAN, (int64_t)(now_ns - claim->began_ns), now_ns);
 }
 
-/* It stands before its gate again, which was open meanwhile, and has not launched in between. Once
- * may be its own cap. */
+/* The member waits at its gate again, which was open meanwhile, and has not launched in between.
+ * Once may be its own cap. */
 static void note_missed(struct members *self, uint32_t at, const struct seat_claim *claim,
                         uint64_t now_ns)
 {
@@ -149,15 +150,15 @@ static void note_missed(struct members *self, uint32_t at, const struct seat_cla
                              now_ns);
 }
 
-/* A flight that nobody looks at any more is over, as in the account (PAGE_FLIGHT_SILENT_NS): its
- * process was stopped or killed, and cannot say so. */
+/* A flight without any look is over, as in the account (PAGE_FLIGHT_SILENT_NS): its process was
+ * stopped or killed, and cannot report. */
 static bool is_in_flight(const struct seat_claim *claim, uint64_t now_ns)
 {
         return claim->is_in_flight && now_ns - claim->active_ns <= PAGE_FLIGHT_SILENT_NS;
 }
 
-/* Nothing of it is in flight any more, by its own word. Who says so too early overlaps with others.
- */
+/* Nothing of the member is in flight, as it claims. A member that claims so too early overlaps with
+ * others. */
 static void note_drain(struct members *self, uint32_t at, const struct seat_claim *claim,
                        uint64_t now_ns)
 {
@@ -165,7 +166,7 @@ static void note_drain(struct members *self, uint32_t at, const struct seat_clai
                 members_tell(self, at, SCHED_DRAINED, 0, now_ns);
 }
 
-/* Until when the work that the member says is in flight counts as such; 0: it says that none is. */
+/* Until when claimed work in flight counts; 0: it claims that there is none. */
 static uint64_t running_until_ns(const struct members *self, uint32_t at,
                                  const struct seat_claim *claim, uint64_t now_ns)
 {
@@ -212,7 +213,7 @@ static bool is_of_late(const struct seat_claim *claim, uint64_t now_ns)
         return at_ns && now_ns - at_ns < GONE_NS;
 }
 
-/* Who rang wants something of a GPU; those that nobody wants are not spoken of. */
+/* A session that rang wants something of some GPU; tells only of GPUs that it wants. */
 static void hear_bell(struct members *self, struct seated *seated, uint64_t now_ns)
 {
         struct seat_claim claim;
@@ -252,7 +253,8 @@ void members_give_up(struct members *self, uint64_t now_ns)
         }
 }
 
-/* It stays where it is: to unmap its page now might wait for who punches holes into it. */
+/* Stops hearing a damaged page. Its seat stays, because unmapping the page could wait for a tenant
+ * that punches holes into it. */
 static void spoil(struct members *self, struct seated *seated, uint64_t now_ns)
 {
         log_line(LOG_WARN, "session %s has spoilt its pages; it gets no turns",

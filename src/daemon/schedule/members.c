@@ -8,18 +8,19 @@
 #include "common/log.h"
 #include "common/minmax.h"
 
-/* That there is a scheduler is said so often, and up to so much earlier where we are awake. */
+/* How often a page is told that there is a scheduler; up to the second value earlier if the thread
+ * is awake. */
 #define BEAT_NS UINT64_C(100000000)
 #define BEAT_EARLY_NS UINT64_C(25000000)
-/* Who sees its lease end says so within this. */
+/* A process that sees its lease end reports within this time. */
 #define SAYS_NS INT64_C(500000)
-/* A thread that wakes up later than this counts as late; less is what waking up takes. */
+/* A thread that wakes up later than this counts as late; a smaller delay is normal. */
 #define LATE_LEAST_NS UINT64_C(75000)
 #define LATE_MOST_NS UINT64_C(5000000)
-/* How much one late waking up may add, so that the first does not count in full. */
+/* Maximum increase by one late wake-up, so that the first one does not count in full. */
 #define LATE_STEP_NS UINT64_C(50000)
 
-/* The number of a GPU here, given to it when it is first seen; -ENOSPC: there were too many. */
+/* The number of a GPU, given when the GPU is first seen; -ENOSPC: there were too many. */
 static int device_of(struct members *self, const uint8_t uuid[16])
 {
         unsigned at = 0;
@@ -106,7 +107,7 @@ void members_dismiss(struct members *self, struct seated *seated, uint64_t now_n
                 seat_tell(seated->seat, i, PAGE_MODE_FREE, 0, 0);
 }
 
-/* A counter that went back is no counter: what it says now is where it goes on from. */
+/* A counter that went back is invalid: counting continues from its new value. */
 void members_count_seat(struct members *self, struct seat *seat)
 {
         uint64_t now[SEAT_COUNTERS];
@@ -147,7 +148,7 @@ void members_distrust(struct members *self, struct seated *seated)
                          seated->seat->owner_uid, seated->seat->limits->name);
 }
 
-/* -- Who is watched --------------------------------------------------------------------------- */
+/* -- Which sessions are watched --------------------------------------------------------------- */
 
 static bool has_terms(const struct sched_terms *terms)
 {
@@ -162,7 +163,7 @@ static bool is_alone(const struct members *self, uint32_t at)
         return self->sched.device[core->device].first == at && core->next == NO_MEMBER;
 }
 
-/* Whoever has turns with one that needs them. */
+/* Whether the member shares turns with one that needs them. */
 static bool needs_turns(const struct members *self, uint32_t member)
 {
         uint32_t at = member;
@@ -247,8 +248,8 @@ uint64_t members_late_ns(const struct members *self)
         return self->late_ns < LATE_LEAST_NS ? 0 : self->late_ns;
 }
 
-/* Who has a lease sees itself that it is over and says so, mostly. Beside rt that is not left to
- * it, nor in a gang, where one may wait for the other. */
+/* Usually a member with a lease notices its end and reports. The daemon does not rely on that
+ * beside an rt member or in a gang, where members may wait for each other. */
 static uint64_t device_due_ns(const struct members *self, unsigned device)
 {
         int64_t due_ns = self->sched.device[device].due_ns;
@@ -267,7 +268,7 @@ static uint64_t device_due_ns(const struct members *self, unsigned device)
         return (uint64_t)due_ns;
 }
 
-/* When one that is watched is to be told of us, looked at, or given up. */
+/* When a watched session must be told of the scheduler, read, or given up. */
 static uint64_t seated_due_ns(const struct members *self, const struct seated *seated,
                               uint64_t now_ns)
 {

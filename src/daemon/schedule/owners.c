@@ -3,14 +3,14 @@
 
 #include "common/minmax.h"
 
-#define DEBT_MOST_NS INT64_C(1000000000) /* paid back within OWNER_PART seconds */
+#define DEBT_MOST_NS INT64_C(1000000000) /* repaid within OWNER_PART seconds */
 
 static bool is_free(const struct owner *owner)
 {
         return owner->sessions == 0 && !owner->is_distrusted;
 }
 
-/* Where all entries are taken by owners that are gone and distrusted, one of them is forgotten. */
+/* If all entries belong to distrusted owners without sessions, one of them is forgotten. */
 static unsigned free_entry(struct owners *owners)
 {
         unsigned at = 0;

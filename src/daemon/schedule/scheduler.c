@@ -15,51 +15,51 @@
 #include "daemon/schedule/members.h"
 #include "daemon/schedule/wait.h"
 
-/* Where bells cannot be waited for: how often they are looked at, with and without somebody who is
- * watched. */
+/* How often bells are polled where they cannot be waited for, with and without a watched
+ * session. */
 #define LOOK_NS UINT64_C(250000)
 #define REST_NS UINT64_C(10000000)
 
-/* What a hand-over costs the device beyond what sessions tell of it: the last kernel's end is seen
- * late, and the first one of the next session is on its way. On an H200 there was no kernel for 270
- * to 330 us by the kernels' own time stamps, of which 30 to 70 were told; 137 are the card's own,
- * from one process to another (2026-11-27). */
+/* Cost of a hand-over to the device beyond what sessions report: the end of the last kernel is seen
+ * late, and the next session's first kernel is under way. On an H200 there was no kernel for 270 to
+ * 330 us by the kernels' own time stamps; 30 to 70 of these were reported, and 137 are the card's
+ * own change between processes (2026-11-27). */
 #define UNSEEN_NS 100000
 
-/* A pass hears sessions for so long, each kind; it goes on with the others in the next one. */
+/* A pass hears each kind of session for this long; the next pass continues with the others. */
 #define HEAR_NS UINT64_C(200000)
-/* So many bells of an owner are waited for before those of others are. */
+/* Number of an owner's bells that are waited for before those of others. */
 #define OWNER_BELLS 16
-/* Reading a session's page takes less than a microsecond. What takes longer than this waited, and
- * its owner pays for it; not for more than this, as the daemon may have been stopped meanwhile. */
+/* Reading a session's page takes less than a microsecond. A longer reading waited, and its owner
+ * pays for it; at most this much, because the daemon itself may have been stopped meanwhile. */
 #define READ_MOST_NS UINT64_C(1000000)
 #define READ_CHARGED_NS UINT64_C(200000000)
-/* A wait that ends so late waited for a page, if some page was changed meanwhile. */
+/* A wait that ends this late waited for a page, if some page was changed meanwhile. */
 #define LATE_PAGE_NS UINT64_C(50000000)
-/* What is older than this is read again before the loop has it; so long it waits for that. */
+/* Values older than this are read again for the loop, which waits this long at most. */
 #define STALE_NS UINT64_C(200000000)
 #define ANSWER_NS UINT64_C(20000000)
 
 /* Sessions by how they are heard. */
 enum kind {
-        KIND_FIRST,  /* members that come first, */
-        KIND_OTHERS, /* and all other members: in each pass */
-        KIND_IDLE,   /* who has not launched: when it rang, or may have rung */
+        KIND_FIRST,  /* members that are heard first, in each pass */
+        KIND_OTHERS, /* all other members, in each pass */
+        KIND_IDLE,   /* sessions that have not launched: when they rang, or may have */
         KINDS,
 };
 
-/* What the thread alone keeps from one pass to the next. */
+/* The thread's own state from one pass to the next. */
 struct pass {
         struct bells bells;
-        unsigned next[KINDS];  /* where to go on; 0: from the beginning */
-        bool is_cut;           /* some are still to be heard */
+        unsigned next[KINDS];  /* where to continue; 0: at the beginning */
+        bool is_cut;           /* some sessions are still to be heard */
         bool is_all;           /* the idle ones are heard too */
-        bool is_rung;          /* some of them are (struct seated) */
-        bool is_unsure;        /* some bell was raised, and it was not seen which */
-        bool is_partial;       /* some idle ones are not waited for, */
-        uint64_t rest_ns;      /* so they are heard again then */
-        uint64_t question;     /* the loop's, that is answered when all were heard */
-        uint64_t paid_ns;      /* of the thread's processor time */
+        bool is_rung;          /* some of them rang (struct seated) */
+        bool is_unsure;        /* some bell was raised, and it is not known which */
+        bool is_partial;       /* some idle ones are not waited for, ... */
+        uint64_t rest_ns;      /* ... so they are heard again then */
+        uint64_t question;     /* the loop's question, answered when all were heard */
+        uint64_t paid_ns;      /* thread's processor time already charged */
         struct timespec begun; /* CLOCK_REALTIME_COARSE */
 };
 
@@ -68,19 +68,20 @@ struct scheduler {
         pthread_t thread;
         bool has_leases; /* false: sessions are only counted */
         _Atomic uint32_t bell;
-        pthread_mutex_t turnstile; /* who waits for `lock` holds it: nobody overtakes */
-        pthread_mutex_t lock;      /* of the rest */
+        pthread_mutex_t turnstile; /* held while waiting for `lock`, so that no thread overtakes */
+        pthread_mutex_t lock;      /* guards the rest */
         pthread_cond_t has_answered;
         bool is_ending;
-        unsigned seats;               /* that there are; the loop's */
-        bool is_stalled;              /* the thread did not answer in time; cleared when it does */
-        uint64_t questions, answered; /* the loop's, counted; the last one that was answered */
+        unsigned seats;  /* number of seats; used by the loop only */
+        bool is_stalled; /* the thread did not answer in time; cleared when it does */
+        uint64_t questions,
+                answered; /* number of the loop's questions, and of the last one answered */
         struct members members;
 };
 
 /* -- The lock --------------------------------------------------------------------------------- */
 
-/* A mutex alone may go to who has just left it, again and again. */
+/* With a mutex alone, the thread that just left it could get it again and again. */
 static void enter(struct scheduler *self)
 {
         pthread_mutex_lock(&self->turnstile);
@@ -102,11 +103,11 @@ static enum kind kind_of(const struct members *members, const struct seated *sea
         return members_is_first(members, seated) ? KIND_FIRST : KIND_OTHERS;
 }
 
-/* Reads its page without the lock, and hears it. */
+/* Reads the session's page without the lock, and hears it. */
 static uint64_t hear(struct scheduler *self, unsigned at)
 {
         struct seated *seated = &self->members.seated[at];
-        struct seat *seat = seated->seat; /* closed by this thread alone */
+        struct seat *seat = seated->seat; /* only this thread closes it */
         uint64_t begun_ns = clock_now_ns(), now_ns;
         struct seat_head head;
 
@@ -126,8 +127,8 @@ static uint64_t hear(struct scheduler *self, unsigned at)
         return now_ns;
 }
 
-/* Each at its own time: what is heard of one may let another in. False: there was no time for all
- * of the kind. */
+/* Hears a kind, each session at its own time, because one report may open another's gate. False:
+ * there was no time for all of the kind. */
 static bool hear_kind(struct scheduler *self, struct pass *pass, enum kind kind)
 {
         struct members *members = &self->members;
@@ -176,7 +177,7 @@ static void hear_all(struct scheduler *self, struct pass *pass)
         }
 }
 
-/* Of those that went since the last pass. */
+/* Closes the seats of sessions that left since the last pass. */
 static void close_leaving(struct scheduler *self)
 {
         struct seat *seat = self->members.leaving;
@@ -198,7 +199,7 @@ static void close_leaving(struct scheduler *self)
         }
 }
 
-/* Those of a kind: of each owner `most` at most, with those that were added before. */
+/* Adds the bells of a kind, up to `most` of each owner, counting those added before. */
 static void add_kind(struct members *members, enum kind kind, uint32_t most, struct bells *bells,
                      uint64_t now_ns)
 {
@@ -241,7 +242,7 @@ static void add_bells(struct members *members, struct pass *pass, uint64_t now_n
         }
 }
 
-/* Whose wake-ups are late goes to sleep for less. */
+/* A thread that wakes up late asks to wake up earlier. */
 static uint64_t sleep_until_ns(const struct members *members, uint64_t due_ns, uint64_t now_ns)
 {
         uint64_t late_ns = members_late_ns(members);
@@ -249,7 +250,7 @@ static uint64_t sleep_until_ns(const struct members *members, uint64_t due_ns, u
         return due_ns > now_ns + late_ns ? due_ns - late_ns : due_ns;
 }
 
-/* Virtual time does not pass while we work. */
+/* Virtual time does not pass while the thread works. */
 static void pay(struct members *members, struct pass *pass, uint64_t now_ns)
 {
         uint64_t used_ns;
@@ -261,7 +262,7 @@ static void pay(struct members *members, struct pass *pass, uint64_t now_ns)
         pass->paid_ns = used_ns;
 }
 
-/* Whose gate was closed is heard once more: it may have had nothing in flight. */
+/* A session whose gate was closed is heard once more: it may have had nothing in flight. */
 static uint64_t work(struct scheduler *self, struct pass *pass, bool *ret_is_busy)
 {
         struct members *members = &self->members;
@@ -298,7 +299,8 @@ static bool is_waited_for(const struct members *members, const struct pass *pass
         return seated->seat && shared_half(seat_bell(seated->seat)) == pass->bells.word[i];
 }
 
-/* The kernel read the page of each bell, and waited for one that was being changed. */
+/* The kernel read the page of each bell, and waited for a page that was being changed: finds whose
+ * it was. */
 static void blame(struct members *members, const struct pass *pass)
 {
         for (unsigned i = 1; i < pass->bells.count; i++) {
@@ -309,8 +311,8 @@ static void blame(struct members *members, const struct pass *pass)
         }
 }
 
-/* Who rang, or may have. Mostly it was a member, and all of these are heard; if it was none, the
- * next wait ends at once. */
+/* Notes which session rang, or may have. Mostly it was a member, and all members are heard; if it
+ * was not, the next wait ends at once. */
 static void note_rung(struct members *members, struct pass *pass, int end)
 {
         bool is_any = end == BELLS_GONE || (end == BELLS_SOME && pass->is_unsure);
@@ -428,10 +430,10 @@ void scheduler_stop(struct scheduler *self)
         free(self);
 }
 
-/* -- What the loop says ----------------------------------------------------------------------- */
+/* -- Called by the daemon's loop -------------------------------------------------------------- */
 
-/* Has all pages read again, as the loop itself never reads one: it might wait. A thread that waits
- * itself is waited for once. */
+/* Makes the thread read all pages again; the loop itself never reads one, because that might wait.
+ * If the thread itself waits, the loop waits for it once. */
 static void refresh(struct scheduler *self)
 {
         const struct timespec until = clock_timespec(clock_machine_ns() + ANSWER_NS);
@@ -459,7 +461,7 @@ static bool change(struct scheduler *self, const struct sessions_one *session)
         return seated != NULL;
 }
 
-/* Its pages are mapped once, whatever is changed later. */
+/* Its pages are mapped once, whatever changes later. */
 int scheduler_put(struct scheduler *self, const struct sessions_one *session, unsigned seats_most,
                   struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The executor of core/sched: a thread that watches what sessions want of their GPUs, and writes
- * their leases.
+ * The scheduler's thread: reads what sessions want of their GPUs, steps core/sched, and writes the
+ * leases.
  *
  *      scheduler_start(&scheduler, store, &err);
  *      scheduler_put(scheduler, session)       // its folder was made, or its terms changed
@@ -9,17 +9,18 @@
  *      scheduler_read(scheduler, id, share)    // for views
  *      scheduler_stop(scheduler);
  *
- * A thread of its own, since a lease is over within microseconds of its time while the loop may be
- * busy with a database (docs/decisions/008-scheduler-thread.md). All other functions are the
- * loop's; none waits for longer than one step of the core, but scheduler_totals() and
- * scheduler_claim(): 20 ms at most for the thread to read pages again, which may make it wait
- * (seat.h).
+ * It has a thread of its own, because a lease must end within microseconds of its time while the
+ * loop may be busy with a database (docs/decisions/008-scheduler-thread.md). The loop calls all
+ * other functions. None waits for longer than one step of the core, except scheduler_totals() and
+ * scheduler_claim(): these wait up to 20 ms until the thread has read pages again, which may make
+ * the thread wait (seat.h).
  *
- * A session that never launched costs nothing until it rings. Who launches rings its session's bell
- * and becomes a member. One that has its devices to itself, and neither a cap nor a guarantee nor
- * another class than normal, runs as if there were no scheduler. From the second on a device, or
- * with one of these, its page says that there is one (limits_page.scheduler_at_ns), and leases
- * hold. When the daemon goes, that word grows old and every session goes by its own cap.
+ * A session that never launched costs nothing until it rings. At its first launch a session rings
+ * its bell and becomes a member. A session that has its devices to itself, without cap or guarantee
+ * and of class normal, runs as if there were no scheduler. With a second session on the device, or
+ * with one of these terms, its page says that there is a scheduler (limits_page.scheduler_at_ns),
+ * and leases apply. When the daemon stops, that time stamp becomes old, and every session keeps its
+ * own cap.
  */
 #ifndef ALIQUOT_DAEMON_SCHEDULE_SCHEDULER_H
 #define ALIQUOT_DAEMON_SCHEDULE_SCHEDULER_H
@@ -33,57 +34,58 @@
 
 struct scheduler;
 
-/* `store` is borrowed for the scheduler's life. Without leases it only counts. */
+/* `store` must outlive the scheduler. Without leases it only counts. */
 int scheduler_start(struct scheduler **ret, const struct store *store, bool has_leases,
                     struct error *err);
 
 /* Ends the scheduler and leaves every gate open. NULL is fine. */
 void scheduler_stop(struct scheduler *scheduler);
 
-/* `session` is borrowed for the call. A new one takes a descriptor, of which there are to be
- * `seats_most`. On failure (-EMFILE, and those of seat_open()) it gets no turns, or those of the
- * terms it had. */
+/* Adds or changes a session, which is borrowed for the call. A new session needs a descriptor; at
+ * most `seats_most` exist. On failure (-EMFILE, and the errors of seat_open()) it gets no turns, or
+ * keeps its old terms. */
 int scheduler_put(struct scheduler *scheduler, const struct sessions_one *session,
                   unsigned seats_most, struct error *err);
 
-/* Takes a session away; one that was never put is passed over. */
+/* Removes a session; does nothing for an unknown one. */
 void scheduler_drop(struct scheduler *scheduler, const uint8_t id[16]);
 
-/* What all sessions' programs counted since the daemon began: SEAT_COUNTERS numbers (seat.h), each
- * only ever raised. They are the programs' own words. */
+/* Sums of what all sessions' programs counted since the daemon began: SEAT_COUNTERS numbers
+ * (seat.h) that never decrease. Programs can forge them. */
 void scheduler_totals(struct scheduler *scheduler, uint64_t *ret);
 
-/* What a session had of a GPU since it first launched; nanoseconds. */
+/* A session's GPU time since it first launched; nanoseconds. */
 struct scheduler_view {
         bool is_watched;
-        uint64_t held_ns;      /* the gate open, or draining; with others beside it, its part */
-        uint64_t billed_ns;    /* of that, measured as busy */
-        uint64_t waited_ns;    /* wanted, and somebody else had the device */
-        uint64_t throttled_ns; /* wanted, and its own cap was reached */
+        uint64_t held_ns;      /* gate open, or draining; beside others, its part of that */
+        uint64_t billed_ns;    /* the part of it that was measured as busy */
+        uint64_t waited_ns;    /* it wanted the device, and another session had it */
+        uint64_t throttled_ns; /* it wanted the device, and its own cap was reached */
         uint64_t overrun_ns;   /* beyond the end of its leases */
         uint64_t leases;
         int64_t bucket_ns; /* level of its cap's token bucket; below 0: debt */
 };
 
-/* How long turns of a GPU are waited for, given up and passed on. False: nobody launched there. */
+/* How long sessions wait for turns of a GPU, and how long closing and hand-over take. False: no
+ * session launched there. */
 bool scheduler_times(struct scheduler *scheduler, const uint8_t uuid[16], struct sched_times *ret);
 
 /* Reads the account of a session on a GPU; false: it never launched there. */
 bool scheduler_read(struct scheduler *scheduler, const uint8_t id[16], unsigned share,
                     struct scheduler_view *ret);
 
-/* What a session's programs claim of a GPU, and what was seen of them. */
+/* What a session's programs claim of a GPU, and what the scheduler measured. */
 struct scheduler_claim {
-        bool is_watched;   /* leases hold: it is measured although it has no cap */
-        bool is_in_flight; /* by its own word */
-        uint64_t busy_ns;  /* its meter; ever since */
+        bool is_watched;   /* leases apply: its time is measured even without a cap */
+        bool is_in_flight; /* as it claims */
+        uint64_t busy_ns;  /* its meter, since the beginning */
         uint64_t held_ns;  /* since it first launched; 0: it has not */
         uint64_t owed_ns;  /* its debt, by its own bucket */
-        bool is_free;      /* it goes by that bucket, */
-        uint64_t leases;   /* and has done so since it had the last of these */
+        bool is_free;      /* it keeps its cap by that bucket, ... */
+        uint64_t leases;   /* ... and has since the last of these leases */
 };
 
-/* False: it was never put, or its page is gone. */
+/* False: the session was never added, or its page is gone. */
 bool scheduler_claim(struct scheduler *scheduler, const uint8_t id[16], unsigned share,
                      struct scheduler_claim *ret);
 

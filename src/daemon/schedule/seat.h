@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session as the scheduler sees it: its two pages, and what was promised to it on each GPU.
+ * A session as the scheduler sees it: its two pages, and its terms on each GPU.
  *
- * `limits` is the daemon's to write: the lease. `slots` is the tenant's, may be anything, and may
- * go. What it claims is bounded at each reading. A false one costs its own session turns; others it
- * can keep waiting for SCHED_DRAIN_MOST_NS at the end of a turn, and that is charged to its own
- * session.
+ * The daemon writes `limits`, which has the leases. The tenant writes `slots`, which may contain
+ * anything and may be deleted. Its claims are bounded at each reading. A false claim costs the
+ * session its own turns. It can make others wait for SCHED_DRAIN_MOST_NS at the end of a turn, and
+ * that time is charged to the session.
  *
- * `slots` is read by pread(), into memory of ours (0.4 us). Its page is mapped too, since a futex
- * needs it, but touched by nobody: a page fault waits for as long as the tenant punches a hole into
- * the file (seconds, Linux 6.18), and beyond the file's end it is SIGBUS. A read does not wait for
- * that; but for a page that is being unmapped from every process, it does: 90 ms where the tenant
- * has it mapped 260,000 times and collapses huge pages (MADV_COLLAPSE, 2026-11). So seat_look() is
- * called without a lock.
+ * pread() copies `slots` into memory of ours (0.4 us). The page of `slots` is mapped too, because a
+ * futex needs it, but no code touches it: a page fault waits as long as the tenant punches a hole
+ * into the file (Linux 6.18), and beyond the file's end it is SIGBUS. A read does not wait for
+ * that. But it waits while the kernel unmaps a page from every process: 90 ms if the tenant maps
+ * the file 260,000 times and collapses huge pages (MADV_COLLAPSE, 2026-11). So seat_look() runs
+ * without a lock.
  *
- * Times are nanoseconds of clock_now_ns(). A seat is one thread's at a time: the scheduler's lock
- * (scheduler.c) is held for all but seat_open(), seat_look(), seat_has_changed(), and seat_close()
- * of a seat nobody else has.
+ * Times are nanoseconds of clock_now_ns(). A seat is used by one thread at a time: under the
+ * scheduler's lock (scheduler.c), except seat_open(), seat_look(), seat_has_changed(), and
+ * seat_close() of a seat that no other thread has.
  */
 #ifndef ALIQUOT_DAEMON_SCHEDULE_SEAT_H
 #define ALIQUOT_DAEMON_SCHEDULE_SEAT_H
@@ -30,7 +30,7 @@
 #include "proto/page.h"
 #include "store/store.h"
 
-/* One GPU of a session. Row i of its pages is of its share i. */
+/* One GPU of a session. Row i of its pages belongs to its share i. */
 struct seat_share {
         uint8_t uuid[16];
         struct sched_terms terms;
@@ -39,14 +39,14 @@ struct seat_share {
 /* What a session's processes counted on a GPU. */
 enum seat_counter {
         SEAT_BUSY_NS, /* GPU time, where it is measured */
-        SEAT_WAITS,   /* launches that waited, and for how long */
+        SEAT_WAITS,   /* number and total time of launches that waited */
         SEAT_WAITED_NS,
         SEAT_COUNTERS,
 };
 
-/* What `slots` said when it was last read. */
+/* The content of `slots` at the last reading. */
 struct seat_head {
-        uint64_t magic; /* any other than PAGE_SLOTS_MAGIC: it is no such page any more */
+        uint64_t magic; /* other than PAGE_SLOTS_MAGIC: the page is damaged */
         uint32_t bell;
         struct page_meter meter[SESSIONS_GPUS];
 };
@@ -54,67 +54,69 @@ struct seat_head {
 struct seat {
         uint8_t id[16];
         uint32_t owner_uid;
-        char gang[SESSIONS_NAME_BYTES]; /* as the session has it */
+        char gang[SESSIONS_NAME_BYTES]; /* name of the session's gang */
         unsigned share_count;
         struct seat_share share[SESSIONS_GPUS];
         struct limits_page *limits;
         int slots;                                      /* a descriptor */
-        const uint32_t *bell;                           /* mapped: to be waited for, never read */
+        const uint32_t *bell;                           /* mapped, to be waited for; never read */
         struct seat_head head;                          /* as seat_take() took it */
         uint64_t head_ns;                               /* when that was */
         struct seat *next_leaving;                      /* for its user */
         uint64_t counted[SESSIONS_GPUS][SEAT_COUNTERS]; /* likewise */
 };
 
-/* The pages of a session that is there, with its terms; `store` and `session` are borrowed for the
- * call. Freed by seat_close(). -ESTALE: `slots` is another file; -ENOSPC: too many are open; those
- * of store_join_owned() besides. */
+/* Opens the pages of an existing session, with its terms; `store` and `session` are borrowed for
+ * the call. Freed by seat_close(). -ESTALE: `slots` is another file; -ENOSPC: too many seats are
+ * open; also the errors of store_join_owned(). */
 int seat_open(const struct store *store, const struct sessions_one *session, struct seat **ret,
               struct error *err);
 void seat_close(struct seat *seat);
 
-/* What was promised to a session on each of its GPUs; of its gang nothing is said (members.h). */
+/* The terms of a session on each of its GPUs, without its gang (members.h). */
 void seat_terms(const struct sessions_one *session, struct seat_share ret[SESSIONS_GPUS]);
 
-/* What the session's processes say of a GPU. */
+/* The claims of a session's processes about a GPU. */
 struct seat_claim {
-        uint64_t busy_ns; /* billed, ever since */
-        /* When somebody last stood before the gate, and when work was last in flight; never in the
-           future. */
+        uint64_t busy_ns; /* billed since the beginning */
+        /* When a process last waited at the gate, and when work was last in flight; never in the
+         * future. */
         uint64_t wanted_ns, active_ns;
         uint64_t began_ns; /* when it last began after others had the device; never in the future */
-        bool is_in_flight; /* it has not said that nothing is */
-        /* What its own bucket still allows, as of when it was last filled; below 0: debt. */
+        bool is_in_flight; /* it has not reported that nothing is in flight */
+        /* GPU time left in its own bucket when it was last filled; below 0: debt. */
         int64_t bucket_ns;
 };
 
-/* Reads `slots`: of so many GPUs as the session has, zeros where the file ends. May wait, as above.
- * What was written before the bell was raised to `ret->bell` is in it. */
+/* Reads the part of `slots` for the session's GPUs, zeros beyond the file's end. May wait, see
+ * above. The result includes everything that was written before the bell had the value
+ * `ret->bell`. */
 void seat_look(const struct seat *seat, struct seat_head *ret);
 void seat_take(struct seat *seat, const struct seat_head *head, uint64_t now_ns);
 
-/* The file was written by a system call, cut or punched at `since` of CLOCK_REALTIME_COARSE or
- * later; what is written in mapped memory does not count. */
+/* Whether a system call wrote, truncated or punched the file at `since` (CLOCK_REALTIME_COARSE) or
+ * later; writes to mapped memory do not count. */
 bool seat_has_changed(const struct seat *seat, struct timespec since);
 
-/* What was last taken. False: the page is gone, or is none any more. */
+/* The claim from the last reading. False: the page is gone or damaged. */
 bool seat_read(const struct seat *seat, unsigned share, uint64_t now_ns, struct seat_claim *ret);
 
-/* The same. Only ever raised by honest ones; a session that is not can say anything. */
+/* The counters from the last reading. Honest programs only increase them; others can write
+ * anything. */
 void seat_count(const struct seat *seat, unsigned share, uint64_t ret[SEAT_COUNTERS]);
 
-/* The word that is raised when something is wanted: to be waited for, not read. */
+/* The word that is raised when a process wants something: wait for it, do not read it. */
 const uint32_t *seat_bell(const struct seat *seat);
 
-/* Writes the lease of a GPU and wakes who waits for it: not for one that stays closed. `target_ns`
- * may be in flight; 0: no bound. */
+/* Writes the lease of a GPU and wakes the processes that wait for it, unless the gate stays closed.
+ * `target_ns` of work may be in flight; 0: no bound. */
 void seat_tell(struct seat *seat, unsigned share, enum page_mode mode, uint64_t end_ns,
                uint64_t target_ns);
 
-/* The same lease again, so that who runs without looking at it looks. */
+/* Writes the same lease again, so that a process that runs without looking at it looks. */
 void seat_nudge(struct seat *seat, unsigned share);
 
-/* Writes into the page that a scheduler is there now; 0: there is none. */
+/* Writes into the page that there is a scheduler now; 0: there is none. */
 void seat_beat(struct seat *seat, uint64_t now_ns);
 
 #endif

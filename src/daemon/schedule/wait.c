@@ -41,7 +41,7 @@ static uint64_t sooner(uint64_t deadline_ns, uint64_t in_ns)
         return min_u64(then_ns, deadline_ns);
 }
 
-/* Waits for the thread's own word alone. */
+/* Waits for the thread's own word only. */
 static int wait_alone(struct bells *bells, uint64_t deadline_ns, uint64_t look_ns)
 {
         bells->is_alone = true;
