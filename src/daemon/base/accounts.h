@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An account of time for each owner of sessions: what it used is paid back as time goes by.
+ * A time account for each owner of sessions; a debt is repaid as time passes.
  *
  *      account = accounts_find(&accounts, uid, now_ns)
  *      accounts_room(account, &terms, now_ns)          // what it may use now
  *      accounts_charge(account, &terms, now_ns, used_ns)
  *
- * All zero at first. An account that is paid back is no different from a new one, so its place is
- * given to whoever comes next. While ACCOUNTS_PLACES owe, whoever else comes shares one account,
- * and never one of theirs. Pure: the time is a parameter. One thread.
+ * All zero at first. A repaid account equals a new one, so its entry is given to the next owner.
+ * While ACCOUNTS_PLACES owners owe time, all further owners share one extra account. Pure: the time
+ * is a parameter. One thread.
  */
 #ifndef ALIQUOT_DAEMON_BASE_ACCOUNTS_H
 #define ALIQUOT_DAEMON_BASE_ACCOUNTS_H
@@ -19,7 +19,7 @@
 #define ACCOUNTS_PLACES 4096u /* as many owners as there may be sessions */
 
 struct owner_account {
-        bool is_taken; /* since the first who came */
+        bool is_taken; /* in use, since its first owner */
         uint32_t uid;
         uint32_t left_out; /* lines of the log (owner_log.h) */
         uint64_t full_ns;  /* when all that was used is paid back */
@@ -27,18 +27,18 @@ struct owner_account {
 
 struct accounts {
         struct owner_account place[ACCOUNTS_PLACES];
-        struct owner_account others; /* of all who found no place */
+        struct owner_account others; /* shared by owners without an entry */
 };
 
 struct account_terms {
-        uint64_t share;    /* used time is paid back in so many times as much */
-        uint64_t burst_ns; /* what may be used at once after a rest */
+        uint64_t share;    /* used time takes this many times as long to be repaid */
+        uint64_t burst_ns; /* maximum use at once after a rest */
 };
 
-/* The account of an owner, valid until the next one is looked for. */
+/* The account of an owner, valid until the next search. */
 struct owner_account *accounts_find(struct accounts *accounts, uint32_t uid, uint64_t now_ns);
 
-/* What the owner may still use; 0: more was used than is paid back. */
+/* What the owner may still use; 0: it owes time. */
 uint64_t accounts_room(const struct owner_account *account, const struct account_terms *terms,
                        uint64_t now_ns);
 void accounts_charge(struct owner_account *account, const struct account_terms *terms,

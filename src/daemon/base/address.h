@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where to listen on TCP, as people write it: "127.0.0.1:9420" or "[::1]:9420".
+ * A TCP address to listen on, in the usual form: "127.0.0.1:9420" or "[::1]:9420".
  *
- * Numbers only: a name could come to mean another machine's address tomorrow. Port 0 is any free
- * one.
+ * Numbers only: a name could mean another machine's address tomorrow. Port 0 is any free one.
  */
 #ifndef ALIQUOT_DAEMON_BASE_ADDRESS_H
 #define ALIQUOT_DAEMON_BASE_ADDRESS_H
@@ -20,14 +19,14 @@ struct address {
 
 #define ADDRESS_EXPECTED "an address and port such as 127.0.0.1:9420 or [::1]:9420"
 
-/* How many bytes of "HOST" or "HOST:PORT" are the host, with the brackets of IPv6; 0: it is
- * neither. *ret_port is NULL where there is none. The host may be any text without a colon. */
+/* The length of the host in "HOST" or "HOST:PORT", with the brackets of IPv6; 0: the text is
+ * neither. *ret_port is NULL if there is no port. The host may be any text without a colon. */
 size_t address_split(const char *text, const char **ret_port);
 
 /* Whether a host is an IPv4 address, or an IPv6 address in brackets. */
 bool address_is_number(const char *host, size_t bytes);
 
-/* Reads an address; -EINVAL, with what was expected. */
+/* Reads an address; -EINVAL, and the message says what is expected. */
 int address_parse(const char *text, struct address *ret, struct error *err);
 
 unsigned address_port(const struct address *address);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many descriptors this process may have, and what each kind of them may take.
+ * Divides the process's limit of descriptors among the kinds that need them.
  *
- * Connections, sessions and the processes that are watched take descriptors for as long as others
- * want, so each kind has a part of what there is: all parts together leave an eighth, and
- * DESCRIPTORS_KEPT at least, for the daemon's own files and the driver's, and a request that is let
- * in can be answered. Above its part each kind has another way: the peer with most connections
- * loses one, a session is joined by its files and takes no turns, a process is looked for. The
- * limit is asked for each time, as it can be changed from outside.
+ * Connections, sessions and watched processes hold descriptors as long as others want, so each kind
+ * has a part of the limit. All parts together leave an eighth, and DESCRIPTORS_KEPT at least, for
+ * the daemon's own files and the driver's, so that an admitted request can be answered. When its
+ * part is used up, each kind has another way: the peer with the most connections loses one; a
+ * session is joined by its files and takes no turns; a process is searched for. The limit is read
+ * each time, because it can be changed from outside.
  */
 #ifndef ALIQUOT_DAEMON_BASE_DESCRIPTORS_H
 #define ALIQUOT_DAEMON_BASE_DESCRIPTORS_H
@@ -28,12 +28,12 @@
 #define DESCRIPTORS_RESIDENTS 8u
 #define DESCRIPTORS_GPU_USERS 8u
 
-/* What is accepted in a turn of the event loop, at the daemon's own socket or at all sessions'
- * together: what is closed stays open for up to two turns (sink.h), beyond its part. That is less
- * than half of what is kept. */
+/* Maximum number accepted in a turn of the event loop, at the daemon's own socket or at all
+ * sessions' sockets together. A closed one stays open for up to two turns (sink.h), beyond its
+ * part; that is less than half of what is kept. */
 #define DESCRIPTORS_TURN 64u
 
-/* As many as the hard limit allows, up to what is ever of use. */
+/* Raises the soft limit to the hard one, up to a useful maximum. */
 void descriptors_raise(void);
 
 /* How many of a kind there may be, where `allowed` is the most that anybody wants. At least 1. */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which request is served next: requests wait by peer, and peers are served by the time that each
- * has been given (start-time fair queueing).
+ * Decides which request is served next: requests wait by peer, and the peer that has got the least
+ * service time so far comes first (start-time fair queueing).
  *
  *      fair_init(&fair)
  *      fair_add(&fair, &peer, &request)        // it waits
  *      request = fair_take(&fair)              // of the peer that comes first; it waits no more
  *      fair_charge(&fair, peer, cost_ns)       // what it took
  *
- * A peer whose requests take long comes less often than one whose requests are short, and how many
- * requests of a peer wait makes no difference to the others. A peer that asks now and then waits
- * for no more than one request of each other peer. The requests of one peer keep their order.
- * Nothing can fail. Pure; one thread.
+ * A peer with long requests is served less often than one with short requests, and the number of a
+ * peer's waiting requests makes no difference to others. A peer with a rare request waits for at
+ * most one request of each other peer. The requests of one peer keep their order. Nothing can fail.
+ * Pure; one thread.
  */
 #ifndef ALIQUOT_DAEMON_BASE_FAIR_H
 #define ALIQUOT_DAEMON_BASE_FAIR_H
@@ -27,12 +27,12 @@ struct fair_request {
         void *context;          /* the caller's */
 };
 
-/* What is kept about a peer; all zeroes at first. */
+/* The state of a peer; all zeroes at first. */
 struct fair_peer {
-        TAILQ_ENTRY(fair_peer) entry; /* while a request of it waits */
+        TAILQ_ENTRY(fair_peer) entry; /* while a request of this peer waits */
         TAILQ_HEAD(fair_requests, fair_request) requests;
-        unsigned count;    /* of them */
-        uint64_t start_ns; /* virtual: where its next request begins */
+        unsigned count;    /* number of its waiting requests */
+        uint64_t start_ns; /* virtual time at which its next request begins */
 };
 
 struct fair {
@@ -43,10 +43,10 @@ struct fair {
 
 void fair_init(struct fair *ret);
 void fair_add(struct fair *fair, struct fair_peer *peer, struct fair_request *request);
-/* Takes the request whose turn it is; NULL: none waits. */
+/* Takes the request that is next; NULL: none waits. */
 struct fair_request *fair_take(struct fair *fair);
 void fair_charge(struct fair *fair, struct fair_peer *peer, uint64_t cost_ns);
-/* It is not to be served any more; one that does not wait is left. */
+/* Removes a request that needs no service any more; does nothing if it does not wait. */
 void fair_remove(struct fair *fair, struct fair_request *request);
 
 #endif

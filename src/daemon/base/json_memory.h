@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether jansson had all the memory that it asked for.
+ * Detects that jansson ran out of memory.
  *
  *      json_memory_watch()                     // once, before any value is made
  *      json_memory_begin()                     // before each request or event
  *      ...                                     // values are read and made
- *      json_memory_was_short()                 // something is missing in them
+ *      json_memory_was_short()                 // true: some values are incomplete
  *
- * jansson has no error for much of what it cannot do without memory: a member that cannot be added
- * is left out, and json_dumps() (2.14) leaves out a key and goes on, so that its text is no JSON.
- * So its allocations are watched. Each thread has its own count.
+ * jansson reports no error for many failed allocations: a member that cannot be added is left out,
+ * and json_dumps() (2.14) leaves out a key and goes on, so its text is no JSON. So this watches its
+ * allocations. Each thread has its own count.
  */
 #ifndef ALIQUOT_DAEMON_BASE_JSON_MEMORY_H
 #define ALIQUOT_DAEMON_BASE_JSON_MEMORY_H

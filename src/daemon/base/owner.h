@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose a file must be that tells the daemon something: its own user's, or root's.
+ * Checks the owner of a file that the daemon trusts: it must be the daemon's own user or root.
  */
 #ifndef ALIQUOT_DAEMON_BASE_OWNER_H
 #define ALIQUOT_DAEMON_BASE_OWNER_H

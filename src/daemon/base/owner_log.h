@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of the log that a user's programs cause, at a rate for each user: a log has a bound
- * (journald leaves lines out when many come), and no user is to take it all.
+ * Writes log lines that a user's programs cause, at a bounded rate for each user: a log has a limit
+ * (journald drops lines when many come), and one user must not use up all of it.
  *
  *      owner_log(&log, session->owner_uid, LOG_WARN, "session %s: ...", session->name);
  *
- * Each user has `burst` lines, and one more each `every_ns`. Of those that are left out the number
- * is said with the next one. Lines about root and the daemon's own user are all written. One
- * thread.
+ * Each user has `burst` lines, and one more each `every_ns`. The next line says how many were
+ * dropped. Lines about root and the daemon's own user are all written. One thread.
  */
 #ifndef ALIQUOT_DAEMON_BASE_OWNER_LOG_H
 #define ALIQUOT_DAEMON_BASE_OWNER_LOG_H
@@ -15,7 +14,7 @@
 #include "common/log.h"
 #include "daemon/base/accounts.h"
 
-/* What went wrong; and what was asked for and done, which the audit trail has too. */
+/* Rates for failures; and for requests, which the audit trail has too. */
 #define OWNER_LOG_TROUBLE                                     \
         {                                                     \
                 .burst = 20, .every_ns = UINT64_C(5000000000) \

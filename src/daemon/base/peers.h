@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is on the other side of a connection, and how much of the server each may take.
+ * Peers: identifies the other side of a connection, and bounds how much of the server each may use.
  *
  * A peer is a user (on the socket), a session (on its own socket, where many containers are root),
  * a container or a door, or an address (on TCP; of IPv6 the /64 that one machine can have all of).
@@ -31,7 +31,7 @@ struct peer {
         unsigned connections;
         double tokens;
         uint64_t filled_ns;    /* when `tokens` was true */
-        struct fair_peer fair; /* its requests that wait */
+        struct fair_peer fair; /* its waiting requests */
         uint64_t rests_until_ns;
 };
 
@@ -52,7 +52,7 @@ struct peer_key peers_container(const char *id);
 struct peer_key peers_door(const char *profile);
 struct peer_key peers_address(const struct sockaddr *address);
 
-/* One connection more of this peer; NULL: out of memory. */
+/* Adds a connection of this peer; NULL: out of memory. */
 struct peer *peers_enter(struct peers *peers, const struct peer_key *key,
                          const struct peers_rate *rate, uint64_t now_ns);
 void peers_leave(struct peer *peer);
@@ -62,10 +62,10 @@ bool peers_take(struct peer *peer, const struct peers_rate *rate, uint64_t now_n
                 unsigned *ret_wait_seconds);
 
 /*
- * Around a call of the kernel on a local peer's socket. How long that takes can be the peer's to
- * say: the kernel tells each of those who watch the other end, of whom there can be millions. After
- * a call that took a processor for long the peer rests, for many times as long: nothing is read
- * from it, written to it or accepted of it.
+ * Call these around a system call on a local peer's socket. The peer can influence how long that
+ * takes: the kernel notifies every watcher of the other end, of which there can be millions. After
+ * a long call the peer rests, for many times as long: nothing is read from it, written to it or
+ * accepted from it.
  */
 uint64_t peers_call_begin(void);
 void peers_call_end(struct peer *peer, uint64_t begin_ns, uint64_t now_ns);

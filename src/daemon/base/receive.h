@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Receives bytes from a peer that may send descriptors along, without ever holding one of them.
+ * Receives bytes from a peer that may send descriptors along, without ever receiving a descriptor.
  *
- * To receive such a message is to close its descriptors, which can take as long as the peer likes
- * (sink.h). So each message is looked at first: the kernel says whether descriptors are with it,
- * and they stay with it. Only what came without any is received.
+ * Receiving such a message would mean closing its descriptors, which can take as long as the peer
+ * likes (sink.h). So the kernel is first asked whether a message has descriptors; those messages
+ * stay unread. Only messages without descriptors are received.
  */
 #ifndef ALIQUOT_DAEMON_BASE_RECEIVE_H
 #define ALIQUOT_DAEMON_BASE_RECEIVE_H
@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Once, of an accepted stream socket: a look sees urgent bytes (MSG_OOB) too, which it would skip,
- * and a receive drop with the descriptors that came with them. */
+/* Once for each accepted stream socket: makes urgent bytes (MSG_OOB) part of the stream. Otherwise
+ * a look would skip them, and a receive would drop them with their descriptors. */
 void receive_prepare(int fd);
 
 /* As recv(), without waiting; negative errno. -EBADMSG: there are descriptors, which is logged now

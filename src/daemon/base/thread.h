@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts a thread of the daemon with all signals blocked: they are the loop's.
+ * Starts a thread of the daemon with all signals blocked: the loop handles them.
  */
 #ifndef ALIQUOT_DAEMON_BASE_THREAD_H
 #define ALIQUOT_DAEMON_BASE_THREAD_H

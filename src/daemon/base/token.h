@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shared secret that changes over TCP must bring, or who joins by a socket, from a file.
+ * The shared secret, from a file, for changes over TCP and for joins by socket.
  *
  *      token_read(path, TOKEN_LEAST, &token, &err)     once, and again on reload
- *      token_is(&token, said, bytes)           of each request
+ *      token_is(&token, said, bytes)           for each request
  *
- * The file belongs to us or to root, others can neither read nor write it and its group cannot
- * write it; what it holds, less one newline at the end, is the token: `least` to TOKEN_MOST
- * visible ASCII characters. Whatever else is refused with a sentence that never repeats the token,
- * and the caller keeps the token that it had.
+ * The file must belong to the daemon's user or to root; others can neither read nor write it, and
+ * its group cannot write it. Its content, less one newline at the end, is the token: `least` to
+ * TOKEN_MOST visible ASCII characters. Anything else is refused with a message that never repeats
+ * the token, and the caller keeps its old token.
  */
 #ifndef ALIQUOT_DAEMON_BASE_TOKEN_H
 #define ALIQUOT_DAEMON_BASE_TOKEN_H
@@ -18,7 +18,7 @@
 
 #include "common/error.h"
 
-#define TOKEN_LEAST 16u /* what takes too long to guess */
+#define TOKEN_LEAST 16u /* too long to be guessed */
 #define TOKEN_MOST 4096u
 
 struct token {
@@ -26,16 +26,16 @@ struct token {
         char text[TOKEN_MOST]; /* not terminated */
 };
 
-/* -EPERM: its owner or mode; -EINVAL: what it holds; else open's and read's. */
+/* -EPERM: wrong owner or mode; -EINVAL: invalid content; else the errors of open and read. */
 int token_read(const char *path, size_t least, struct token *ret, struct error *err);
 
 /* The same of a text that `origin` says; of 1 character or more. */
 int token_take(const char *text, const char *origin, struct token *ret, struct error *err);
 
-/* How long it takes tells nothing about the token but its length. Never true of an empty token. */
+/* Its run time depends only on the length of the token. Never true for an empty token. */
 bool token_is(const struct token *token, const char *said, size_t length);
 
-/* Overwrites the token, so that it is in memory no more. */
+/* Overwrites the token in memory. */
 void token_wipe(struct token *token);
 
 #endif

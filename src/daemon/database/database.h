@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon knows and must not forget: its sessions, and the audit trail of who changed what.
+ * The daemon's permanent state: its sessions, and the audit trail of all changes.
  *
  *      database_open(path, true, &database, &err)
  *      database_each(database, restore, node, &err)    // at the start
@@ -15,8 +15,8 @@
  *
  * One thread. Every call may wait for the disk. Errors: -ENOSPC, -EROFS, -EACCES, -EIO; -EPROTO
  * made by a newer version; -EBADMSG damaged; -EPERM others could have written it; -EBUSY another
- * process has it; -EEXIST the name is another session's; -EINVAL what was to be saved makes no
- * sense; -ESTALE another file is in its place.
+ * process has it open; -EEXIST the name is another session's; -EINVAL the data to save is invalid;
+ * -ESTALE another file is in its place.
  */
 #ifndef ALIQUOT_DAEMON_DATABASE_DATABASE_H
 #define ALIQUOT_DAEMON_DATABASE_DATABASE_H
@@ -32,27 +32,27 @@
 #define DATABASE_TYPE_BYTES 32u
 #define DATABASE_WHO_BYTES 64u
 #define DATABASE_DETAIL_BYTES 4096u
-#define DATABASE_TRIM_ROWS 1000u /* the most that one database_trim() takes */
+#define DATABASE_TRIM_ROWS 1000u /* maximum for one database_trim() */
 
 struct database;
 
 /* A row of the audit trail. Numbers rise and are never used twice. */
 struct database_event {
-        int64_t id; /* set by what saves it */
+        int64_t id; /* set when it is saved */
         uint64_t time_ns;
         char type[DATABASE_TYPE_BYTES];    /* 1 or more of a-z, 0-9, '-', '_', '.' */
-        char session[SESSIONS_NAME_BYTES]; /* "": about none */
+        char session[SESSIONS_NAME_BYTES]; /* "": about no session */
         uint8_t session_id[16];
         char who[DATABASE_WHO_BYTES]; /* "uid 1000 pid 4242", "token", "daemon" */
         const char *detail;           /* a JSON object; NULL is {}. Borrowed for the call */
 };
 
-/* `make`: also where there is none yet. The folder must exist, be ours, and no one else's to write.
- */
+/* `make`: creates the database if there is none. The folder must exist and belong to this user, and
+ * no other user may write it. */
 int database_open(const char *path, bool make, struct database **ret, struct error *err);
 
-/* Its sessions are in this runtime folder from now on. -EBUSY while there are folders of them in
- * another one, which a daemon of that one serves. */
+/* Sets the runtime folder of its sessions. -EBUSY while their folders are in another one, which
+ * another daemon serves. */
 int database_settle(struct database *database, const char *runtime_dir, struct error *err);
 
 /*
@@ -66,28 +66,28 @@ int database_end_batch(struct database *database, struct error *err);
 /* Closes the database. NULL is fine. */
 void database_close(struct database *database);
 
-/* Every transaction begins with this, and who promises nothing for long asks now and then: whether
- * the files are where they were opened. What was deleted or moved away is put back whole, with a
- * line in the log. Where that fails, and where another file is in the place of ours (-ESTALE),
- * nothing is changed until it goes well, and that is logged once. */
+/* Checks whether the files are where they were opened. Every transaction begins with this; a caller
+ * without transactions calls it now and then. A deleted or moved database is written again as a
+ * whole, and logged. If that fails, or another file is in its place (-ESTALE), every change fails
+ * until the check succeeds; that is logged once. */
 int database_look(struct database *database, struct error *err);
 
-/* What the last look found and could not put right; "" if nothing. Borrowed until the next. */
+/* The unrepaired finding of the last check; "" if none. Borrowed until the next check. */
 const char *database_trouble(const struct database *database);
 
-/* Renames what is at `path`, with all that belongs to it, and says to what. 0 also if there is
- * nothing; then *ret is "". Not while it is open anywhere. */
+/* Renames the file at `path`, with all that belongs to it, and returns the new name. Also 0 if
+ * there is none; then *ret is "". Not while it is open anywhere. */
 int database_put_aside(const char *path, char ret[DATABASE_PATH_BYTES], struct error *err);
 
-/* The session as it is now, and the event (NULL: none) with its id set. */
+/* Saves the session and the event (NULL: none), and sets the event's id. */
 int database_save(struct database *database, const struct sessions_one *session,
                   struct database_event *event, struct error *err);
 
-/* The same for one that has its name from now on, whoever had it. */
+/* The same for a session that takes over its name, whichever session had it. */
 int database_adopt(struct database *database, const struct sessions_one *session,
                    struct database_event *event, struct error *err);
 
-/* The same for a session that is no more; 0 also if it was not there. */
+/* Deletes the session and saves the event; also 0 if it did not exist. */
 int database_forget(struct database *database, const uint8_t id[16], struct database_event *event,
                     struct error *err);
 
@@ -119,7 +119,7 @@ int database_events(struct database *database, const struct event_query *query,
                     int (*each)(const struct database_event *event, void *context), void *context,
                     struct error *err);
 
-/* The oldest event that is kept, and the latest there was; 0 if none. */
+/* The ids of the oldest event kept and of the latest event ever; 0 if none. */
 int database_event_range(struct database *database, int64_t *ret_oldest, int64_t *ret_latest,
                          struct error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of a database, apart from SQLite: whose they are, and putting them aside.
+ * The files of a database, apart from SQLite: checks their owner, and renames them.
  */
 #ifndef ALIQUOT_DAEMON_DATABASE_DATABASE_FILES_H
 #define ALIQUOT_DAEMON_DATABASE_DATABASE_FILES_H
@@ -10,18 +10,18 @@
 
 #include "common/error.h"
 
-/* The folder and each file that is there: ours, and nobody else's to write. `make`: what is missing
- * of the folder (0700), and an empty file (0600). */
+/* Checks the folder and each existing file: they must be ours, and only we may write them. `make`:
+ * creates the missing parts of the folder (0700), and an empty file (0600). */
 int files_check(const char *path, bool make, struct error *err);
 
-/* Whether the folder is there and good; it is not made. */
+/* Checks that the folder exists and is valid; does not create it. */
 int files_check_folder(const char *path, struct error *err);
 
-/* Deletes it with all that belongs to it; 0 also if nothing is there. */
+/* Deletes the database with all that belongs to it; also 0 if it does not exist. */
 int files_drop(const char *path, struct error *err);
 
-/* Renames a file that is nobody's yet, and returns when a power cut cannot undo it. -EEXIST: there
- * is one at `to`. */
+/* Renames a file that is not in use yet; returns when a power cut cannot undo it. -EEXIST: `to`
+ * exists. */
 int files_move(const char *from, const char *to, struct error *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the database share: the handle, its statements, and how failures are told.
+ * The internal interface between the files of the database: the handle, its statements, and how
+ * failures are reported.
  */
 #ifndef ALIQUOT_DAEMON_DATABASE_DATABASE_PARTS_H
 #define ALIQUOT_DAEMON_DATABASE_DATABASE_PARTS_H
@@ -43,37 +44,38 @@ struct database {
         sqlite3 *handle;
         char path[DATABASE_PATH_BYTES], wal[DATABASE_PATH_BYTES];
         struct database_inode inode, wal_inode; /* of the files that are open */
-        struct error trouble;                   /* of the last look; zero: none */
+        struct error trouble;                   /* of the last check; zero: none */
         sqlite3_stmt *statement[DATABASE_STATEMENTS];
-        /* There are no more events than so many; UINT64_MAX: not counted since it was opened. An
-         * event that was put and undone counts. */
+        /* Upper bound of the number of events; UINT64_MAX: not counted since it was opened. An
+         * event whose transaction failed counts too. */
         uint64_t events_most;
 };
 
-/* The statement, ready to be bound. It borrows what is bound to it until it is asked for again. */
+/* Returns the statement, ready for binding. It borrows the bound values until it is requested
+ * again. */
 sqlite3_stmt *database_statement(struct database *database, enum database_statement which);
 
 /* Runs a statement that gives no row. 0 or negative. */
 int database_run(struct database *database, sqlite3_stmt *statement, struct error *err);
 
-/* An SQLite result as a negative errno with a sentence that says what to do. */
+/* Converts an SQLite result to a negative errno with a message that says what to do. */
 int database_fail(sqlite3 *handle, const char *path, int result, struct error *err);
 
 /* Fails with an error about a row that no aliquotd writes. */
 int database_bad_row(struct database *database, const char *what, struct error *err);
 
-/* Only where the files are in their places. Statements are asked for after it, never before: where
- * it writes the database anew, those of the old one are gone. */
+/* Begins a transaction, only if the files are in their places. Request statements after this, never
+ * before: if it writes the database again, the old statements are gone. */
 int database_begin(struct database *database, struct error *err);
-/* Commits when `rc` is 0, and tells the event (NULL: none) its number: it was the last to be put.
- * Else undoes and returns `rc`. */
+/* Commits if `rc` is 0, and sets the event's number (NULL: none): it must be the last one written.
+ * Otherwise undoes all and returns `rc`. */
 int database_end(struct database *database, struct database_event *event, int rc,
                  struct error *err);
 
 /* Which files are open; both are there then. */
 int database_note_place(struct database *database, struct error *err);
 
-/* Writes the event; inside a transaction, and last in it. */
+/* Writes the event; inside a transaction, as its last step. */
 int database_put_event(struct database *database, const struct database_event *event,
                        struct error *err);
 
@@ -82,7 +84,7 @@ bool database_get_text(sqlite3_stmt *row, int column, char *ret, size_t bytes);
 bool database_get_id(sqlite3_stmt *row, int column, uint8_t ret[16]);
 bool database_get_number(sqlite3_stmt *row, int column, uint64_t most, uint64_t *ret);
 
-/* Whether it makes sense, whoever says so: on the way in as on the way out. -EINVAL. */
+/* Checks a session's fields, both when it is saved and when it is read. -EINVAL. */
 int database_check_session(const struct sessions_one *session, struct error *err);
 int database_check_event(const struct database_event *event, struct error *err);
 

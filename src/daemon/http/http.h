@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An HTTP/1.1 server on libevent, for few and small messages from peers that may be hostile.
+ * An HTTP/1.1 server on libevent, for few and small messages from possibly hostile peers.
  *
  *      http_start(&http, &options, &err)
  *      http_listen_unix() / http_listen_tcp()
- *      ... the handler is called once for each whole request, and answers before it returns:
+ *      ... the handler is called once for each complete request, and answers before it returns:
  *              http_reply(), or http_stream() for an answer that goes on
  *      http_stop(http)
  *
- * One request is served in a turn of the event loop, and peers are served by the time that their
- * requests take: a peer waits for at most one request of each other peer, however many requests
- * they send on however many connections.
+ * One request is served in a turn of the event loop; the peer whose requests took the least time
+ * comes first. So a peer waits for at most one request of each other peer, however many requests
+ * and connections that peer has.
  *
- * Whoever connects is known before a byte is read: the user on the socket (the kernel says so), an
- * address on TCP. What is bounded: connections in all and of each peer, the size of head and body,
- * the time for a request to arrive, for its answer to leave, between two requests, and the bytes
- * waiting for a slow reader. Whatever goes wrong with one connection ends that connection; where an
- * answer is possible it is problem+json (RFC 9457).
+ * The peer is known before a byte is read: the user on the socket (from the kernel), the address on
+ * TCP. These are bounded: connections in total and of each peer, the size of head and body, the
+ * time for a request to arrive, for its answer to leave, and between two requests, and the bytes
+ * that wait for a slow reader. An error ends only its own connection; if an answer is possible, it
+ * is problem+json (RFC 9457).
  *
  * docs/decisions/005 says why this is not libevent's own HTTP server. One thread.
  */
@@ -33,7 +33,7 @@
 #include "daemon/config/config.h"
 #include "daemon/http/request.h"
 
-/* How JSON is written: a decimal of up to 15 digits as it was read, 33.3 and not
+/* Format of JSON: a decimal of up to 15 digits stays as it was read, 33.3 and not
  * 33.299999999999997. */
 #define HTTP_JSON (JSON_COMPACT | JSON_REAL_PRECISION(15))
 
@@ -55,7 +55,7 @@ struct http_exchange {
         const char *body;
         size_t body_bytes;
         const char *route; /* the handler may set it: a class for metrics; static text */
-        unsigned status;   /* what was answered */
+        unsigned status;   /* of the answer */
 };
 
 typedef void http_handler(struct http_exchange *exchange, void *context);
@@ -63,9 +63,10 @@ typedef void http_handler(struct http_exchange *exchange, void *context);
 struct http_options {
         struct event_base *base;
         struct sink *sink;           /* borrowed */
-        const struct config *config; /* borrowed; read anew at each use, so a reload counts */
+        const struct config *config; /* borrowed; read at each use, so a reload takes effect */
         http_handler *handler;       /* answers each request */
-        http_handler *done;          /* after each answer, also of what never reached the handler */
+        /* called after each answer, also to a request that never reached the handler */
+        http_handler *done;
         void *context;
 };
 
@@ -76,12 +77,12 @@ int http_check_group(const struct config *config, struct error *err);
 /* Lets those connect to the socket at `path` whom [socket] allows. */
 int http_admit(const struct config *config, const char *path, struct error *err);
 int http_listen_unix(struct http *http, const char *path, struct error *err);
-/* Looks whether the socket is still in its place; listens there anew if not, and logs that. */
+/* Checks whether the socket is still in its place; if not, listens there again, and logs that. */
 void http_look(struct http *http);
 /* The port in the end, where 0 was asked for. */
 int http_listen_tcp(struct http *http, const struct address *address, unsigned *ret_port,
                     struct error *err);
-/* What was answered leaves if it can do so at once. */
+/* Stops the server; answers that can leave at once still leave. */
 void http_stop(struct http *http);
 
 /* Of a local peer: see peers_groups(). */
@@ -95,27 +96,29 @@ void http_header(struct http_exchange *exchange, const char *name, const char *f
 void http_reply(struct http_exchange *exchange, unsigned status, const char *type, const char *body,
                 size_t length);
 
-/* A text that many answers share, also while each leaves at its reader's pace. Takes `text`, which
- * is of malloc(); NULL: out of memory, and it was freed. */
+/* A text that many answers share while each leaves at its reader's pace. Takes over `text`,
+ * allocated by malloc(); NULL: out of memory, and `text` was freed. */
 struct http_shared;
 struct http_shared *http_share(char *text, size_t length);
-void http_shared_drop(struct http_shared *shared); /* for who shared it; NULL: nothing */
+void http_shared_drop(
+        struct http_shared *shared); /* drops the caller's reference; NULL is allowed */
 void http_reply_shared(struct http_exchange *exchange, unsigned status, const char *type,
                        struct http_shared *shared);
 
 /* The answer as JSON; takes the reference. NULL: out of memory, and that is the answer. */
 void http_reply_json(struct http_exchange *exchange, unsigned status, json_t *json);
 
-/* A problem of the kind `type` ("no-room"), with the title that the kind or the status has, and
- * what else there is to say (NULL, or taken). */
+/* Answers with a problem of the kind `type` ("no-room"), with the title of the kind or of the
+ * status, and further members (NULL, or taken over). */
 void http_problem(struct http_exchange *exchange, unsigned status, const char *type, json_t *more,
                   const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* Begins an answer without an end. `gone` is called when the connection ends, whoever ends it. */
+/* Begins an answer without an end. `gone` is called when the connection ends, for any reason. */
 typedef void http_gone(void *context);
 void http_stream(struct http_exchange *exchange, const char *type, http_gone *gone, void *context);
 
-/* More of it. A reader that has let too much pile up is cut off: `gone` was called, and false. */
+/* Sends more of it. A reader with too many unread bytes is disconnected: `gone` was called, and the
+ * result is false. */
 bool http_send(struct http_connection *connection, const char *text, size_t length);
 
 /* Whether the connection's reader keeps up, so that more may be sent. */

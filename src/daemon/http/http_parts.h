@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the HTTP server share, and nobody else.
+ * The internal interface between the files of the HTTP server; no other file includes it.
  *
  * http.c has the listeners, the limits and the clock; http_connection.c a connection's life;
- * http_queue.c which request is served next; http_reply.c what is said.
+ * http_queue.c the order of requests; http_reply.c the answers.
  */
 #ifndef ALIQUOT_DAEMON_HTTP_HTTP_PARTS_H
 #define ALIQUOT_DAEMON_HTTP_HTTP_PARTS_H
@@ -15,8 +15,8 @@
 #include "daemon/base/peers.h"
 #include "daemon/http/http.h"
 
-/* Bytes that may wait for a reader before it is served on; for one of a stream, before it is cut
- * off. */
+/* Maximum of bytes that wait for a reader before the next request is served; a reader of a stream
+ * is disconnected at this. */
 #define HTTP_WAITING_MOST (256u << 10)
 #define HTTP_STREAM_MOST (1u << 20)
 #define HTTP_DRAIN_NS UINT64_C(1000000000)
@@ -24,13 +24,13 @@
 
 enum http_phase {
         HTTP_IDLE,    /* nothing of a request is here */
-        HTTP_HEAD,    /* some of its head is */
-        HTTP_BODY,    /* its head is read */
-        HTTP_READY,   /* all of it is here, and waits until it is served; nothing more is read */
-        HTTP_LEAVING, /* its answer has not left, and there is much of it */
+        HTTP_HEAD,    /* part of its head has arrived */
+        HTTP_BODY,    /* its head has arrived */
+        HTTP_READY,   /* all of it has arrived, and it waits to be served; nothing more is read */
+        HTTP_LEAVING, /* its answer has not left, and it is long */
         HTTP_STREAM,
         HTTP_CLOSING,  /* as soon as the answer has left */
-        HTTP_DRAINING, /* closed for us; what the other side still sends is thrown away */
+        HTTP_DRAINING, /* closed on our side; further bytes of the peer are discarded */
 };
 
 struct http_connection {
@@ -38,15 +38,15 @@ struct http_connection {
         struct http *http;
         int fd;
         struct event *readable, *writable;
-        struct evbuffer *input, *output; /* what is read has no descriptors: receive.h */
+        struct evbuffer *input, *output; /* received without descriptors: receive.h */
         struct http_peer peer;
         struct peer *counted;
         enum http_phase phase;
-        uint64_t deadline_ns; /* monotonic; 0: none */
-        char *head;           /* of the request that is being read; it points into this */
+        uint64_t deadline_ns; /* monotonic; 0: no deadline */
+        char *head;           /* of the request being read, which points into it */
         struct request request;
         struct fair_request queued; /* while HTTP_READY */
-        char *headers;              /* of the answer, as far as they are said */
+        char *headers;              /* of the answer, those set so far */
         bool is_replied;
         http_gone *gone;
         void *gone_context;
@@ -55,17 +55,17 @@ struct http_connection {
 TAILQ_HEAD(http_connections, http_connection);
 
 struct http_queue {
-        struct event *event;        /* serves one */
+        struct event *event;        /* serves one request */
         struct fair owners, others; /* of owners the peer is_owner */
-        bool was_owner;             /* the last one served */
+        bool was_owner;             /* the last request was the owner's */
 };
 
 struct http {
         struct http_options options;
         struct evconnlistener *local, *tcp;
         char local_path[128];
-        uint64_t local_device, local_inode; /* of the socket in it */
-        int local_trouble;                  /* the code last said of it */
+        uint64_t local_device, local_inode; /* identify the socket in it */
+        int local_trouble;                  /* the last error logged about it */
         struct event *clock, *accept_again;
         unsigned accepted;                   /* in this turn of the event loop */
         struct http_connections connections; /* the longest idle first */
@@ -76,10 +76,10 @@ struct http {
 
 struct peers_rate http_rate(const struct http *http);
 
-/* http.c: closes what was accepted, or listened. `counted`: its peer, or NULL. */
+/* http.c: closes an accepted or a listening socket. `counted`: its peer, or NULL. */
 void http_close(struct http *http, int fd, bool is_local, const struct peer *counted);
 
-/* http.c: whether there is room for this one more, which its peer counts already. */
+/* http.c: whether there is room for this connection, which its peer counts already. */
 bool http_make_room(struct http *http, const struct http_connection *newcomer);
 
 /* http_connection.c */
@@ -89,13 +89,14 @@ void http_connection_expire(struct http_connection *connection);
 /* Serves the request of the connection that is ready. */
 void http_connection_serve(struct http_connection *connection);
 
-/* http_queue.c: the request waits until http_connection_serve() is called for it. */
+/* http_queue.c: a request waits until http_connection_serve() is called for it. */
 int http_queue_start(struct http *http, struct error *err);
 void http_queue_stop(struct http *http);
 void http_queue_add(struct http_connection *connection);
-void http_queue_remove(struct http_connection *connection); /* one that does not wait is left */
+void http_queue_remove(
+        struct http_connection *connection); /* does nothing for one that does not wait */
 
-/* http_reply.c: for what goes wrong before there is a request; the connection ends after it. */
+/* http_reply.c: for errors before there is a request; the connection then ends. */
 void http_refuse(struct http_connection *connection, unsigned status, const char *why);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The head of an HTTP request, read strictly: RFC 9110 and 9112 as far as this server goes.
+ * Parses the head of an HTTP request strictly: the part of RFC 9110 and 9112 that this server
+ * needs.
  *
  *      status = request_parse(head, length, &request, &err)    // 0, or the status to answer with
  *
  * `head` ends with the empty line; it is written to (texts are terminated in place), and the
- * request points into it. What two readers could take differently is refused: folded lines, bare
- * line feeds, spaces before a colon, a length said twice, chunks. Pure.
+ * request points into it. Anything that two parsers could read differently is refused: folded
+ * lines, bare line feeds, spaces before a colon, two lengths, chunks. Pure.
  */
 #ifndef ALIQUOT_DAEMON_HTTP_REQUEST_H
 #define ALIQUOT_DAEMON_HTTP_REQUEST_H
@@ -38,14 +39,14 @@ struct request {
 
 int request_parse(char *head, size_t length, struct request *ret, struct error *err);
 
-/* The value of a header; NULL: there is none of that name. */
+/* The value of a header; NULL: the request does not have it. */
 const char *request_header(const struct request *request, const char *name);
 
-/* Resolves %XX (and, in a query, '+') in place; false if there is a bad one, or one of NUL. */
+/* Decodes %XX (and, in a query, '+') in place; false for an invalid one, or for NUL. */
 bool request_decode(char *text, bool is_query);
 
-/* Takes the next "name=value" of a query off it, decoded; false at its end. A pair that cannot be
- * decoded is *ret_name NULL. */
+/* Takes the next "name=value" off a query, decoded; false at its end. For a pair that cannot be
+ * decoded *ret_name is NULL. */
 bool request_next_pair(char **query, char **ret_name, char **ret_value);
 
 /* Whether a Host cannot be a name that leads elsewhere tomorrow: a number, or localhost. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folder of a session, as the daemon that owns it makes, changes and reads it.
+ * Creates, changes and reads the folder of a session, for the daemon that owns it.
  *
- * Everything may be asked for again: who carries actions out can have died after any of them. What
- * lies in `slots` is the tenant's and may be anything: it is read, never mapped, bounded, and used
- * for showing alone; whether somebody lives, and who is sent a signal, is the kernel's word.
- * A folder of that name which is not the session's is never changed: to shut or to remove it is to
- * do nothing, as where there is none.
+ * Every function may be repeated, because the daemon can die after any action. `slots` belongs to
+ * the tenant and may contain anything: it is read with bounds, never mapped, and used for display
+ * only. The kernel decides which process lives and which one gets a signal. A folder of that name
+ * that is not the session's is never changed: shutting or removing it does nothing, as if there
+ * were no folder.
  */
 #ifndef ALIQUOT_DAEMON_NODE_FOLDER_H
 #define ALIQUOT_DAEMON_NODE_FOLDER_H
@@ -18,35 +18,38 @@
 #include "store/store.h"
 #include "store/usage.h"
 
-#define FOLDER_USERS (-EEXIST)   /* it is a session that its user made */
+#define FOLDER_USERS (-EEXIST)   /* the session was created by its user, not the daemon */
 #define FOLDER_NOBODYS (-ESTALE) /* a daemon's of another id, or damaged */
 
 /* What a session's processes hold now. */
 struct folder_use {
         unsigned count;
         struct usage_process process[PAGE_SLOTS];
-        uint8_t uuid[PAGE_DEVICES][16]; /* whose bytes[i] are; zero: nobody's */
-        /* Likewise: what its words say is used, by the living and by whom nobody has cleared up
-         * after yet, the mark of its latest operation, and counters. */
+        uint8_t uuid[PAGE_DEVICES][16]; /* the GPU of bytes[i]; zero: none */
+        /* By the same index: the ledger's usage (of living processes and of dead ones not yet
+         * recovered), the mark of its latest operation, and counters. */
         struct page_ledger ledger[PAGE_DEVICES];
 };
 
-/* The runtime folder, ready for sessions; other users can go through it where we are root. */
+/* Prepares the runtime folder for sessions; if the daemon is root, other users may pass through
+ * it. */
 int folder_prepare(const struct store *store, struct error *err);
 
-/* The folder with its limits, where there is none of that name. `cards`: how large its GPUs are. */
+/* Creates the folder with its limits, if there is none of that name. `cards`: the sizes of its
+ * GPUs. */
 int folder_make(const struct store *store, const struct sessions_one *session,
                 const struct cards *cards, struct error *err);
 
-/* Its limits as they are now; to one that is clamped, no new memory. -ENOENT: it has no folder. */
+/* Writes the session's present limits; a clamped session gets no new memory. -ENOENT: it has no
+ * folder. */
 int folder_limit(const struct store *store, const struct sessions_one *session, bool is_clamped,
                  struct error *err);
 int folder_shut(const struct store *store, const struct sessions_one *session, struct error *err);
 
-/* Sends a signal to every process of the session. Returns how many got it. At first one whose slot,
- * start, user and mapping do not all say that it is of this session gets nothing. Repeated, it goes
- * by the kernel's word alone: slots that name others cannot turn it away for long. Other processes
- * can make it wait without end (hunt.h). */
+/* Sends a signal to every process of the session. Returns how many got it. The first time, a
+ * process gets it only if slot, start time, user and mapping all agree. Repeated, only the kernel's
+ * mappings decide, so slots that name other processes cannot divert it for long. Other processes
+ * can block this without end (hunt.h). */
 struct folder_signal {
         int number;
         bool is_repeated;
@@ -55,37 +58,36 @@ struct victim_walk;
 int folder_signal(const struct store *store, const struct sessions_one *session,
                   const struct folder_signal *signal, struct victim_walk *walk);
 
-/* Whether that could be tried: 0 also where it has no folder. */
+/* Whether folder_signal() can be tried: also 0 if there is no folder. */
 int folder_can_signal(const struct store *store, const struct sessions_one *session,
                       struct error *err);
 
-/* Without its programs' leave. 0 also when it is not there. */
+/* Removes the folder, also while programs run. Also 0 if it does not exist. */
 int folder_remove(const struct store *store, const struct sessions_one *session, struct error *err);
 
-/* 1: some process lives in it; 0: none does, or there is no such folder. Negative: it cannot be
- * told, so nobody may take it for empty. -EAGAIN: not now, as its owner's sessions were looked at a
- * lot (budget.h). */
+/* 1: some process lives in the session; 0: none does, or there is no folder. Negative: unknown, so
+ * treat it as not empty. -EAGAIN: not now, because the owner's budget is used up (budget.h). */
 int folder_is_live(const struct store *store, const struct sessions_one *session,
                    struct error *err);
 
-/* Who lives in it and holds what. `ret` is large: static, or on the heap. -EAGAIN: as above, and
- * then ret->ledger is filled in all the same. */
+/* Lists the processes that live in the session and what they hold. `ret` is large: static, or on
+ * the heap. -EAGAIN: as above; ret->ledger is filled in anyway. */
 int folder_read(const struct store *store, const struct sessions_one *session,
                 struct folder_use *ret, struct error *err);
 
-/* The pids of the first `count` that folder_read() has found just now, as names_find() has them: in
- * what that left of its time, whoever asks and whatever stands in slots. */
+/* Finds the pids of the first `count` processes that folder_read() has just listed, as
+ * names_find(), in the rest of its time. */
 void folder_name(const struct sessions_one *session, struct folder_use *use, unsigned count);
 
-/* What its ledger says alone, which takes as long for each session. */
+/* Reads only the ledger, which takes the same time for each session. */
 int folder_read_ledger(const struct store *store, const struct sessions_one *session,
                        struct page_ledger ret[PAGE_DEVICES], struct error *err);
 
-/* What all processes hold of a GPU. */
+/* Memory that all its processes hold of a GPU. */
 uint64_t folder_used_bytes(const struct folder_use *use, const uint8_t uuid[16]);
 
-/* Whether a folder has this name, and whose it is: 1 the session's, 0 there is none, FOLDER_USERS
- * or FOLDER_NOBODYS. */
+/* Whether a folder has this name: 1 it is the session's, 0 there is none, FOLDER_USERS or
+ * FOLDER_NOBODYS. */
 int folder_find(const struct store *store, const char *name, const uint8_t id[16],
                 struct error *err);
 

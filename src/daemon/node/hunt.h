@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signals to all processes of a session, sent by a process of their own.
+ * Sends signals to all processes of a session, from a separate process.
  *
- * Who is in a session is looked for in other processes' mappings and descriptors, which others can
- * hold up (aside.h). There is one child at a time for each user; whoever it stood still at is
- * passed over by the next one. Users who hold up the search hold it up for their own sessions
- * alone. At most HUNTS_AT_ONCE children get on at a time, whoever they are for, so the searches of
- * all users together take no more processors than that; users are served in turns.
+ * The processes of a session are found in the mappings and descriptors of processes, whose reading
+ * can block (aside.h). There is one child at a time for each user; the next child skips the process
+ * at which the last one got stuck. So users who block the search block it for their own sessions
+ * only. At most HUNTS_AT_ONCE children make progress at a time, so the searches for all users
+ * together use no more processors than that; users are served in turns.
  *
  *      hunts_order(hunts, session, &signal)    // sent soon, not before this returns
  *      hunts_tend(hunts, now_ns)               // every HUNT_TEND_NS while hunts_are_on()
  *
- * The last order for a session replaces one that was not begun. One thread.
+ * A new order for a session replaces one that was not begun. One thread.
  */
 #ifndef ALIQUOT_DAEMON_NODE_HUNT_H
 #define ALIQUOT_DAEMON_NODE_HUNT_H
@@ -23,7 +23,7 @@
 #include "daemon/node/folder.h"
 
 #define HUNT_TEND_NS UINT64_C(20000000)
-/* Where no further process was looked at for so long, the child stands still. */
+/* A child that has examined no further process for this long is stuck. */
 #define HUNT_STILL_NS UINT64_C(3000000000)
 /* Users whose sessions are served at a time. */
 #define HUNTS_MOST 64u
@@ -31,7 +31,7 @@
 
 struct hunts;
 
-/* NULL: no memory. `sessions` and `store` outlive it. */
+/* NULL: no memory. `sessions` and `store` must outlive it. */
 struct hunts *hunts_new(const struct sessions *sessions, const struct store *store);
 
 /* Ends the searches; signals that were ordered and not yet sent are not sent. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What node_judge.c, node_answer.c, node_claims.c, node_held.c and node_told.c share, and nobody
- * else: what is remembered from look to look, and the look that is being judged.
+ * Shared by node_judge.c, node_answer.c, node_claims.c, node_held.c and node_told.c only: what is
+ * kept from poll to poll, and the poll that is being judged.
  */
 #ifndef ALIQUOT_DAEMON_NODE_JUDGE_PARTS_H
 #define ALIQUOT_DAEMON_NODE_JUDGE_PARTS_H
@@ -14,25 +14,25 @@ _Static_assert(SESSIONS_MOST <= IDENTITY_SESSIONS, "each is told to who reads pr
 _Static_assert(SESSIONS_MOST <= WATCH_SESSIONS && SESSIONS_GPUS <= WATCH_SHARES,
                "each session has a place on each GPU");
 
-/* Where the slots of a session are: the kernel names what a process has mapped so. */
+/* The `slots` file of a session, as the kernel names it in a process's mappings. */
 struct slots_place {
         struct identity_file file;
         int place; /* of the session */
 };
 
-/* A process of one look, on one GPU. */
+/* A process of one poll, on one GPU. */
 struct holding {
-        int place; /* of its session; negative: of none */
+        int place; /* of its session; negative: it has none */
         uint64_t ledger_bytes;
 };
 
-/* The GPU time of one share; node_claims.c alone. */
+/* The GPU time of one share; used by node_claims.c only. */
 struct seen_time {
         uint64_t shown_ns;    /* by the driver, since we came */
         uint64_t look_ns;     /* in this look */
         bool is_there;        /* a process is on the GPU, in this look */
-        bool is_told;         /* that it is reported */
-        uint64_t reported_ns; /* node_now_ns() since when it is */
+        bool is_told;         /* the report was announced */
+        uint64_t reported_ns; /* since when it is reported, by node_now_ns() */
         struct claim claim;
 };
 
@@ -43,15 +43,16 @@ bool judge_is_our_want(int rc);
 struct seen_session {
         uint8_t id[16];
         bool is_known;
-        bool is_restored;    /* and not looked at yet: what it counted before is not ours to tell */
-        unsigned whole;      /* the whole look that driver_bytes are of */
-        uint64_t limited_ns; /* CLOCK_BOOTTIME when its limits were written; UINT64_MAX: not yet */
+        bool is_restored; /* restored and not polled yet: older counts must not be announced */
+        unsigned whole;   /* the whole look that driver_bytes are of */
+        /* CLOCK_BOOTTIME when its limits were last written; UINT64_MAX: not yet */
+        uint64_t limited_ns;
         uint64_t driver_bytes[SESSIONS_GPUS];
-        struct page_ledger told[SESSIONS_GPUS]; /* whose counters are counted already */
+        struct page_ledger told[SESSIONS_GPUS]; /* counters already counted */
         struct seen_time time[SESSIONS_GPUS];
 };
 
-/* What is known of the use of a GPU whose driver does not tell it by process. */
+/* For a GPU whose driver does not report usage by process. */
 struct claims_gpu {
         bool is_said; /* that it does not, once */
         unsigned readings;
@@ -60,13 +61,13 @@ struct claims_gpu {
 
 struct judge {
         struct watch watch;
-        bool is_crowded;   /* that it leaves some out was said */
-        bool has_our_pids; /* the driver names processes by the pids that they have here */
+        bool is_crowded;   /* it was logged that some processes are left out */
+        bool has_our_pids; /* the driver's pids are the pids here */
         struct slots_place slots[SESSIONS_MOST]; /* in the order of their inodes */
         unsigned slots_count;
-        unsigned slots_as_of;    /* folder_changes when they were read */
+        unsigned slots_as_of;    /* value of folder_changes when they were read */
         unsigned whole;          /* whole looks so far; of the latest: */
-        struct holding *holding; /* owned; by place in its sample */
+        struct holding *holding; /* owned; by index in its sample */
         unsigned holding_count;
         uint64_t explained[SETTINGS_GPUS];        /* by device */
         uint64_t xids[SETTINGS_GPUS];             /* that were told of, by device */
@@ -75,11 +76,11 @@ struct judge {
         unsigned held_from;                       /* the place where held_look() begins */
 
         /* node_claims.c alone. */
-        uint64_t claims_ns; /* clock_now_ns() of the look before; 0: none */
+        uint64_t claims_ns;                          /* clock_now_ns() of the last poll; 0: none */
         struct claims_gpu claims_gpu[SETTINGS_GPUS]; /* by device */
 };
 
-/* One look at the cards, while it is judged. */
+/* One poll of the cards, while it is judged. */
 struct look {
         struct node *node;
         const struct nvml_look *at;
@@ -90,7 +91,7 @@ struct look {
         unsigned order_count;
 };
 
-/* node_told.c: counts what a session's ledgers have counted since they were read last. */
+/* node_told.c: adds what a session's ledgers counted since the last reading. */
 void told_add(struct node *node, struct seen_session *seen, const struct sessions_one *session,
               const struct page_ledger ledger[PAGE_DEVICES]);
 
@@ -100,14 +101,14 @@ struct seen_session *judge_seen(struct node *node, const struct sessions_one *se
 /* node_answer.c */
 void answer_all(const struct look *look);
 void answer_errors(const struct look *look);
-/* What cannot be saved is done all the same, and stands in the log. */
+/* Announces a finding. If it cannot be saved, it is carried out anyway and logged. */
 void answer_tell(struct node *node, const char *type, const struct sessions_one *session,
                  const char *detail);
-/* Whether one more may be told; false: enough was told in this look. */
+/* Whether one more finding may be announced in this poll. */
 bool answer_may_tell(const struct look *look);
 
-/* node_held.c: what sessions whose limit was lowered still hold. After the look was published;
- * whole looks only. */
+/* node_held.c: finds how much sessions with a lowered limit still hold. Runs after a complete poll
+ * was published. */
 void held_look(struct node *node, const struct nvml_look *look);
 
 /* node_claims.c: after all else was answered. Whole looks only. */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node: the core's sessions, carried out.
+ * The node: steps the core's sessions and carries their actions out.
  *
- *      node_open(&node, &options, &err)        database, folders, GPUs; what was, is again
- *      node_step(node, &event, who, &actions)  for whatever somebody asks
+ *      node_open(&node, &options, &err)        opens database, folders and GPUs; restores sessions
+ *      node_step(node, &event, who, &actions)  one event, such as a request
  *      node_close(node)                        programs and folders stay as they are
  *
- * Actions are carried out in the core's order: the database first, then what others can see. When
- * one fails, the rest of its step is left and the core is told so: what could not be saved or made
- * has not happened, and the answer is an error; what is saved and could not be carried out is owed,
- * and comes again.
+ * Actions are carried out in the core's order: the database first, then the visible ones. If an
+ * action fails, the rest of its step is skipped and the core is told. If the session could not be
+ * saved or made, nothing has happened, and the answer is an error. If it was saved, the remaining
+ * actions are repeated later.
  *
- * One thread: all of it runs in the event loop. Nothing here waits but for the disk.
+ * One thread: all of it runs in the event loop. Only the disk can block it.
  */
 #ifndef ALIQUOT_DAEMON_NODE_NODE_H
 #define ALIQUOT_DAEMON_NODE_NODE_H
@@ -46,15 +46,15 @@ struct node_options {
 /* The latest look at the cards. */
 struct node_cards {
         struct cards cards;
-        char trouble[512]; /* why there are none; "" if there are */
+        char trouble[512]; /* why there are no GPUs; "" if there are */
 };
 
 int node_open(struct node **ret, const struct node_options *options, struct error *err);
 void node_close(struct node *node);
 
 /*
- * One event by `who` ("uid 1000", "token", "daemon"). ret->answer is the core's; negative: it could
- * not be carried out and nothing has changed.
+ * One event, caused by `who` ("uid 1000", "token", "daemon"). ret->answer is the core's; negative:
+ * the event could not be carried out and nothing has changed.
  */
 int node_step(struct node *node, const struct sessions_event *event, const char *who,
               struct sessions_actions *ret, struct error *err);
@@ -65,29 +65,32 @@ void node_try(struct node *node, const struct sessions_event *event, struct sess
 /* Looks for the cards again, from the beginning; waits a moment for the driver's answer. */
 void node_look_again(struct node *node);
 
-/* What the node works with: borrowed, and valid until the next step. */
+/* The node's sessions: borrowed, valid until the next step. */
 const struct sessions *node_sessions(const struct node *node);
 const struct node_cards *node_cards(const struct node *node);
 const struct store *node_store(const struct node *node);
 struct database *node_database(struct node *node);
 
-/* Calls `listener` for every event of the audit trail, once it is saved. One listener. */
+/* Sets the function that is called for every event of the audit trail, once it is saved. One
+ * listener. */
 typedef void node_listener(const struct database_event *event, void *context);
 void node_listen(struct node *node, node_listener *listener, void *context);
 
-/* Calls `watcher` when a session's folder has been made or changed, and before it goes. It takes no
- * step. A few watchers; each ends itself with the context it began with. */
+/* Sets a function that is called after a session's folder was made or changed, and before it is
+ * removed. It must take no step. At most NODE_WATCHERS; each is removed with the context it was
+ * added with. */
 #define NODE_WATCHERS 2u
 typedef void node_folder_watcher(const struct sessions_one *session, bool is_there, void *context);
 void node_watch_folders(struct node *node, node_folder_watcher *watcher, void *context);
 void node_leave_folders(struct node *node, void *context);
 
-/* Whose claims of GPU time are compared with the driver's word, and who is told of those that are
- * not true; NULL: nobody's. Borrowed until the next call. */
+/* Sets the scheduler whose GPU time claims are compared with the driver's figures, and to which
+ * wrong claims are reported; NULL: none. Borrowed until the next call. */
 struct scheduler;
 void node_use_scheduler(struct node *node, struct scheduler *scheduler);
 
-/* Who deals turns of memory to sessions that swap; NULL: nobody. Borrowed until the next call. */
+/* Sets the swapper, which gives sessions that swap their turns; NULL: none. Borrowed until the next
+ * call. */
 struct swapper;
 /* `kills_stuck` is read at each use: the programs of a session that is overdue get SIGKILL. */
 int node_use_swapper(struct node *node, struct swapper *swapper, const bool *kills_stuck);
@@ -95,8 +98,8 @@ int node_use_swapper(struct node *node, struct swapper *swapper, const bool *kil
  * does not swap is passed over. */
 void node_swap(struct node *node, const struct sessions_one *session, bool is_there, unsigned most);
 
-/* Some process of this session may be gone: one that ends is looked at soon, not at its turn; once,
- * however many processes go together. */
+/* Some process of this session may have ended: an ending session is looked at soon, once for many
+ * processes. */
 void node_look(struct node *node, const char *name);
 
 /* Answers and losses since the start. */
@@ -112,16 +115,16 @@ struct node_counts {
         uint64_t forged;                /* processes and sessions that no ledger explained */
         uint64_t clamps;
         uint64_t nvml_failures;
-        uint64_t slots_held; /* users who hold up what is to be done to their slots, now */
+        uint64_t slots_held; /* users who block work on their `slots` files now */
         /* As the programs of all sessions count in their ledgers, up to a second late. */
         uint64_t refused_charges, drained_charges, driver_refused_charges, reclaimed_bytes;
 };
 const struct node_counts *node_counts(const struct node *node);
 
-/* Rises with every step: while it stands still, no session has changed. */
+/* Rises with every step: while it is the same, no session has changed. */
 uint64_t node_steps(const struct node *node);
 
-/* Now, as the core counts it. */
+/* The present time, as the core counts it. */
 uint64_t node_now_ns(void);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who the processes are that the driver lists, from look to look, within a bounded time.
+ * Identifies the processes that the driver lists, from poll to poll, within bounded time.
  *
- * They are read by others (readers.h), for which a look waits for PEOPLE_LOOK_NS at most; what is
- * not read by then is known at a later look. Until all of a process is read, its identity says so
- * (is_partial).
+ * readers.h does the reading; a poll waits for it for PEOPLE_LOOK_NS at most. A process that is not
+ * read by then is identified in a later poll. Until all of a process is read, its identity is
+ * marked is_partial.
  *
- * For the thread that asks NVML alone.
+ * For the thread that calls NVML only.
  */
 #ifndef ALIQUOT_DAEMON_NODE_PEOPLE_H
 #define ALIQUOT_DAEMON_NODE_PEOPLE_H
