@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One attempt is a connection, a HELLO, and an answer or none; -EAGAIN is an attempt that may be
- * made again. See ask.h.
+ * Joining by socket; ask.h has the contract. One attempt is a connection, a HELLO, and perhaps an
+ * answer; -EAGAIN means that another attempt may be made.
  */
 #include "store/ask.h"
 
@@ -36,7 +36,7 @@ struct ask_attempt {
         unsigned descriptors;
 };
 
-/* Fails with what errno says of the code. */
+/* Fails with the text of the code. */
 static int fail_as(struct error *err, int code)
 {
         errno = -code;
@@ -51,7 +51,8 @@ static int again(struct ask_attempt *attempt, uint64_t pause_ns, struct error *e
 
 /* -- The connection --------------------------------------------------------------------------- */
 
-/* A path that is too long for an address is named from its folder, which stays open for it. */
+/* A path that is too long for an address is replaced by a name below its folder, which stays open
+ * for it. */
 static int address_of(const char *path, struct sockaddr_un *ret, int *ret_folder)
 {
         char folder[STORE_PATH_BYTES];
@@ -85,7 +86,7 @@ static int connect_to(struct ask_attempt *attempt)
         return rc;
 }
 
-/* Checks who listens on the socket, by the kernel's word. */
+/* Checks the user who listens on the socket, by the kernel's word. */
 static int check_listener(const struct ask_attempt *attempt, struct error *err)
 {
         struct ucred peer;
@@ -128,7 +129,7 @@ static int open_connection(struct ask_attempt *attempt, struct error *err)
         }
 }
 
-/* -- What is said ----------------------------------------------------------------------------- */
+/* -- Messages --------------------------------------------------------------------------------- */
 
 static int say_hello(struct ask_attempt *attempt, struct error *err)
 {
@@ -148,7 +149,7 @@ static int say_hello(struct ask_attempt *attempt, struct error *err)
         return again(attempt, AWAY_NS, err, "the daemon closed the connection");
 }
 
-/* A signal of the program's does not end the wait, nor prolong it. */
+/* A signal to the program neither ends the wait nor prolongs it. */
 static int await(struct ask_attempt *attempt, struct error *err)
 {
         struct pollfd look = { .fd = attempt->fd, .events = POLLIN };
@@ -267,7 +268,7 @@ static int ask_once(struct ask_attempt *attempt, struct error *err)
         return rc;
 }
 
-/* Asks until the answer is there; 0: the descriptors came with it. */
+/* Asks until there is an answer; 0: the descriptors came with it. */
 static int ask_until(struct ask_attempt *attempt, struct error *err)
 {
         int saved = errno;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session by its socket: asking the daemon that listens there for the pages (docs/protocol.md).
+ * Joins a session by its socket: asks the daemon that listens there for the pages
+ * (docs/protocol.md).
  *
  *      const struct ask ask = { .path = path, .wait_ns = ASK_WAIT_NS };
  *      ask_join(&ask, &session, &slots_fd, &err)
@@ -11,8 +12,8 @@
  * again" is asked again until that time is over; one that hangs is not waited for beyond it.
  * Descriptors are raised above 511; none stays open but the one that is returned.
  *
- * Errors: -ENOENT, -EACCES: no socket there, or not for us; -ETIMEDOUT: nobody answered in time;
- * -EPERM: refused; -EPROTO: the answer was none, or the pages are not what they must be.
+ * Errors: -ENOENT, -EACCES: no socket there, or no access; -ETIMEDOUT: no answer in time; -EPERM:
+ * refused; -EPROTO: the answer or the pages are invalid.
  */
 #ifndef ALIQUOT_STORE_ASK_H
 #define ALIQUOT_STORE_ASK_H
@@ -25,21 +26,21 @@
 
 #define ASK_WAIT_NS UINT64_C(5000000000)
 
-/* What is asked, and where. All borrowed until return. */
+/* The question and the socket. All borrowed until return. */
 struct ask {
         const char *path;          /* absolute */
-        const char *token;         /* NULL or "": none */
-        const uint8_t *session_id; /* 16 bytes; NULL: whichever it is */
+        const char *token;         /* NULL or "": no token */
+        const uint8_t *session_id; /* 16 bytes; NULL: any session */
         uint64_t wait_ns;          /* for an answer, with all repetitions */
-        bool is_found;             /* nobody named the path to us: only root or we may listen */
+        bool is_found; /* no setting named the path: then only root or this user may listen there */
 };
 
 /* Both pages mapped and checked. *ret_slots: a description of `slots` of our own, above 511 where
  * that can be, which the caller closes. */
 int ask_join(const struct ask *ask, struct store_session *ret, int *ret_slots, struct error *err);
 
-/* Another description of `slots`, of the session that was joined; nothing is mapped. Negative
- * errno. The caller bars fork() until it is closed, as liveness.h says. */
+/* Another descriptor of `slots` of the joined session; nothing is mapped. Negative errno. The
+ * caller must block fork() until it is closed, as liveness.h says. */
 int ask_slots(const struct ask *ask);
 
 #endif

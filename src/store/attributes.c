@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes (xattr, "user.NAME") that a tenant gives its `slots`. Nothing of a session is in them,
+ * Removes attributes (xattr, "user.NAME") that a tenant sets on its `slots`. A session needs none,
  * and tmpfs (since Linux 6.6) counts each KiB of them as an inode of the file system.
  *
- * The kernel lists 64 KiB of names and no more. Where there are more names none can be found, and
- * attributes cannot be removed without their names.
+ * The kernel lists at most 64 KiB of names. With more names it lists none, and an attribute cannot
+ * be removed without its name.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,16 +13,16 @@
 #include "store/store.h"
 
 #define USERS "user."
-#define FEW_BYTES 256u /* an access list and what a security module adds are fewer */
+#define FEW_BYTES 256u /* an access list and a security module's attributes are shorter */
 #define NAMES_BYTES 65536u
-#define ROUNDS_MOST 16u /* more may come as fast as they go */
+#define ROUNDS_MOST 16u /* a tenant may add more as fast as they are removed */
 
 static bool is_users(const char *name)
 {
         return strncmp(name, USERS, sizeof(USERS) - 1) == 0;
 }
 
-/* Lists few names: a list takes as long as it is, and a tenant has many files. */
+/* Lists few names only: listing takes time by length, and a tenant has many files. */
 bool store_has_attributes(const char *path, int fd)
 {
         char names[FEW_BYTES];

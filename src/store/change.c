@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading and changing the limits of a session that others use at this moment.
+ * Reads and changes the limits of a session that other processes use at the same time.
  *
- * Every word here is shared: single words, and no lock but that by which changes take turns. A row
- * is claimed by one 16-byte swap of its UUID, and is of use once its limit is not 0; whoever finds
- * it claimed but without one writes the same value that the claimer would have.
+ * All data here is in shared single words; the only lock makes changes take turns. A row is claimed
+ * by one 16-byte swap of its UUID, and is valid once its limit is not 0. A process that finds a
+ * claimed row without a limit writes the same value that the claimer would.
  *
- * A claim and a change of the default may cross. The changer writes the default and then each row:
- * one that has a limit gets the new one, of any other the count is raised that stands beside the
- * limit. The claimer reads that count, then the default, and writes the first limit by a swap of
- * both: it is of the default that holds, or fails. A limit that is there is the owner's alone. A
- * cap needs no more than that: a row that was not given one follows the default.
+ * A claim and a change of the default may overlap. The changer writes the default and then each
+ * row: a row with a limit gets the new one; in any other row it raises the count beside the limit.
+ * The claimer reads that count, then the default, and writes the first limit by one swap of both
+ * words: so the limit follows the present default, or the swap fails. Only the owner changes an
+ * existing limit. A cap needs no such care: a row without a cap follows the default.
  */
 #include "store/store.h"
 
@@ -28,7 +28,7 @@
 #include "store/folder.h"
 #include "store/rows.h"
 
-#define LOOKS 16u /* at words that others change: nobody changes limits in a loop */
+#define LOOKS 16u /* readings of words that others change: limits are not changed continuously */
 
 static bool is_row_of(const struct limits_device *row, const uint64_t uuid[2])
 {
@@ -97,7 +97,7 @@ static struct limits_device *take_row(struct limits_page *page, const uint64_t u
         return NULL;
 }
 
-/* After a change, whoever waits for one looks again. */
+/* After a change, waiting processes look again. */
 static void publish(struct limits_page *page)
 {
         add_acq_rel(shared_half(&page->epoch), 1);
@@ -105,7 +105,7 @@ static void publish(struct limits_page *page)
         clock_wake(shared_half(&page->gate), PAGE_WAKE_MOST);
 }
 
-/* The first limit of a row, with the size of its card. */
+/* Writes the first limit of a row, with the size of its card. */
 static int complete(const struct limits_page *page, struct limits_device *row, uint64_t card_bytes,
                     struct error *err)
 {
@@ -205,8 +205,8 @@ int store_claim_row(const struct store_session *session, const uint8_t uuid[16],
         return rc;
 }
 
-/* The new limit of a row, or 0 where it stays: free, still its claimer's to complete, or of no
- * card, which is fixed at creation. */
+/* The new limit of a row, or 0 if it stays: a free row, one that its claimer will complete, or one
+ * that stands for no card, which is fixed at creation. */
 static int plan_row(const struct limits_device *row, const struct settings_limits *limits,
                     uint64_t *ret, struct error *err)
 {
@@ -232,7 +232,7 @@ static int plan_row(const struct limits_device *row, const struct settings_limit
         return rc;
 }
 
-/* The new cap of a row, or 0 where it stays. */
+/* The new cap of a row, or 0 if it stays. */
 static uint32_t plan_cap(const struct limits_device *row, const struct settings_limits *limits)
 {
         for (unsigned i = 0; i < limits->count; i++) {
@@ -244,7 +244,8 @@ static uint32_t plan_cap(const struct limits_device *row, const struct settings_
         return limits->has_default_cap ? limits->default_cap_ppm : 0;
 }
 
-/* 0: the row has a limit. 1: who is about to give it one reads anew what holds. */
+/* 0: the row has a limit. 1: a process that is about to write the first one will read the limits
+ * again. */
 static int outdate_claims(struct limits_device *row)
 {
         for (unsigned look = 0; look < LOOKS; look++) {
@@ -274,9 +275,10 @@ static int set_row(struct limits_device *row, const struct settings_limits *limi
         return 0;
 }
 
-/* Changes by a session's users take turns, or the default may be of one and the rows of another. A
- * lock that goes with its holder, and that nobody else can take: of a daemon's session tenants can
- * open the file, and only one thread changes it. It ends with the descriptor. */
+/* Lets the users of a session change it one at a time; otherwise the default could come from one
+ * change and the rows from another. The lock ends with its holder, and tenants cannot take it: they
+ * can open the files of a daemon's session, but then only the daemon's one thread changes it. It
+ * ends with the descriptor. */
 static int take_turn(const struct store_session *session, int *ret_fd, struct error *err)
 {
         char path[STORE_PATH_BYTES];
@@ -320,7 +322,7 @@ int store_set(const struct store_session *session, const struct settings_limits 
         if (limits->has_default_cap)
                 store_release(shared_half(&page->default_cap_ppm), limits->default_cap_ppm);
         fence_seq_cst();
-        /* Planned anew: rows may have come since. */
+        /* computed again: there may be new rows */
         for (unsigned i = 0; i < PAGE_DEVICES; i++)
                 is_whole &= set_row(&page->device[i], limits) == 0;
         publish(page);
@@ -336,7 +338,7 @@ void store_shut(const struct store_session *session)
         write_default(page, &nothing);
         fence_seq_cst();
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                /* Memory of a session that swaps moves on until its programs end. */
+                /* memory of a session that swaps still moves until its programs end */
                 if ((page->flags & PAGE_SWAPS) && page_is_no_card(page->device[i].uuid))
                         continue;
                 if (outdate_claims(&page->device[i]) <= 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making a session: both files whole in a folder of another name, then one rename that cannot
- * replace anything. Whoever sees the session sees all of it; of two makers one gets -EEXIST.
+ * Creates a session: writes both files in a folder of another name, then renames it without
+ * replacing anything. So a visible session is complete; of two creators one gets -EEXIST.
  */
 #include "store/store.h"
 
@@ -37,8 +37,8 @@ static int copy_text(char *ret, size_t bytes, const char *text, const char *what
 _Static_assert(SETTINGS_CANONICAL_BYTES == sizeof(((struct limits_page *)0)->created_as),
                "the words of any settings fit the page");
 
-/* The host's row and the row of swappable memory. All memory of the session may leave its one GPU.
- * The daemon writes later how much may be there. */
+/* Adds the rows of host memory and of swappable memory. All memory of the session may leave its one
+ * GPU; the daemon later writes how much may be on the card. */
 static int add_swap_rows(const struct settings_limits *limits, struct limits_page *page,
                          struct error *err)
 {
@@ -133,8 +133,8 @@ _Static_assert(sizeof(struct slots_head) <= offsetof(struct slots_page, slots_hi
                        offsetof(struct slots_head, session_id) ==
                                offsetof(struct slots_page, session_id),
                "the same layout");
-/* Writing the head backs the first page with memory, and with it all that joiners touch before
- * they take a slot. */
+/* Writing the head backs the first page with memory, and that page has all that joiners access
+ * before they take a slot. */
 _Static_assert(offsetof(struct slots_page, slot) <= 4096, "one page holds what comes first");
 
 /* A file of `bytes` that begins with `head` and is nothing but holes behind it. */

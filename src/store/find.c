@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which runtime folder: the one that was asked for, or the first of the usual ones that works.
+ * Finds the runtime folder: the requested one, or the first of the default ones that works.
  *
- * A folder that was asked for and does not work is an error; of the usual ones only the last is,
- * since a folder of another user in the first places is no reason not to have one's own. Who only
- * reads passes by what cannot be written as well, or would not see what was made further on.
+ * If the requested folder does not work, that is an error. Of the default folders only the last
+ * one's failure is, because another user's folder in the first places must not prevent an own one.
+ * A caller that only reads skips folders that it cannot write, too; otherwise it would not see
+ * sessions created in a later one.
  */
 #include "store/store.h"
 
@@ -32,7 +33,7 @@ static int advise(int rc, struct error *err)
 }
 
 /* The live processes of a session are found by locks that last as long as a mapping
- * (store/liveness.h). On overlayfs the kernel maps the file of the layer below, so the lock ends
+ * (store/liveness.h). On overlayfs the kernel maps the file of the lower layer, so the lock ends
  * with its descriptor: every process would count as dead, and its memory as free. */
 static int check_locks(int folder, const char *path, struct error *err)
 {
@@ -63,8 +64,8 @@ static int try_folder(const struct store *store, bool make, bool must_be_writabl
         return 0;
 }
 
-/* Not what a daemon has there before the first session (its lock, socket, perhaps its database),
- * nor the sessions that somebody makes while we look. */
+/* Whether the entry is foreign: neither a file that a daemon has there before the first session
+ * (its lock, socket, perhaps its database), nor a session being created. */
 static bool is_foreign(const char *name)
 {
         static const char *const ours[] = { ".", "..", "daemon.lock", "daemon", FOLDER_SESSIONS };
@@ -76,8 +77,8 @@ static bool is_foreign(const char *name)
         return strncmp(name, "aliquot", 7) != 0;
 }
 
-/* Beside sessions other things do not matter, and a folder that we may not list is a daemon's. Else
- * it is empty, or somebody's who did not expect us. */
+/* A folder with sessions may have other files too, and a folder that we may not list is a daemon's.
+ * Otherwise it must be empty. */
 static int check_ours(int folder, const char *path, struct error *err)
 {
         scoped_dir DIR *entries = NULL;
@@ -110,7 +111,8 @@ static int try_asked(const struct store *store, bool make, struct error *err)
         scoped_fd int fd = -1;
         int rc = try_folder(store, make, make, err);
 
-        if (rc == -EACCES) /* a daemon's: there are sessions to join, and none to make */
+        if (rc ==
+            -EACCES) /* a daemon's: its sessions can be joined, but none can be created here */
                 rc = try_folder(store, false, false, err);
         if (rc < 0)
                 return rc;

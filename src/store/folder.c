@@ -20,7 +20,7 @@
 #include "store/raw.h"
 
 #define LOCK_PAUSE_NS UINT64_C(1000000)
-#define LOCK_TRIES 5000u /* 5 s: who has the lock is done in milliseconds */
+#define LOCK_TRIES 5000u /* 5 s; a holder of the lock is done in milliseconds */
 
 int folder_open_file(int at, const char *name, int flags)
 {
@@ -65,8 +65,8 @@ static int check_directory(int fd, const char *name, struct error *err)
         return 0;
 }
 
-/* umask took from what we made what is needed to use it. Not through the name, behind which there
- * may be something else by now; and a folder that cannot be read has only such a descriptor. */
+/* Restores mode bits that the umask removed. Not by name, because another file may have it by now;
+ * and a folder without read permission has only such a descriptor. */
 static int give_mode(int at, const char *name)
 {
         scoped_fd int fd = folder_open_file(at, name, O_PATH | O_DIRECTORY);
@@ -83,7 +83,7 @@ int folder_open_directory(int at, const char *name, bool make, struct error *err
         scoped_fd int fd = -1;
         int rc;
 
-        /* Two may make it at once: EEXIST is as good. */
+        /* two processes may create it at once: EEXIST is fine */
         if (make && mkdirat(at, name, 0700) == 0)
                 give_mode(at, name); /* if that cannot be, opening says so */
         else if (make && errno != EEXIST)
@@ -125,7 +125,7 @@ int store_try_daemon(const struct store *store)
         return rc == -EAGAIN ? 0 : rc; /* its queue is full */
 }
 
-/* Fails with who could make sessions there, and what else can be done. */
+/* Fails with the users who may create sessions there, and what else the user can do. */
 static int refuse_to_write(int runtime, const struct store *store, struct error *err)
 {
         const char *path = store->path;
@@ -178,7 +178,7 @@ int folder_temporary_name(const char *stem, char ret[PAGE_NAME_BYTES], struct er
         return rc < 0 ? rc : text_put(ret, PAGE_NAME_BYTES, err, "%s%016llx", stem, number);
 }
 
-/* Deeper than this nobody hides anything by mistake. */
+/* Deeper folders do not occur by mistake. */
 #define DELETE_DEPTH 16u
 
 static int delete_entry(int at, const char *name, unsigned depth);
@@ -209,8 +209,7 @@ static int open_entries(int at, const char *name, DIR **ret)
         return rc;
 }
 
-/* Who else deletes it, a remover or who tidies up after one, may be faster anywhere: what is gone
- * is deleted. */
+/* Another process may delete the same folder: an entry that is already gone counts as deleted. */
 static int delete_entry(int at, const char *name, unsigned depth)
 {
         scoped_dir DIR *entries = NULL;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session's folder for a tenant of another uid.
+ * Gives a tenant of another uid access to its session's folder.
  *
- * By access lists, so that it is that user and not a group that others may be in: the folder can
- * be gone through and `limits` be read, `slots` is the tenant's own. Folder and `limits` stay
- * ours, so the tenant can neither replace nor widen them. Nor may it list the folder: who reads a
- * folder into memory that a file system of its own fills has the folder's lock for as long as it
- * likes, and whoever makes or deletes anything in there waits. Where the file system has no such
- * lists, all may go through the folder and read nothing in it: the way in is the session's socket.
+ * Access lists name exactly that user, and not a group with other members: the user may pass
+ * through the folder and read `limits`; `slots` is the tenant's own. Folder and `limits` stay ours,
+ * so the tenant can neither replace nor widen them. The tenant may not list the folder: a process
+ * that lists a folder into memory of a FUSE file system holds the folder's lock as long as it
+ * likes, and creating or deleting a file there waits. On a file system without such lists, all
+ * users may pass through the folder and read nothing in it; the session is then joined by its
+ * socket.
  */
 #include <endian.h>
 #include <errno.h>

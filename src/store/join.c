@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mapping the pages of a session that exists, each checked before it is believed.
+ * Maps the pages of an existing session; each is checked before it is used.
  */
 #include "store/store.h"
 
@@ -18,14 +18,13 @@
 #include "settings/settings.h"
 #include "store/folder.h"
 
-/* One of a session's two files, and how it is wanted. */
+/* One of a session's two files, and how to open it. */
 struct wanted {
         const char *name;
         uint64_t bytes;
         bool is_writable;
         bool may_be_roots;  /* a daemon's word */
-        bool is_named_only; /* a tenant's, in a folder of ours: which file it is, and nothing more
-                             */
+        bool is_named_only; /* a tenant's file in a folder of ours: only its identity matters */
         bool is_received;   /* its owner may be of another user namespace */
         bool may_be_shared; /* a daemon's, which may have opened it to a container's users */
 };
@@ -40,7 +39,7 @@ static int check_file(int fd, const struct wanted *wanted, struct store_file *re
         if (!S_ISREG(st.st_mode))
                 return fail(err, -EPROTO, "%s is no plain file", wanted->name);
         *ret = (struct store_file){ .device = st.st_dev, .inode = st.st_ino };
-        /* Its owner may give it any mode, list, size or lease: none of them tells anything. */
+        /* The owner may change its mode, list, size and lease, so none of them is checked. */
         if (wanted->is_named_only)
                 return 0;
         if (st.st_uid != geteuid() && !wanted->is_received &&
@@ -56,7 +55,7 @@ static int check_file(int fd, const struct wanted *wanted, struct store_file *re
         return 0;
 }
 
-/* O_PATH asks for no permission on the file, and waits for no lease that is held on it. */
+/* O_PATH needs no permission on the file, and waits for no lease on it. */
 static int open_flags(const struct wanted *wanted)
 {
         if (wanted->is_named_only)
@@ -89,7 +88,7 @@ static int map_descriptor(int fd, const struct wanted *wanted, void **ret, struc
         return 0;
 }
 
-/* Maps the file and says which file it is. */
+/* Maps the file and returns its identity. */
 static int map_file(int folder, const struct wanted *wanted, void **ret,
                     struct store_file *ret_file, struct error *err)
 {
@@ -125,7 +124,8 @@ static int check_pages(const struct store_session *session, const char *name, st
         return 0;
 }
 
-/* Who joins has its GPU time metered in the pages; who removes them need not know what is there. */
+/* A process that joins is metered in the pages; a process that removes them need not know their
+ * content. */
 static int check_version(const struct store_session *session, struct error *err)
 {
         uint32_t version = session->limits->version;
@@ -148,7 +148,7 @@ static int map_limits(int folder, struct store_session *session, struct error *e
         int rc = map_file(folder, &limits, &mapped, &session->limits_file, err);
 
         session->limits = mapped;
-        /* As map_file() has it; said for analysers, who do not see that fail() is negative. */
+        /* As map_file() has it; written for analysers, which do not see that fail() is negative. */
         return mapped || rc < 0 ? rc : -EPROTO;
 }
 
@@ -194,8 +194,7 @@ static int map_owned(int folder, const char *name, struct store_session *session
 typedef int session_mapper(int folder, const char *name, struct store_session *session,
                            struct error *err);
 
-/* A folder that was renamed or deleted since it was opened is somebody's who removes the session.
- */
+/* If the folder was renamed or deleted since it was opened, another process removes the session. */
 static bool is_in_place(int sessions, const char *name, int folder)
 {
         struct stat named, opened;
@@ -243,7 +242,7 @@ int folder_map_session(const struct store *store, const char *name, bool writabl
         return rc;
 }
 
-/* What of a session is mapped, and for what. */
+/* Which parts of a session to map, and for what. */
 struct session_opening {
         session_mapper *map;
         bool is_writable;
@@ -280,7 +279,7 @@ int store_join_owned(const struct store *store, const char *name, struct store_s
         return open_as(&(struct session_opening){ map_owned, true }, store, name, ret, err);
 }
 
-/* What no process may join, though its pages are sound. */
+/* Refuses sessions that no process may join, though their pages are valid. */
 static int check_joinable(const struct store_session *session, const char *name, struct error *err)
 {
         int rc = check_version(session, err);
@@ -397,8 +396,7 @@ int store_reserve_slot(int slots_fd, unsigned slot, struct error *err)
                      sizeof(struct page_slot), err);
         if (rc < 0)
                 return rc;
-        /* A ledger that nobody has used yet names the first slot, whether that was ever taken or
-         * not. */
+        /* An unused ledger names the first slot, whether it was ever taken or not. */
         rc = reserve(slots_fd, offsetof(struct slots_page, row), rows, err);
         if (rc < 0)
                 return rc;

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The `slots` of a tenant whose session is gone, while the tenant has it open: deleted, it could be
- * written to without end and nobody would find it.
+ * Keeps the `slots` of a removed session while its tenant has the file open: if it were deleted,
+ * the tenant could go on writing, and nobody would find the file.
  *
- * So it stays, as sessions/.open-.../slots, until the kernel says that nobody has it open for
- * writing; whatever fails on the way is looked at again. Who lives in one that was removed by force
- * keeps its page; of one that is over (FOLDER_OVER) nothing is kept for anybody, and whoever still
- * uses what it has mapped of it gets SIGBUS. A read lease tells: none is granted while
- * there is a writer. Where the kernel gives no leases it is deleted at once. It becomes ours when
- * nobody lives in it, which lets nobody open it any more.
+ * So it stays, as sessions/.open-.../slots, until the kernel reports that no process has it open
+ * for writing; any failure on the way leads to another try later. If the session was removed by
+ * force, its living processes keep their page. If the session is over (FOLDER_OVER), the file is
+ * emptied, and a process that still uses its mapping gets SIGBUS. A read lease shows whether there
+ * is a writer: none is granted then. If the kernel gives no leases, the file is deleted at once.
+ * Once no process lives in the session, the file becomes ours, so no user can open it any more.
  *
- * The content of a deleted file takes room until its last reader is gone, too. So only a file that
- * was cut is deleted.
+ * The content of a deleted file takes room until its last reader is gone, so a file is deleted only
+ * after it was truncated.
  *
- * A tenant that holds a lease on it keeps us from opening it, but not from owning it, and then
- * takes no other. Our first attempt begins to break it; the kernel ends it after
- * /proc/sys/fs/lease-break-time.
+ * A tenant that holds a lease on the file keeps us from opening it, but not from taking ownership,
+ * after which it cannot take another. Our first attempt begins to break the lease; the kernel ends
+ * it after /proc/sys/fs/lease-break-time.
  *
- * To cut a file, to own, to change and to delete it takes its inode's lock, which a tenant holds
- * for as long as it likes: in a write() from memory that a file system of its own fills, say.
- * Nothing ends that wait. So the daemon lists what there is to do (store_list_kept()) and leaves it
+ * Truncating the file, taking ownership, changing and deleting it need its inode's lock. A tenant
+ * can hold that as long as it likes, for example in a write() from memory of a FUSE file system,
+ * and nothing ends that wait. So the daemon only lists the work (store_list_kept()) and leaves it
  * to a process for each user (daemon/processes/cleanup.h). The user's id is in the folder's name,
- * as the file may be ours by then.
+ * because the file may be ours by then.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -39,14 +39,14 @@
 #include "store/folder.h"
 #include "store/liveness.h"
 
-#define LOOKS_MOST 1024u /* in one go; the others are looked at in the next */
-/* Likewise: a look walks all locks on the file, which its tenant places. */
+#define LOOKS_MOST 1024u /* at once; the next call looks at the others */
+/* Likewise: a look walks all locks on the file, whose number its tenant chooses. */
 #define LOOKS_NS UINT64_C(10000000)
 #define BLOCK_BYTES 512u /* of st_blocks */
 #define OURS_ALONE 0600u
 
-/* Also when it could not be told. SIGURG, which is ignored, instead of SIGIO, which ends us, should
- * the lease be broken. */
+/* True also if it is unknown. If the lease is broken, it sends SIGURG, which is ignored, instead of
+ * SIGIO, which would end us. */
 static bool may_have_writer(int fd)
 {
         if (fcntl(fd, F_SETSIG, SIGURG) < 0)
@@ -57,7 +57,7 @@ static bool may_have_writer(int fd)
         return false;
 }
 
-/* Needs no descriptor of the file, so no lease bars it. The mode bounds what an access list gives,
+/* Needs no descriptor of the file, so a lease cannot prevent it. The mode bounds the access list
  * too. */
 static void take_over(int folder)
 {
@@ -72,8 +72,8 @@ static void take_over(int folder)
                 fchmodat(folder, FOLDER_SLOTS, OURS_ALONE, 0);
 }
 
-/* 0: it is cut. Asks for writing even where nothing is to be cut: only that begins to break a lease
- * of either kind. */
+/* 0: truncated. Opens for writing even if nothing is to be truncated, because only that begins to
+ * break a lease of either kind. */
 static int cut(int folder, off_t bytes)
 {
         scoped_fd int slots = folder_open_file(folder, FOLDER_SLOTS, O_WRONLY);
@@ -111,11 +111,11 @@ bool folder_is_anothers(int sessions, const char *name, uint32_t *ret_uid)
         return S_ISREG(st.st_mode) && (st.st_uid != geteuid() || (st.st_mode & 022));
 }
 
-/* What can be told of a kept one without waiting for anybody. */
+/* The state of a kept file, as far as it can be found without blocking. */
 struct kept {
         int folder;
-        int slots;    /* or why it cannot be opened */
-        bool is_live; /* and its session is not over */
+        int slots;    /* or the error that prevents opening it */
+        bool is_live; /* a process lives in it, and its session is not over */
 };
 
 static void open_kept(int sessions, const char *name, struct kept *ret)
@@ -139,8 +139,8 @@ static void close_kept(struct kept *kept)
                 close(kept->folder);
 }
 
-/* Who lives in it has the page mapped. Where the session is over, a lock is no life: it may lie in
- * a socket's queue, and then nobody has anything mapped. */
+/* A living process has the page mapped. If the session is over, a lock does not show a living
+ * process: it may lie in a socket's queue, and then no process maps the file. */
 static off_t bytes_kept(const struct kept *kept)
 {
         return kept->is_live ? (off_t)sizeof(struct slots_page) : 0;
@@ -168,7 +168,7 @@ int folder_look_open(int sessions, const char *name)
         return rc;
 }
 
-/* There is nothing that folder_look_open() would do to it now. */
+/* Whether folder_look_open() would have nothing to do now. */
 static bool is_settled(int sessions, const char *name)
 {
         struct kept kept;
@@ -199,7 +199,7 @@ static DIR *open_all(const struct store *store)
         return entries;
 }
 
-/* Whose it was, by its name; 0 where an earlier version gave it a name without that. */
+/* The former owner, from the name; 0 if an earlier version gave it a name without that. */
 static bool is_kept(const char *name, uint32_t *ret_uid)
 {
         const size_t open = sizeof(FOLDER_OPEN) - 1, over = sizeof(FOLDER_OVER) - 1;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See liveness.h. System calls are made raw: the libc wrappers of open and fcntl are cancellation
- * points, and a thread cancelled here would leave the private lock held for ever. All that have to
- * do with one descriptor are, or the thread sanitizer sees some of its life and not the rest.
+ * File locks that show liveness; liveness.h has the contract. System calls are made directly: the
+ * libc wrappers of open and fcntl are cancellation points, and a thread cancelled here would never
+ * release the private lock. All calls on one descriptor are made so, or the thread sanitizer would
+ * see only some of them.
  */
 #include "store/liveness.h"
 
@@ -18,7 +19,7 @@
 /* Programs count on the low numbers: shells, daemons that close 0..255, select(). */
 #define LOWEST_DESCRIPTOR 512
 
-/* The file's owner can hold a lease on it, for which an open() that blocks waits 45 s. */
+/* The file's owner can hold a lease on it, for which a blocking open() waits 45 s. */
 #define OPEN_FLAGS (O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
 static struct flock lock_of(short type, uint64_t byte, uint64_t count)
@@ -55,7 +56,7 @@ int liveness_raise(int fd)
         return high;
 }
 
-/* What was opened, raised, if it is the file that is mapped. */
+/* Raises the opened descriptor, if it is the mapped file. */
 static int take_up(int fd, const struct liveness_file *file)
 {
         int rc;
@@ -71,8 +72,8 @@ static int take_up(int fd, const struct liveness_file *file)
         return fd;
 }
 
-/* A description of its own. Looked at before: to open whatever else has the number could do
- * something to it. */
+/* Opens a new description. Checks first, because opening another file that has the number could
+ * have side effects. */
 static int open_again(int fd, const struct liveness_file *file)
 {
         int rc = fd < 0 ? -EBADF : is_the_mapped_file(fd, file);
@@ -92,8 +93,8 @@ void liveness_keep(struct liveness_kept *kept, int fd)
                 liveness_close(fd);
 }
 
-/* Where opening again does not work (no /proc), nothing is kept: what was just got is what is used,
- * and each look asks anew. */
+/* If reopening does not work (no /proc), no descriptor is kept: the new one is used, and each look
+ * asks for another. */
 static int open_kept(const struct liveness_file *file)
 {
         struct liveness_kept *kept = file->kept;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A system call made raw: no cancellation point, errno kept, the failure as a negative errno.
+ * Makes a system call directly: no cancellation point, errno kept, a negative errno on failure.
  *
- * For code that runs with private locks held inside other people's programs, where a thread that is
- * cancelled in open() or connect() would leave them held for ever.
+ * For code that holds private locks inside other people's programs: a thread that is cancelled in
+ * open() or connect() would never release them.
  */
 #ifndef ALIQUOT_STORE_RAW_H
 #define ALIQUOT_STORE_RAW_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ending a session: say so in its page, see that nobody lives in it, rename it away, delete it.
+ * Removes a session: marks its page, checks that no process lives in it, renames it, deletes it.
  *
- * A process that takes a slot looks at `removed` after it has the lock; we look at the locks after
- * we have set `removed`. So either it sees the flag, or we see the lock.
+ * A process that takes a slot checks `removed` after it has the lock; the remover checks the locks
+ * after it has set `removed`. So either the process sees the mark, or the remover sees the lock.
  *
- * Removers take turns, by a lock on the folder of all sessions: a second one would take back the
- * flag of the first, or rename away what somebody made under the same name since. What was renamed
- * is deleted without it.
+ * Removers take turns, by a lock on the folder of all sessions: otherwise a second one could take
+ * back the first one's mark, or rename away a new session of the same name. The renamed folder is
+ * deleted without the lock.
  */
 #include "store/store.h"
 
@@ -25,7 +25,7 @@
 #include "store/folder.h"
 #include "store/liveness.h"
 
-#define LEFTOVER_SECONDS 60 /* no maker or remover takes so long */
+#define LEFTOVER_SECONDS 60 /* creating or removing never takes this long */
 
 int store_is_live(const struct store_session *session, struct error *err)
 {
@@ -39,7 +39,7 @@ int store_is_live(const struct store_session *session, struct error *err)
                 errno = -fd;
                 return rc < 0 ? rc : fail(err, fd, "%s: %m", path);
         }
-        /* Who recovers a slot, or is about to take it, lives in it as well. */
+        /* a process that recovers a slot, or is about to take it, lives in it too */
         rc = liveness_probe_any(fd, PAGE_LOCK_LIVE(0), PAGE_LOCK_LIVE(PAGE_SLOTS));
         liveness_close(fd);
         if (rc < 0) {
@@ -49,8 +49,8 @@ int store_is_live(const struct store_session *session, struct error *err)
         return rc;
 }
 
-/* 0 when nobody lives in it any more, and nobody can move in. What somebody else began to remove
- * and did not finish is finished. */
+/* 0 if no process lives in the session and none can join any more. Completes a removal that another
+ * process began. */
 static int retire(const struct store *store, const char *name, struct error *err)
 {
         struct store_session session;
@@ -72,8 +72,8 @@ static int retire(const struct store *store, const char *name, struct error *err
         return rc;
 }
 
-/* In use or broken: tell whoever still looks, and go on. `slots` is not mapped: it may be another
- * user's, who can cut it short meanwhile. */
+/* In use or broken: marks it for processes that still look, and goes on. `slots` is not mapped: it
+ * may be another user's, who can truncate it meanwhile. */
 static void mark_removed(const struct store *store, const char *name)
 {
         struct store_session session;
@@ -87,7 +87,7 @@ static void mark_removed(const struct store *store, const char *name)
 struct removal {
         bool is_forced;
         bool is_over;     /* for everybody */
-        bool is_anothers; /* from here on as it was found */
+        bool is_anothers; /* as found from here on */
         char away[PAGE_NAME_BYTES];
 };
 
@@ -105,7 +105,7 @@ static int name_away(int sessions, const char *name, struct removal *removal, st
         return rc < 0 ? rc : folder_temporary_name(stem, removal->away, err);
 }
 
-/* One at a time, and only as long as it takes: a tenant can make what comes after it wait. */
+/* One remover at a time, and only for the rename: a tenant can block what follows. */
 static int move_away(const struct store *store, const char *name, struct removal *removal,
                      struct error *err)
 {
@@ -132,8 +132,8 @@ static int move_away(const struct store *store, const char *name, struct removal
                 rc = retire(store, name, err);
         if (rc < 0)
                 return rc;
-        /* Both in one folder: so the kernel waits for no lock of what is moved, nor of what is in
-         * it. From here on whoever looks next finds it, should we end. */
+        /* Both names are in one folder, so the kernel waits for no lock of the moved folder or its
+         * files. From here on any later remover finds it, if this one dies. */
         return renameat(sessions, name, sessions, removal->away) < 0
                        ? fail(err, -errno, "session %s: %m", name)
                        : 0;
@@ -183,7 +183,7 @@ int store_set_aside(const struct store *store, const char *name, char ret[PAGE_N
         return 0;
 }
 
-/* What a killed maker or remover left behind. */
+/* Deletes what a killed creator or remover left behind. */
 static void tidy(int sessions, const char *name)
 {
         struct timespec now;

@@ -13,17 +13,17 @@
 struct limits_device *rows_find(struct limits_page *page, const uint64_t uuid[2]);
 
 /*
- * The default, into default_bytes and default_micro_percent. Two words, of which "no part of the
- * card" and "any number of bytes" must never meet, not even in the eye of a reader that comes in
- * between: the order in which a change writes them, read twice.
+ * Reads the default limit into default_bytes and default_micro_percent. These are two words, and a
+ * reader must never see the combination "no part of the card" and "any number of bytes". So they
+ * are read twice, in the order in which a change writes them.
  */
 void rows_default(const struct limits_page *page, struct settings_limits *ret);
 
-/* What a card without a rule of its own may use now. */
+/* The limit of a card without a rule of its own. */
 int rows_default_limit(const struct limits_page *page, uint64_t card_bytes, uint64_t *ret,
                        struct error *err);
 
-/* A cap as it is said, where 0 says none. */
+/* A stored cap as a part of the time, where 0 means no cap. */
 static inline uint32_t rows_cap(uint32_t cap_ppm)
 {
         return cap_ppm ? cap_ppm : PAGE_WHOLE_PPM;

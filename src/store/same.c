@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether limits that somebody asks for are those that a session has, and the words for both.
+ * Compares requested limits with those of a session, and describes both in words.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "store/rows.h"
 #include "store/store.h"
 
-/* What a row, or a GPU without one, may use now. */
+/* The present limit of a row, or of a GPU without one. */
 static uint64_t current_limit(struct limits_page *page, const struct settings_limit *device)
 {
         struct limits_device *row;
@@ -36,8 +36,8 @@ static uint32_t current_cap(struct limits_page *page, const struct settings_limi
         return row ? page_cap_ppm(page, row) : rows_default_cap(page);
 }
 
-/* What no GPU here has of its own: for those that are not known, which a daemon's session never
- * gets. Where all of them are known, what each has says it all. */
+/* Whether the defaults are the same. They apply to GPUs without a rule that are not known here,
+ * which a daemon's session never gets. If all GPUs are known, their rows say everything. */
 static bool is_same_default(struct limits_page *page, const struct settings_limits *limits)
 {
         struct settings_limits defaults = { 0 };
@@ -97,7 +97,8 @@ static bool is_same_now(struct limits_page *page, const struct store_request *re
         return true;
 }
 
-/* What holds now where no row says otherwise. A daemon's session has rows alone: as its first. */
+/* The present limits where no row says otherwise. A daemon's session has rows only: its first
+ * one. */
 static void usual_now(struct limits_page *page, struct settings_limits *ret)
 {
         rows_default(page, ret);
@@ -148,7 +149,7 @@ static void describe_caps(struct limits_page *page, struct text *text)
         }
 }
 
-/* As settings_canonical() has it, of what holds now. */
+/* The present limits, in the form of settings_canonical(). */
 static void describe_now(struct limits_page *page, char *ret, size_t bytes)
 {
         struct settings_limits usual = { 0 };

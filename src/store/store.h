@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Session folders: <runtime>/sessions/<name>/{limits,slots}, and who may do what with them.
+ * Session folders: creates, joins, changes and removes <runtime>/sessions/<name>/{limits,slots}.
  *
  *      store_find()             which runtime folder (made 0700, owner checked)
- *      store_join()             -ENOENT: there is none of that name
- *      store_create()           -EEXIST: somebody was faster, join theirs
+ *      store_join()             -ENOENT: there is no session of that name
+ *      store_create()           -EEXIST: another process was faster; join its session
  *
- * -EBUSY of either: somebody removes it at this moment, come again.
+ * -EBUSY from either: another process removes the session right now, try again.
  *
- * A folder is made whole under another name and renamed in, so a session that can be seen is
+ * A folder is made completely under another name and then renamed, so a visible session is
  * complete; of two creators one wins and the other joins. Every file is opened without following
- * links, must be a plain file of ours that nobody else can write, of the right size, and pass its
- * page check; the two must carry one session id. Anything else is refused with one line, and
- * nothing is repaired behind the user's back. No descriptor stays open.
+ * links. It must be a regular file of ours that other users cannot write, have the right size, and
+ * pass its page check; both files must have the same session id. Anything else is refused with one
+ * line, and nothing is repaired automatically. No descriptor stays open.
  */
 #ifndef ALIQUOT_STORE_STORE_H
 #define ALIQUOT_STORE_STORE_H
@@ -34,7 +34,7 @@ struct store {
         char path[STORE_PATH_BYTES];
 };
 
-/* The file that is mapped: compare before trusting its path. */
+/* Identifies the mapped file: compare before trusting its path. */
 struct store_file {
         uint64_t device;
         uint64_t inode;
@@ -59,7 +59,7 @@ struct store_tenancy {
         bool is_containers;
 };
 
-/* What a new session is made with. All borrowed until return. */
+/* What a new session is made from. All borrowed until return. */
 struct store_request {
         const char *name;
         const char *created_as; /* settings_canonical() */
@@ -71,20 +71,19 @@ struct store_request {
 };
 
 /*
- * `asked` ("" or NULL: nobody did), else /run/aliquot if we may write there, else
- * $XDG_RUNTIME_DIR/aliquot, else /dev/shm/aliquot-UID. Made if it is missing and `make`; a store
- * that is merely looked at need not exist: -ENOENT.
- * -ENOTEMPTY: the one asked for has no sessions in it, and things that are not ours.
- * -EOPNOTSUPP: it is on overlayfs, where the live processes of a session cannot be found. A usual
- * folder on overlayfs is skipped.
+ * Finds the runtime folder: `asked` (if not "" or NULL), else /run/aliquot if we may write there,
+ * else $XDG_RUNTIME_DIR/aliquot, else /dev/shm/aliquot-UID. Creates a missing one if `make`;
+ * otherwise a missing one is -ENOENT. -ENOTEMPTY: the folder asked for has no sessions but other
+ * files. -EOPNOTSUPP: it is on overlayfs, where the live processes of a session cannot be found. A
+ * default folder on overlayfs is skipped.
  */
 int store_find(struct store *ret, const char *asked, bool make, struct error *err);
 
-/* Whether a program that names no folder may have this one: by its path, whichever user's it is. */
+/* Whether this is one of the default folders of any user, by its path. */
 bool store_is_usual(const struct store *store);
 
-/* 0: somebody listens on the daemon's socket there. -EACCES: the socket is closed to this user, and
- * nothing tells whether anybody listens. */
+/* 0: a daemon listens on the socket there. -EACCES: this user may not connect, so it is unknown
+ * whether one does. */
 int store_try_daemon(const struct store *store);
 
 int store_create(const struct store *store, const struct store_request *request,
@@ -92,35 +91,34 @@ int store_create(const struct store *store, const struct store_request *request,
 int store_join(const struct store *store, const char *name, bool writable,
                struct store_session *ret, struct error *err);
 
-/* The same by descriptors that a daemon handed out, which stay the caller's: `limits` for reading,
- * `slots` for both. Whose the files are is not asked. `ret`->path, which the caller has set, stays.
- */
+/* Joins by descriptors from a daemon, which stay the caller's: `limits` for reading, `slots` for
+ * both. The owner of the files is not checked. `ret`->path, which the caller has set, stays. */
 int store_join_pages(int limits, int slots, const char *name, struct store_session *ret,
                      struct error *err);
 
 /*
- * For the daemon that owns a session: `limits` writable, `slots` not mapped (NULL) but known by its
- * inode. A tenant can cut its `slots` short, and whoever has it mapped then dies of SIGBUS: the
- * daemon reads it with pread(). The tenant owns that file, so no mode, access list, size or lease
- * of it is a reason to fail. Also a session that is being removed. -EEXIST: it is its user's own,
- * not a daemon's; every other failure says nothing about whose it is.
+ * For the daemon that owns a session: maps `limits` writable; `slots` is not mapped (NULL) but
+ * identified by its inode. A tenant can truncate its `slots`, and a process that maps it then dies
+ * of SIGBUS, so the daemon uses pread(). The tenant owns that file, so its mode, access list, size
+ * or lease never causes a failure. Works for a session that is being removed too. -EEXIST: its user
+ * made it, not a daemon; other failures say nothing about that.
  */
 int store_join_owned(const struct store *store, const char *name, struct store_session *ret,
                      struct error *err);
 
-/* For who asks what a session may use and nothing else: `limits` for reading, whoever made it and
- * whatever its tenant did to `slots`, which is not opened. */
+/* Maps only `limits`, for reading, to show what a session may use: whoever made it, and whatever
+ * its tenant did to `slots`, which is not opened. */
 int store_join_limits(const struct store *store, const char *name, struct store_session *ret,
                       struct error *err);
 
 void store_close(struct store_session *session);
 
-/* "run-" and 16 random digits: a session that nobody else can have. */
+/* "run-" and 16 random digits: a name that no other session has. */
 int store_fresh_name(char ret[PAGE_NAME_BYTES], struct error *err);
-bool store_is_fresh_name(const char *name); /* by its form */
+bool store_is_fresh_name(const char *name); /* judges by the form of the name */
 
-/* Whether joining with these limits is joining this session: the text it was made with, or limits
- * that come to what it has now. `limits` NULL: could not be resolved. */
+/* Whether joining with these limits means this session: they are the text it was made with, or
+ * equal its present limits. `limits` NULL: they could not be resolved. */
 int store_check_same(const struct store_session *session, const struct store_request *request,
                      struct error *err);
 
@@ -134,38 +132,38 @@ int store_claim_row(const struct store_session *session, const uint8_t uuid[16],
 /* False once the session is being removed. No system call. */
 bool store_is_current(const struct store_session *session);
 
-/* Backs with memory what the owner of a slot touches of `slots`, so that touching it later cannot
+/* Backs the part of `slots` that a slot's owner uses with memory, so that a later access cannot
  * fail. */
 int store_reserve_slot(int slots_fd, unsigned slot, struct error *err);
 
 /*
- * Changes the limits of a writable session, live: devices with a rule of their own, and with a
- * default also every other device and those yet to come. Checked whole before anything is
- * written, then published by `epoch`. Users who change it at once take turns. -EBUSY: another
- * change has not ended within 5 s, or GPUs that show up meanwhile leave it no room.
+ * Changes the limits of a writable session at run time: devices with a rule of their own, and with
+ * a default all other devices, present and future. Everything is checked before anything is
+ * written; then `epoch` publishes it. Concurrent changes take turns. -EBUSY: another change has not
+ * ended within 5 s, or new GPUs leave it no room.
  */
 int store_set(const struct store_session *session, const struct settings_limits *limits,
               struct error *err);
 
-/* Ends a writable session for newcomers and for new charges, for good; who lives in it keeps what
- * it has. */
+/* Closes a writable session to new processes and new charges, for good; its processes keep what
+ * they have. */
 void store_shut(const struct store_session *session);
 
-/* 1: some process holds a slot; 0: none does; negative: it could not be told. */
+/* 1: some process holds a slot; 0: none does; negative: unknown. */
 int store_is_live(const struct store_session *session, struct error *err);
 
-/* Removes a session that nobody uses; `force`: also one in use, whose processes keep their memory
- * and their limits but can no longer be joined. */
+/* Removes an unused session; `force`: also one in use, whose processes keep their memory and limits
+ * but which no process can join any more. */
 int store_remove(const struct store *store, const char *name, bool force, struct error *err);
 
-/* The same by force where nobody may use it any more: what another user still has open of it is
- * emptied, whoever has it mapped or holds a lock on it. Waits for no tenant: one's folder is only
- * renamed, and kept for store_clear_kept(). */
+/* As by force, for a session that must not be used any more: a file that another user still has
+ * open is emptied, even if it is mapped or locked. No tenant can block this: a tenant's folder is
+ * only renamed, and kept for store_clear_kept(). */
 int store_bury(const struct store *store, const char *name, struct error *err);
 
-/* Removed sessions of tenants are kept until nobody has `slots` open (kept.c). Calls `found` with
- * the user of each that waits for store_clear_kept(); those of whom `is_passed` are not looked at.
- * Waits for no tenant. One thread; for root. */
+/* Lists the kept folders of tenants' removed sessions, which stay until no process has `slots` open
+ * (kept.c). Calls `found` with the user of each that needs store_clear_kept(); skips users for whom
+ * `is_passed`. No tenant can block this. One thread; for root. */
 struct store_look {
         bool (*is_passed)(uint32_t uid, void *context);
         void (*found)(uint32_t uid, void *context);
@@ -191,12 +189,12 @@ bool store_is_within(const struct stat *st, uint64_t bytes);
  * is NULL, by its descriptor. Waits for nobody. */
 bool store_has_attributes(const char *path, int fd);
 
-/* Removes them; a tenant can make that wait. Returns how many went, or why none can be (-E2BIG:
- * their names are too many to be listed). For one thread. */
+/* Removes the attributes; a tenant can block this. Returns how many were removed, or an error
+ * (-E2BIG: their names are too long to be listed). For one thread. */
 int store_drop_attributes(int fd);
 
-/* Takes a session's folder out of sight, whoever lives in it, and deletes nothing: it is kept under
- * the name in `ret`. */
+/* Moves a session's folder out of the way, even if processes live in it, and deletes nothing: it is
+ * kept under the name in `ret`. */
 int store_set_aside(const struct store *store, const char *name, char ret[PAGE_NAME_BYTES],
                     struct error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See usage.h. A process is found across PID namespaces by what does not depend on them: the
- * time it started, and its innermost pid as /proc shows it to an ancestor (NSpid).
+ * Lists the processes of a session; usage.h has the contract. A process is identified across PID
+ * namespaces by its start time and by its innermost pid, which /proc shows to an ancestor (NSpid).
  */
 #include "store/usage.h"
 
@@ -72,7 +72,7 @@ static void copy_printable(char *to, const char *from, size_t size)
         memset(to + i, 0, size - i);
 }
 
-/* Lines such as 0::/user.slice, or of version 1 4:memory:/docker/7f3e: the path stands last. */
+/* Lines such as 0::/user.slice, or in version 1 4:memory:/docker/7f3e: the path comes last. */
 void usage_cgroup(uint32_t pid, char ret[USAGE_CGROUP_BYTES])
 {
         char path[64], text[4096];
@@ -146,10 +146,10 @@ static uint64_t next_set(const uint64_t *bits, uint64_t at, uint64_t end)
         return min_u64(at, end);
 }
 
-/* A bit for each byte below `end` that somebody holds. Each call of the kernel finds a lock that
- * was not known yet, or that there is none in a gap: their number goes by the locks, not by the
- * slots, of which whoever writes slots_high says how many were ever taken. Each walks the locks
- * before the one that it finds, so the time is looked at after each. */
+/* Sets a bit for each locked byte below `end`. Each call to the kernel finds an unknown lock, or no
+ * lock in a gap. So the number of calls depends on the locks, not on slots_high, which any writer
+ * can forge. Each call walks the locks before the one that it finds, so the time is checked after
+ * each. */
 static int find_held(int fd, uint64_t end, uint64_t most_ns, uint64_t ret[LIVE_BYTES / 64])
 {
         const uint64_t began_ns = clock_thread_ns();
@@ -244,16 +244,16 @@ bool usage_is_process(const struct usage_process *process, uint32_t pid)
 {
         char name[16];
 
-        /* What cannot be read is 0 too. */
+        /* values that cannot be read are 0 too */
         if (!process->pid || !process->start_ticks)
                 return false;
         snprintf(name, sizeof(name), "%u", pid);
         return innermost_pid(name) == process->pid && start_ticks_of(name) == process->start_ticks;
 }
 
-/* Those that are this process. Returns how many: more than one where slots are forged. A stat file
- * can keep its reader waiting (common/aside.h), and status does not: of most processes it says
- * enough. */
+/* Sets the pid of the entries that are this process. Returns how many: more than one if slots are
+ * forged. Reading a stat file can block (common/aside.h), and reading status cannot; for most
+ * processes status is enough. */
 static size_t name_as(const char *pid, struct usage_process *list, size_t count)
 {
         const uint32_t inner_pid = innermost_pid(pid);

@@ -106,7 +106,7 @@ void members_tick(struct members *self, uint64_t now_ns);
 /* When to look again without any bell. `ret_is_busy`: some session is watched. */
 uint64_t members_due_ns(const struct members *self, uint64_t now_ns, bool *ret_is_busy);
 
-/* Notes that the thread woke up this late; members_early_ns(): how much earlier it must ask to wake
+/* Notes that the thread woke up this late; members_late_ns(): how much earlier it must ask to wake
  * up, 0 if the delay is a normal one. */
 void members_note_late(struct members *self, uint64_t late_ns);
 uint64_t members_late_ns(const struct members *self);
