@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How often each function of the driver is called, by session tag and by whose code called it, with
- * calls=on.
+ * Counts calls of each driver function, by session tag and by calling object, with calls=on.
  *
- * The caller is the loaded object that the call returns to: Aliquot's library, known by the symbol
- * that every one of its builds exports, or else the program. The driver's own calls of itself are
- * not counted. A call that the library passes on for the program is the library's if the library
- * called, and the program's if it jumped: what the library adds to a program is the sum of both,
- * less the sum of the same program without it.
+ * The caller is the loaded object to which the call returns: Aliquot's library, known by a symbol
+ * that all its builds export, or else the program. The driver's own inner calls are not counted. A
+ * call that the library passes on counts as the library's if the library called, and as the
+ * program's if it jumped. So the calls that the library adds are the sum of both, less the sum of
+ * the same program without the library.
  */
 #ifndef ALIQUOT_SIM_CONTEXT_CALLS_H
 #define ALIQUOT_SIM_CONTEXT_CALLS_H

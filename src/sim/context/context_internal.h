@@ -7,10 +7,11 @@
 
 #include "sim/context/context.h"
 
-/* One that has not begun: as if destroyed. NULL without memory. */
+/* Allocates a context that has not begun, which counts as destroyed. NULL without memory. */
 CUcontext context_alloc(CUdevice device, bool is_primary);
 
-/* Takes the context's memory and makes it, current nowhere, with nothing of an earlier life. */
+/* Takes the context's memory and begins its life; it is current nowhere and keeps nothing of an
+ * earlier life. */
 CUresult context_begin(CUcontext context, unsigned flags);
 
 /* Ends all that the context owns. Its struct stays. Once a life; later calls do nothing. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The devices a process may see, in its order, and what each model is.
+ * The devices that a process sees, in its order, and the properties of each model.
  *
- * An ordinal (CUdevice) is a place in CUDA_VISIBLE_DEVICES; a unit is a device of the node, and the
- * index that all node_*() calls take. Both are fixed at cuInit.
+ * An ordinal (CUdevice) is a position in CUDA_VISIBLE_DEVICES. A unit is a device of the node, and
+ * the index for all node_*() calls. Both are fixed at cuInit.
  */
 #ifndef ALIQUOT_SIM_CONTEXT_DEVICE_H
 #define ALIQUOT_SIM_CONTEXT_DEVICE_H
@@ -20,7 +20,7 @@ struct model_spec {
         const char *name; /* as cuDeviceGetName */
         uint64_t memory_bytes;
         uint64_t context_bytes;
-        /* With grants=real: CUDA's total, what NVML shows on top of it, and a context. */
+        /* With grants=real: CUDA's total, NVML's additional memory, and the size of a context. */
         uint64_t real_memory_bytes, real_reserved_bytes, real_context_bytes;
         int capability_major, capability_minor;
         int multiprocessors, cores_per_multiprocessor;
@@ -47,7 +47,7 @@ bool device_is_valid(CUdevice device);
 /* The node's index of an ordinal that is valid. */
 unsigned device_unit(CUdevice device);
 
-/* The ordinal of a node's device, or -1 when this process does not see it. */
+/* The ordinal of a node's device, or -1 if this process does not see it. */
 CUdevice device_of_unit(unsigned unit);
 
 const struct node_device *device_node(CUdevice device);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a context takes of the card beyond its beginning, part by part, until it ends.
+ * Memory that a context takes of the card beyond its initial memory, part by part, until it ends.
  *
  * Any thread; process_lock is not held.
  */
@@ -19,8 +19,8 @@ CUresult growth_raise(CUcontext context, enum growth part, uint64_t bytes);
 
 uint64_t growth_held(CUcontext context, enum growth part);
 
-/* For so many bytes of stack and local memory in each thread that can be resident; at least so
- * many. Nothing without the rule `stacks`. */
+/* Grows the part for stack and local memory to at least `thread_bytes` for each thread that can be
+ * resident. Does nothing without the rule `stacks`. */
 CUresult growth_stack_set(CUcontext context, uint64_t thread_bytes);
 CUresult growth_stack_raise(CUcontext context, uint64_t thread_bytes);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a generated entry point of a function does that is not modelled.
+ * What the generated entry point of a function without a model does.
  */
 #ifndef ALIQUOT_SIM_CONTEXT_MISSING_H
 #define ALIQUOT_SIM_CONTEXT_MISSING_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From what a program asks of a copy to an op_copy, and into a stream.
+ * Translates a program's copy into an op_copy, and queues it in a stream.
  *
- * Every copy is described as a 3D box first (CUDA_MEMCPY3D), whatever entry point it came by: that
- * is also what a graph node shows. A copy that touches pageable host memory is done before the call
- * returns, as the driver's staging makes it look; so is a synchronous one with host memory on
- * one side. All others are queued.
+ * Every copy is first described as a 3D box (CUDA_MEMCPY3D), whatever its entry point; a graph node
+ * shows it so too. A copy with pageable host memory completes before the call returns, as the
+ * driver's staging makes it appear; so does a synchronous copy with host memory on one side. All
+ * others are queued.
  */
 #ifndef ALIQUOT_SIM_EXEC_COPY_H
 #define ALIQUOT_SIM_EXEC_COPY_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events: a point in a stream, its time, and who waits for it.
+ * Events: a point in a stream, its time, and the waits for it.
  *
- * Each record raises `recorded`; when the stream gets there, `completed` and `end_ns` follow. A
- * wait is for the record that was the latest when it was asked for, which a later record in
- * another stream may overtake. The state lies in the event, or, for interprocess events, in a file
- * that several processes map; records of these are taken to complete in order.
+ * Each record raises `recorded`; when the stream reaches it, `completed` and `end_ns` follow. A
+ * wait is for the latest record at the time of the call, which a later record in another stream may
+ * overtake. The state is in the event, or, for interprocess events, in a file that several
+ * processes map; records of these are assumed to complete in order.
  */
 #ifndef ALIQUOT_SIM_EXEC_EVENT_H
 #define ALIQUOT_SIM_EXEC_EVENT_H
@@ -33,8 +33,8 @@ struct CUevent_st {
         uint32_t magic; /* EVENT_MAGIC, first; 0 when destroyed */
         unsigned flags;
         CUcontext context;
-        unsigned long long life;     /* of the context: its id */
-        _Atomic uint32_t references; /* the handle's, and one a command that names it */
+        unsigned long long life;     /* id of the context */
+        _Atomic uint32_t references; /* the handle's, and one for each command that names it */
         struct event_state *state;   /* &own, or shared */
         struct event_state own;
         struct event_late late;
@@ -43,12 +43,12 @@ struct CUevent_st {
         struct CUevent_st *next_made;
 
         /* Guarded by graph_lock: set when the last record was captured. */
-        _Atomic uint64_t capture_id; /* 0: it was not */
+        _Atomic uint64_t capture_id; /* 0: it was not recorded in a capture */
         CUgraphNode *tips;
         size_t tip_count;
 };
 
-/* CONTEXT_IS_DESTROYED when it, or the context it was made in, has ended: but see api_ended(). */
+/* CONTEXT_IS_DESTROYED if it, or the context that made it, has ended; but see api_ended(). */
 CUresult event_check(CUevent event);
 void event_retain(CUevent event);
 void event_release(CUevent event);

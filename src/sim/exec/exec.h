@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the memory and context side asks of the execution side (streams, graphs, launches).
+ * The functions of the execution side (streams, graphs, launches) that the memory and context sides
+ * call.
  *
- * The files of this folder and of graph/ define these.
+ * The files of this folder and of graph/ define them.
  */
 #ifndef ALIQUOT_SIM_EXEC_EXEC_H
 #define ALIQUOT_SIM_EXEC_EXEC_H
@@ -12,14 +13,14 @@
 
 #include "abi/cuda.h"
 
-/* A context begins and ends. Close waits for nothing; it drops what is queued and joins threads. */
+/* A context begins and ends. Close does not wait; it drops queued work and joins threads. */
 CUresult exec_context_open(CUcontext context);
 void exec_context_close(CUcontext context);
 
-/* Waits until all of the context's work is done; its sticky error if it has one by then. */
+/* Waits until all of the context's work is done; returns its sticky error, if any. */
 CUresult exec_context_synchronize(CUcontext context);
 
-/* All work of this process on the device done: what cuMemFree waits for. */
+/* Waits until all work of this process on the device is done, as cuMemFree does. */
 void exec_device_synchronize(CUdevice device);
 
 /* The stream's context, legacy and per-thread handles resolved against the current context.
@@ -30,7 +31,7 @@ CUresult exec_stream_context(CUstream stream, bool is_per_thread, CUcontext *ret
 CUresult exec_stream_submit(CUstream stream, bool is_per_thread, void (*work)(void *),
                             void *argument, uint64_t cost_ns);
 
-/* Does the calling thread run a program's host function? It may make few calls. */
+/* Whether the calling thread runs a program's host function, in which few calls are allowed. */
 bool exec_is_in_host_function(void);
 
 /* Is the stream being captured? And may this thread make an unsafe call (cuMemAlloc, ...) now, as
@@ -38,7 +39,7 @@ bool exec_is_in_host_function(void);
 bool exec_stream_is_capturing(CUstream stream, bool is_per_thread);
 CUresult exec_capture_check_unsafe(void);
 
-/* The same for waiting for a context: also when one of its streams captures, in whatever mode. */
+/* The same for waiting for a context: also if one of its streams captures, in any mode. */
 CUresult exec_capture_check_context(CUcontext context);
 
 /* In a captured stream the two become graph nodes instead. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From what a program passes to a launch to an op_launch.
+ * Translates the arguments of a launch into an op_launch.
  */
 #ifndef ALIQUOT_SIM_EXEC_LAUNCH_H
 #define ALIQUOT_SIM_EXEC_LAUNCH_H

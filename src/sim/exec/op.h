@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The things a device can be asked to do, as data, and how each is done.
+ * The operations of a device, as data, and how each is executed.
  *
  * A stream's queue and a graph's nodes hold the same descriptions and run them through the same
- * functions. Each runs on the caller's thread, not before `run->ready_ns`, has its effect, takes
- * its modelled time, and leaves the end in run->mark. An access that memory_check() refuses
- * poisons the context: the sticky error that hardware raises. So does memory that was unmapped
- * while it was copied, filled or used by a kernel that had asked for it.
+ * functions. Each operation runs on the caller's thread, not before `run->ready_ns`, has its
+ * effect, takes its modelled time, and stores its end in run->mark. An access that memory_check()
+ * refuses poisons the context, as hardware raises a sticky error. So does memory that was unmapped
+ * while an operation used it.
  */
 #ifndef ALIQUOT_SIM_EXEC_OP_H
 #define ALIQUOT_SIM_EXEC_OP_H
@@ -19,7 +19,7 @@
 
 struct exec_context;
 
-/* Who runs: one stream's worker, or a thread that does a synchronous copy itself. */
+/* The executing side: one stream's worker, or a thread that does a synchronous copy itself. */
 struct op_run {
         struct exec_context *exec;
         struct exec_mark *mark;
@@ -42,9 +42,9 @@ struct op_launch {
 struct op_side {
         CUdeviceptr address;
         uint64_t pitch, slice;
-        CUcontext context; /* whose access rights count; NULL for host memory */
+        CUcontext context; /* its access rights apply; NULL for host memory */
         bool is_array;
-        CUdevice device; /* of an array: its storage is no block that memory_find() knows */
+        CUdevice device; /* for an array, whose storage memory_find() does not know */
 };
 
 struct op_copy {
@@ -67,11 +67,10 @@ struct op_host {
 
 void op_launch(struct op_run *run, const struct op_launch *launch);
 
-/* How long it is going to take of the engine: as long as the last launch of the function did, where
- * the parameters do not say. */
+/* Estimated engine time: as long as the function's last launch, unless the parameters say it. */
 uint64_t op_launch_estimate_ns(const struct op_launch *launch);
 
-/* Within a device the compute engine copies, as it fills; else a link does. */
+/* Whether the compute engine copies (within a device); otherwise a link does. */
 bool op_copy_is_within(const struct op_copy *copy);
 void op_copy(struct op_run *run, const struct op_copy *copy);
 void op_set(struct op_run *run, const struct op_set *set);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams: a queue of commands each, and the thread that carries them out.
+ * Streams: each has a queue of commands and a thread that executes them.
  *
  * The queue is a ring of bytes. A call takes the stream's lock, copies its command in, and
- * publishes it; no allocation, and a wake-up only when the worker sleeps. The worker, made with the
- * first command, runs them in order. A full ring, or STREAM_PENDING_MAX commands, blocks the
- * caller, as the real push buffer does.
+ * publishes it; it allocates nothing, and wakes the worker only if it sleeps. The worker, made with
+ * the first command, runs the commands in order. A full ring, or STREAM_PENDING_MAX commands,
+ * blocks the caller, as the real push buffer does.
  *
  * Order between streams: every command draws a ticket from its context. A command of the legacy
- * default stream waits for all earlier tickets of blocking streams, and theirs for its. Everything
- * else is by events.
+ * default stream waits for all earlier tickets of blocking streams, and theirs for its ticket. All
+ * other order comes from events.
  *
- * Handles stay readable for ever (their memory is reused for streams only), so that a stale one is
- * answered with an error.
+ * Handles stay readable for ever (their memory is reused for streams only), so a stale handle gets
+ * an error.
  */
 #ifndef ALIQUOT_SIM_EXEC_STREAM_H
 #define ALIQUOT_SIM_EXEC_STREAM_H
@@ -50,7 +50,7 @@ enum command_kind {
 struct stream_command {
         uint32_t bytes; /* in the ring, this header included */
         uint16_t kind;
-        bool is_in_flight; /* flights_submit() was told of it */
+        bool is_in_flight; /* flights_submit() was called for it */
         uint64_t ticket;
         uint64_t enqueued_ns;
         uint64_t estimate_ns; /* of the engine's time */
@@ -68,7 +68,7 @@ struct command_callback {
 struct command_event {
         CUevent event; /* a reference is held */
         uint64_t version;
-        uint64_t cost_ns; /* what passing it takes the stream, which is off the engine then */
+        uint64_t cost_ns; /* how long the stream takes to pass it, off the engine */
 };
 
 struct command_memory {
@@ -105,26 +105,27 @@ struct CUstream_st {
         unsigned char *ring;          /* NULL until the first command */
         uint64_t tail;                /* guarded by lock */
         struct stream_command *begun; /* by stream_begin(); likewise */
-        _Atomic uint64_t published;   /* producer, release: bytes before it are commands */
-        _Atomic uint64_t head;        /* worker, release: bytes before it are free */
+        _Atomic uint64_t published;   /* producer, release: all bytes before it are commands */
+        _Atomic uint64_t head;        /* worker, release: all bytes before it are free */
         _Atomic uint64_t enqueued;    /* commands; producer */
         _Atomic uint64_t completed;   /* commands; worker, release */
         _Atomic uint64_t oldest; /* ticket of the command being run, or last run; worker, release */
         _Atomic uint64_t end_ns; /* when the latest complete command ended */
         struct exec_queue queue;
-        struct exec_channel *channel; /* constant; NULL: it shares none */
+        struct exec_channel *channel; /* constant; NULL: it shares no channel */
         _Atomic uint32_t bell;        /* futex word of the sleeping worker */
         _Atomic uint32_t is_asleep;
         _Atomic uint32_t is_closing;  /* destroyed: end when drained */
         _Atomic uint32_t is_dropping; /* context destroyed: run nothing more */
-        _Atomic uint32_t has_ended;   /* the worker has, all but its thread; a futex word */
+        _Atomic uint32_t has_ended; /* the worker has ended, except for its thread; a futex word */
         pthread_t worker;
         bool has_worker; /* guarded by lock */
-        uint32_t party;  /* the worker's, see sim_thread_expect(); constant once it is made */
+        uint32_t
+                party; /* the worker's, see sim_thread_expect(); constant once the worker is made */
 
         /* Guarded by graph_lock (graph/graph.h). */
         struct capture *_Atomic capture;
-        CUgraphNode *tips; /* what the next captured node depends on */
+        CUgraphNode *tips; /* the dependencies of the next captured node */
         CUgraphEdgeData *tip_edges;
         size_t tip_count;
 
@@ -148,8 +149,8 @@ struct exec_context {
         _Atomic uint32_t blocking_captures; /* blocking streams that are being captured */
 };
 
-/* Is this a stream that lives? INVALID_CONTEXT when its context was destroyed; for a handle of one
- * that ended otherwise see api_ended(). */
+/* Whether this is a live stream. INVALID_CONTEXT if its context was destroyed; for a stream that
+ * ended otherwise see api_ended(). */
 CUresult stream_check(CUstream handle);
 
 /* Resolves 0, legacy and per-thread handles; checks the stream and its context, sticky errors
@@ -175,7 +176,7 @@ static inline bool stream_is_capturing(CUstream stream)
 void *stream_begin(CUstream stream, enum command_kind kind, size_t bytes);
 void stream_commit(CUstream stream);
 
-/* How long what was just begun is thought to take of the engine. */
+/* Sets the estimated engine time of the command just begun. */
 void stream_estimate(CUstream stream, void *payload, uint64_t ns);
 
 /* begin, copy, commit. */
@@ -184,7 +185,7 @@ CUresult stream_push(CUstream stream, enum command_kind kind, const void *payloa
 /* Nothing is queued, and nothing that an implicit barrier waits for either. */
 bool stream_is_idle(CUstream stream);
 
-/* Until what is queued now is done; then the context's sticky error. */
+/* Waits until all work queued so far is done; returns the context's sticky error. */
 CUresult stream_wait(CUstream stream);
 
 /* The same, and until implicit barriers allow more in this stream. */
@@ -194,10 +195,10 @@ CUresult stream_drain(CUstream stream);
 CUresult stream_create(struct exec_context *exec, enum stream_kind kind, unsigned flags,
                        CUstream *ret_stream);
 
-/* Asks the worker to end when it has run what is queued. The handle is no longer valid. */
+/* Makes the worker end after the queued work. The handle becomes invalid. */
 void stream_retire(CUstream stream);
 
-/* The last user of a stream is gone: its memory may serve another. */
+/* The last user of a stream is gone: its memory may be reused. */
 void stream_recycle(CUstream stream);
 
 /* A command of `stream` with this ticket may run as far as implicit barriers go. */
@@ -206,7 +207,7 @@ bool stream_is_clear(CUstream stream, uint64_t ticket, uint64_t *ret_ready_ns);
 /* Every command of the stream up to this ticket is complete. */
 bool stream_is_past(CUstream stream, uint64_t ticket);
 
-/* The context's seat at its device; taken when first needed. */
+/* The context's seat at its device; taken at the first use. */
 struct exec_place *exec_place_of(struct exec_context *exec);
 
 /* The body of a stream's thread (worker.c). */
@@ -215,13 +216,13 @@ void *stream_worker(void *stream);
 /* Carries the command out (command.c); `mark` and ready_ns as for ops. */
 void command_run(CUstream stream, struct op_run *run, struct stream_command *command);
 
-/* It gives the compute engine work: a kernel, a graph, a fill, a copy within the device. */
+/* Whether it gives the compute engine work: a kernel, a graph, a fill, a copy within the device. */
 bool command_is_work(const struct stream_command *command);
 
-/* What a command that is dropped must still give back. */
+/* Releases what a dropped command holds. */
 void command_drop(struct stream_command *command);
 
-/* Work anywhere in the process went on: wakes those in progress_wait(). */
+/* Some work of the process made progress: wakes the threads in progress_wait(). */
 void progress_announce(void);
 
 /* Blocks until check(argument) holds. The caller may hold a stream's lock, and no other. */

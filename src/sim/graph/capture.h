@@ -19,17 +19,17 @@
 #include "sim/graph/graph.h"
 
 /* Adds a node to the capture of this stream, after its tips, and makes it the new tip. The body is
- * copied. INVALIDATED when the capture is no longer good. */
+ * copied. INVALIDATED if the capture is no longer valid. */
 CUresult capture_add(CUstream stream, const struct node_body *body);
 
 /* An event recorded in, or waited for by, a capturing stream. */
 CUresult capture_record(CUstream stream, CUevent event);
 CUresult capture_wait(CUstream stream, CUevent event);
 
-/* Was the event last recorded in a capture that still runs? Then the stream joins it. */
+/* Whether the event was last recorded in a capture that still runs; then the stream joins it. */
 bool capture_holds_event(CUevent event);
 
-/* The event was recorded outside a capture: it forgets. */
+/* The event was recorded outside a capture: forgets the capture. */
 void capture_forget_event(CUevent event);
 
 /* For calls that are illegal on a capturing stream, or on a captured event. They invalidate. */
@@ -39,15 +39,15 @@ CUresult capture_refuse_event(CUevent event);
 /* Legacy stream used while blocking streams of the context capture. */
 CUresult capture_refuse_legacy(struct exec_context *exec);
 
-/* The context is waited for as a whole, whatever the mode of the thread or the capture: SUCCESS, or
- * STREAM_CAPTURE_UNSUPPORTED when streams of it capture, which invalidates their captures. */
+/* Before a wait for a whole context, in any mode of thread or capture: SUCCESS, or
+ * STREAM_CAPTURE_UNSUPPORTED if streams of it capture; that invalidates their captures. */
 CUresult capture_check_context(struct exec_context *exec);
 
-/* May this thread make a potentially unsafe call now? STREAM_CAPTURE_UNSUPPORTED if not, and the
- * captures that forbid it are invalidated. */
+/* Whether this thread may make a potentially unsafe call now. If not, STREAM_CAPTURE_UNSUPPORTED,
+ * and the captures that forbid it are invalidated. */
 CUresult capture_check_unsafe(void);
 
-/* What the calls of the driver need. */
+/* The functions behind the driver's capture calls. */
 CUresult capture_begin(CUstream stream, CUgraph into, const struct graph_edge *edges, size_t count,
                        CUstreamCaptureMode mode);
 CUresult capture_begin_again(CUstream stream, CUgraph graph, CUstreamCaptureMode mode);
@@ -61,7 +61,7 @@ struct capture {
         bool is_invalid;
         bool is_into; /* the graph is the program's own */
         CUgraph graph;
-        CUgraph again; /* a graph of the program's that `graph` is to be put into, or NULL */
+        CUgraph again; /* a graph of the program into which `graph` will be put, or NULL */
         CUstream origin;
         pthread_t thread;
         CUstream *streams; /* origin first */
@@ -71,11 +71,11 @@ struct capture {
 CUresult capture_set_tips(CUstream stream, const struct graph_edge *edges, size_t count,
                           bool is_replacing);
 
-/* The nodes of `graph` do what those of `fresh` did, which is left for graph_free(). graph_lock
- * held. */
+/* Gives the nodes of `graph` the bodies of those of `fresh`, which is left for graph_free().
+ * graph_lock held. */
 CUresult graph_retake(CUgraph graph, CUgraph fresh);
 
-/* A stream is destroyed in the midst of a capture: that invalidates it. */
+/* Destroying a stream during a capture invalidates the capture. */
 void capture_stream_gone(CUstream stream);
 
 #endif

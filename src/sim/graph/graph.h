@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs: nodes and what they depend on.
+ * Graphs: nodes and their dependencies.
  *
- * A node's *body* says what it does; it owns everything it points to. Nodes lie in their graph's
- * list in order of creation. All graphs of a process are guarded by graph_lock, except where the
- * driver itself says that a graph is not thread-safe. Handles stay readable after destruction.
+ * A node's *body* says what it does; it owns everything it points to. Nodes are in their graph's
+ * list in order of creation. graph_lock guards all graphs of a process, except where the driver
+ * itself says that a graph is not thread-safe. Handles stay readable after destruction.
  */
 #ifndef ALIQUOT_SIM_GRAPH_GRAPH_H
 #define ALIQUOT_SIM_GRAPH_GRAPH_H
@@ -43,7 +43,7 @@ struct node_batch {
 
 struct node_body {
         CUgraphNodeType type;
-        CUcontext context; /* that it runs in */
+        CUcontext context; /* in which it runs */
         union {
                 struct op_launch *launch; /* owned, with its parameters */
                 struct {
@@ -72,11 +72,11 @@ struct CUgraphNode_st {
         CUgraph graph;
         unsigned id;
         struct node_body body;
-        struct graph_edge *edges; /* what it depends on; owned */
+        struct graph_edge *edges; /* its dependencies; owned */
         size_t edge_count;
-        CUgraphNode original;                   /* that it was cloned from, or NULL */
+        CUgraphNode original;                   /* the node from which it was cloned, or NULL */
         CUgraphNode next;                       /* in the graph, by creation */
-        void *param_pointers[IMAGE_MAX_PARAMS]; /* what kernel_params_of() gives out */
+        void *param_pointers[IMAGE_MAX_PARAMS]; /* returned by kernel_params_of() */
         CUlaunchAttributeValue attributes[CU_LAUNCH_ATTRIBUTE_MAX];
         bool is_disabled; /* in an executable graph's copy */
 };
@@ -92,16 +92,16 @@ struct CUgraph_st {
         CUgraphNode first, *last;
         size_t node_count;
         unsigned next_id;
-        CUgraph original;  /* that it was cloned from */
-        CUgraphNode owner; /* the child-graph node it belongs to, or NULL */
+        CUgraph original;  /* the graph from which it was cloned */
+        CUgraphNode owner; /* the child-graph node to which it belongs, or NULL */
         struct graph_user *users;
         bool is_captured_into; /* by a capture under way */
-        CUgraphExec instance;  /* of a graph with memory nodes: the one that may exist */
+        CUgraphExec instance;  /* of a graph with memory nodes: the only instance allowed */
 };
 
 extern pthread_mutex_t graph_lock;
 
-/* The rest expects graph_lock to be held, unless it says so. */
+/* The functions below expect graph_lock to be held, unless they say otherwise. */
 
 CUgraph graph_make(void);
 void graph_free(CUgraph graph);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses and backing of device memory: one sparse shared file a device and process.
+ * Addresses and backing of device memory: one sparse shared file for each device and process.
  *
- * A block's address is where its bytes are in this process. Blocks come in size classes up to
- * 1 MiB, above that in runs of 2 MiB chunks; both take constant time. What a block is (asked bytes,
- * kind, context) is kept beside it, outside the memory a program can scribble on. Freed
- * chunks give their host memory back in batches.
+ * A block's address is where its bytes are in this process. Blocks come in size classes up to 1
+ * MiB, and above that in runs of 2 MiB chunks; both take constant time. What a block is (requested
+ * bytes, kind, context) is kept outside the memory that a program can overwrite. Freed chunks
+ * return their host memory in batches.
  *
- * The arena counts nothing: node_grant() comes before, and it may hand out far more address space
- * than the device has memory.
+ * The arena does not count memory: node_grant() does that before. The arena may hand out far more
+ * address space than the device has memory.
  */
 #ifndef ALIQUOT_SIM_MEMORY_ARENA_H
 #define ALIQUOT_SIM_MEMORY_ARENA_H
@@ -37,8 +37,8 @@ struct arena_block {
 /* 0 when there is no address space or host memory. `about` is copied. */
 CUdeviceptr arena_alloc(unsigned unit, const struct arena_block *about);
 
-/* Takes a block out of the table if `address` is its start and it is of that kind; then it is
- * still backed, and only the taker can give it back with arena_free(). */
+/* Takes a block out of the table if `address` is its start and it is of that kind. The block stays
+ * backed until the caller returns it with arena_free(). */
 bool arena_take(CUdeviceptr address, enum memory_kind kind, struct arena_block *ret);
 void arena_free(CUdeviceptr address);
 
@@ -55,7 +55,7 @@ bool arena_set_flags(CUdeviceptr address, enum memory_kind kind, struct flag_cha
 bool arena_find(CUdeviceptr address, struct arena_block *ret, CUdeviceptr *ret_base,
                 unsigned *ret_unit);
 
-/* Is it an address of device memory, whether anything lives there or not? */
+/* Whether it is an address of device memory, allocated or not. */
 bool arena_covers(CUdeviceptr address);
 
 /* Takes any block that satisfies the test, from `*cursor` (0 to begin) on; 0 at the end. */
@@ -63,8 +63,8 @@ CUdeviceptr arena_take_next(unsigned unit, uint64_t *cursor,
                             bool (*test)(const struct arena_block *block, void *argument),
                             void *argument, struct arena_block *ret);
 
-/* The file behind a device's arena and an address's place in it; -1 when there is no file. The
- * descriptor stays the arena's. */
+/* The file behind a device's arena and the address's offset in it; -1 if there is no file. The
+ * arena keeps the descriptor. */
 int arena_file(CUdeviceptr address, uint64_t *ret_offset);
 
 uint64_t block_next_id(void);

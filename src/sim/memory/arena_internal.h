@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between arena.c (blocks) and arena_runs.c (chunks and the file behind them) only.
+ * Shared by arena.c (blocks) and arena_runs.c (chunks and the file behind them) only.
  */
 #ifndef ALIQUOT_SIM_MEMORY_ARENA_INTERNAL_H
 #define ALIQUOT_SIM_MEMORY_ARENA_INTERNAL_H
@@ -22,8 +22,8 @@ struct chunk {
         uint8_t state;
         uint8_t class;
         bool is_dirty;       /* first of a free run: may hold host memory */
-        uint32_t run;        /* first of a free or large run: chunks in it */
-        uint32_t head;       /* body of a large run, last of a free run: its first */
+        uint32_t run;        /* first chunk of a free or large run: number of chunks in it */
+        uint32_t head;       /* other chunks of a large run, last of a free run: its first chunk */
         uint32_t prev, next; /* bin or class list */
         uint32_t free_place; /* small: first free place, or NO_CHUNK */
         uint32_t live;       /* small: blocks in use or taken */
@@ -46,7 +46,7 @@ struct arena {
         uint64_t dirty_chunks;
 };
 
-/* Where it lies, NULL before arena_open(). Without the lock too: what was set before it is seen. */
+/* Its address, NULL before arena_open(). Also without the lock: earlier writes are visible. */
 static inline char *arena_base(const struct arena *arena)
 {
         return load_acquire(&arena->base);
@@ -57,7 +57,7 @@ static inline char *arena_base(const struct arena *arena)
 /* Makes the file and maps it. False when there is no address space or host memory. */
 bool arena_open(struct arena *arena, unsigned unit);
 
-/* A run of chunks; NO_CHUNK when there is none. */
+/* Allocates a run of chunks; NO_CHUNK if there is none. */
 uint32_t run_alloc(struct arena *arena, uint64_t wanted_chunks);
 void run_free(struct arena *arena, uint32_t first, uint32_t run);
 

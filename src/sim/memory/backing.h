@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands behind device memory: pages of a file system that may be smaller than the card.
+ * Backs device memory with pages of a file system, which may be smaller than the card.
  *
- * Granted memory is a hole in a file until it is touched, and a touch for which there is no page
- * ends the process with SIGBUS. So where memory lies is chosen by the room there is, and whoever
- * touches it for a program has it backed before: a full file system is then an error of the driver.
+ * Granted memory is a hole in a file until the first access, and an access without a free page
+ * kills the process with SIGBUS. So the file is placed where there is room, and before the driver
+ * accesses memory for a program it has the pages allocated: a full file system is then an error of
+ * the driver.
  *
- * Any thread. What a program touches itself (managed memory) is not seen.
+ * Any thread. Accesses by the program itself (managed memory) are not seen.
  */
 #ifndef ALIQUOT_SIM_MEMORY_BACKING_H
 #define ALIQUOT_SIM_MEMORY_BACKING_H
@@ -16,9 +17,8 @@
 
 #include "abi/cuda.h"
 
-/* Is the state folder's file system a place for a card's memory? It has room for all of it, or for
- * a quarter of what the machine has: a smaller one (64 MiB in many containers) was meant for less.
- */
+/* Whether the state folder's file system has room for a card's memory: for all of it, or for a
+ * quarter of the machine's memory. A smaller one (64 MiB in many containers) is meant for less. */
 bool backing_is_roomy(uint64_t card_bytes);
 
 /* Whether the bytes, which may be accessed so (enum memory_access), can be touched. False: the file

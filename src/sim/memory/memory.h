@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From an address to what lies there.
+ * Finds the memory at an address, and checks accesses to it.
  *
- * Device memory is host memory at the pointer's own address, so whoever executes a copy or a kernel
- * checks here and then simply uses the pointer. memory_check() is the rule of access: every byte
- * in [address, address + bytes) belongs to live, mapped memory that allows the access from that
- * device. Nothing here touches the bytes.
+ * Device memory is host memory at the pointer's own address, so code that executes a copy or a
+ * kernel checks here and then uses the pointer. memory_check() is the rule of access: every byte in
+ * [address, address + bytes) belongs to live, mapped memory that allows the access from that
+ * device. Nothing here reads or writes the bytes.
  *
- * Blocks are described by value: the description is a snapshot. The caller must not free the
- * memory while it uses it; a program that does is the illegal access that the model may miss.
+ * Blocks are described by value, as a snapshot. The caller must not free the memory while it uses
+ * it; a program that does makes an illegal access that the model may miss.
  */
 #ifndef ALIQUOT_SIM_MEMORY_MEMORY_H
 #define ALIQUOT_SIM_MEMORY_MEMORY_H
@@ -41,7 +41,7 @@ struct memory_block {
         CUdeviceptr base;
         uint64_t bytes;         /* as asked for */
         CUdevice device;        /* owner; CU_DEVICE_CPU for host memory */
-        CUcontext context;      /* that made it; NULL for VMM and pools */
+        CUcontext context;      /* the context that made it; NULL for VMM and pools */
         uint64_t id;            /* CU_POINTER_ATTRIBUTE_BUFFER_ID, unique in the process */
         unsigned flags;         /* host flags, or managed attach flags */
         CUmemoryPool pool;      /* MEMORY_POOL */
@@ -49,14 +49,14 @@ struct memory_block {
         unsigned access; /* enum memory_access of the owner, or of `access_device` when asked */
 };
 
-/* What lies at an address; false (kind MEMORY_NONE) when nothing known does. */
+/* Describes the memory at an address; false (kind MEMORY_NONE) if it is unknown. */
 bool memory_find(CUdeviceptr address, struct memory_block *ret);
 
 /*
- * May `device` do this to all the bytes? SUCCESS, or ILLEGAL_ADDRESS (the caller poisons the
- * context when it was asynchronous, or answers INVALID_VALUE when it can tell at the call).
- * Managed, pinned and registered memory is open to all devices; another device's memory needs
- * peer access enabled in `context`, or its pool's or mapping's access list.
+ * Whether `device` may access all the bytes. SUCCESS, or ILLEGAL_ADDRESS (for asynchronous work the
+ * caller poisons the context; at the call it answers INVALID_VALUE). Managed, pinned and registered
+ * memory is open to all devices; another device's memory needs peer access enabled in `context`, or
+ * the access list of its pool or mapping.
  */
 CUresult memory_check(CUcontext context, CUdeviceptr address, uint64_t bytes, unsigned access);
 
@@ -68,15 +68,16 @@ CUresult memory_check(CUcontext context, CUdeviceptr address, uint64_t bytes, un
 void memory_touch_begin(void);
 void memory_touch_end(void);
 
-/* Does it lie in reserved addresses that are not mapped any more, or are closed to `context`? For
- * work that takes time, when that is over. */
+/* Whether it lies in reserved addresses that are no longer mapped, or closed to `context`. For work
+ * that takes time, at its end. */
 bool memory_is_unmapped(CUcontext context, CUdeviceptr address, uint64_t bytes, unsigned access);
 
-/* Is all of it pinned, registered or managed host memory, so that an async copy is asynchronous? */
+/* Whether all of it is pinned, registered or managed host memory, so that an async copy is
+ * asynchronous. */
 bool memory_is_pinned(const void *address, uint64_t bytes);
 
-/* A managed block comes to its device, or leaves it; where managed memory counts from its making on
- * (but with grants=real) nothing happens. */
+/* A managed block moves to its device, or away. Does nothing if managed memory counts from its
+ * allocation on (except with grants=real). */
 void memory_managed_move(CUdeviceptr base, bool is_to_device);
 
 /* Memory for the execution side: module images and globals, counted as FAMILY_MODULE. */
@@ -84,11 +85,11 @@ CUresult memory_module_alloc(CUcontext context, uint64_t bytes, CUdeviceptr *ret
 void memory_module_free(CUdeviceptr address);
 
 /*
- * Graph memory nodes. The address is fixed when the node is made; memory stands behind it from
- * commit (the node executes) to decommit (a free node or cuMemFree executes, or the graph goes).
+ * Graph memory nodes. The address is fixed when the node is made; memory backs it from commit (the
+ * node executes) to decommit (a free node or cuMemFree executes, or the graph is destroyed).
  *
- * The device's graph reservation grows at a launch or an upload (memory_graph_map()), which is
- * OUT_OF_MEMORY when it cannot, and never while a graph runs (CUDA C++ Programming Guide, "Graph
+ * The device's graph reservation grows at a launch or an upload (memory_graph_map()), which returns
+ * OUT_OF_MEMORY if it cannot, and never while a graph runs (CUDA C++ Programming Guide, "Graph
  * Memory Nodes", "First Launch"; measured).
  */
 CUresult memory_graph_reserve(CUdevice device, uint64_t bytes, CUdeviceptr *ret_address);
@@ -98,9 +99,9 @@ CUresult memory_graph_decommit(CUdeviceptr address);
 bool memory_graph_is_committed(CUdeviceptr address);
 void memory_graph_unreserve(CUdeviceptr address);
 
-/* A launch that is not over, by unit: what it leaves allocated, and what it uses beyond that at
- * most. Launches of one stream use the latter in turns, those of several at once. Owned by the
- * caller until memory_graph_unmap(). */
+/* An unfinished launch, by unit: the memory that it leaves allocated, and the maximum that it uses
+ * beyond that. Launches of one stream use the latter in turns, launches of several streams at the
+ * same time. Owned by the caller until memory_graph_unmap(). */
 struct graph_mapping {
         const void *stream;
         uint64_t lasting_bytes[SIM_DEVICES], passing_bytes[SIM_DEVICES];
@@ -109,10 +110,10 @@ struct graph_mapping {
 
 CUresult memory_graph_map(struct graph_mapping *mapping);
 void memory_graph_unmap(struct graph_mapping *mapping);
-/* The launch is over, and has left the block allocated if it is committed. */
+/* The launch is over; a committed block stays allocated. */
 void memory_graph_leave(CUdeviceptr address);
 
-/* To be called when a stream, event or context was waited for: pools give back what is unused. */
+/* Call after a wait for a stream, event or context: pools return unused memory. */
 void memory_synchronized(CUdevice device);
 
 /* Ends everything a context owns, when it is destroyed. */
@@ -129,14 +130,15 @@ struct CUarray_st {
         uint64_t height, depth; /* at least 1; layers and faces count as depth */
         uint64_t bytes;         /* granted */
         CUcontext context;
-        struct CUmipmappedArray_st *mipmap; /* whose level this is, else NULL */
+        struct CUmipmappedArray_st
+                *mipmap; /* the mipmapped array of which this is a level, or NULL */
 };
 
 /* INVALID_HANDLE unless it is a live array. */
 CUresult array_check(CUarray array);
 
-/* A card has one locality domain, which is all of it: the driver then takes the one for the other,
- * also in what it answers. Any other domain stays what it is. */
+/* A card has one locality domain, which is all of it: the driver then treats both as the same, also
+ * in its answers. Any other domain is left as it is. */
 static inline CUmemLocation location_plain(CUmemLocation location)
 {
         if (location.type == CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN &&

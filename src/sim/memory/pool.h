@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory pools, between pool.c (what a pool is and can be asked) and async.c (allocation from it).
+ * Memory pools: shared by pool.c (pools and their attributes) and async.c (allocation from them).
  *
- * A pool has reserved so much of its device, in steps of the configuration's pool_growth, and
- * counts that as its grant; allocations take from the reserve. What a stream freed but has not yet
- * reached may be taken again at once by the same stream (then it waits for nobody any more), by
- * others only afterwards.
+ * A pool has reserved part of its device, in steps of the configuration's pool_growth, and its
+ * grant is that reserve; allocations use the reserve. Memory that a stream will free but has not
+ * reached yet can be reused at once by the same stream (the free is then dropped), by other streams
+ * only afterwards.
  */
 #ifndef ALIQUOT_SIM_MEMORY_POOL_H
 #define ALIQUOT_SIM_MEMORY_POOL_H
@@ -19,11 +19,11 @@
 
 #define POOL_MAGIC 0x506f6f6cu
 
-/* A block that the program freed and its stream has not yet reached: so many of its bytes wait. */
+/* A block that the program freed and whose stream has not reached the free yet. */
 struct pool_pending {
         struct pool_pending *next;
         uintptr_t stream;
-        uint64_t bytes; /* less what the same stream took again since */
+        uint64_t bytes; /* not reused by the same stream yet */
 };
 
 struct reserve {
@@ -48,16 +48,16 @@ struct CUmemPoolHandle_st {
         uint64_t release_threshold_bytes;
         int reuse[3]; /* the REUSE_* attributes, in order */
         uint32_t read_mask, write_mask;
-        uint64_t live;                /* allocations, those being freed included */
-        struct pool_pending *pending; /* those with bytes left */
-        uint64_t pending_bytes;       /* of all of them; used and pending are within the reserve */
-        uint64_t freeing;             /* blocks whose stream has not got to their free */
+        uint64_t live;                /* allocations, including those being freed */
+        struct pool_pending *pending; /* blocks with bytes left */
+        uint64_t pending_bytes; /* of all of them; used and pending bytes are within the reserve */
+        uint64_t freeing;       /* blocks whose stream has not reached their free */
 };
 
-/* The reserve grows by what is missing for `wanted_bytes` in all, in steps; false: device full. */
+/* Grows the reserve, in steps, to `wanted_bytes` in total; false: the device is full. */
 bool reserve_grow(struct reserve *reserve, uint64_t wanted_bytes);
 
-/* Shrinks it to what is used (and at least `keep_bytes`), in whole steps. */
+/* Shrinks it to the used bytes (at least `keep_bytes`), in whole steps. */
 void reserve_trim(struct reserve *reserve, uint64_t keep_bytes);
 
 void reserve_use(struct reserve *reserve, uint64_t bytes);

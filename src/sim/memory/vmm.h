@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Physical memory of cuMemCreate, and the homes in the arena that it and others live in.
+ * Physical memory of cuMemCreate, and the home blocks in the arena that back it.
  */
 #ifndef ALIQUOT_SIM_MEMORY_VMM_H
 #define ALIQUOT_SIM_MEMORY_VMM_H
@@ -38,15 +38,16 @@ struct memory_home {
 CUresult home_make(unsigned unit, enum family family, uint64_t bytes, CUdeviceptr *ret);
 void home_end(unsigned unit, enum family family, const struct memory_home *home);
 
-/* memory.c: around a change of what mappings allow. Waits for threads that touch memory
+/* memory.c: call around a change of what mappings allow. Waits for threads that access memory
  * (memory_touch_begin()); taken before the other locks. */
 void mapping_change_begin(void);
 void mapping_change_end(void);
 
-/* The caller's time for a call about so many bytes that succeeded. No lock may be held. */
+/* Charges the caller's time for a successful call about this many bytes. No lock may be held. */
 void vmm_spend(enum vmm_call call, uint64_t bytes);
 
-/* A taken block whose memory other processes may still hold: freed here or when they let go. */
+/* A taken block whose memory other processes may still hold: freed here, or when they release
+ * it. */
 void home_linger(CUdeviceptr address, uint64_t share);
 
 #endif

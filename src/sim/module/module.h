@@ -2,12 +2,11 @@
 /*
  * Modules, libraries and functions.
  *
- * A module belongs to a context: the image is loaded (an ELF object through dlopen, each load its
- * own copy), counted against the device, and its kernels become functions. A library belongs to no
- * context: it keeps the image and loads it as a module in each context that uses one of its
- * kernels. A CUkernel may stand wherever the driver takes a CUfunction; function_of() tells them
- * apart. A handle fails its check after unload, as long as not
- * too many others were unloaded since.
+ * A module belongs to a context: its image is loaded (an ELF object through dlopen, each load its
+ * own copy) and counted against the device, and its kernels become functions. A library belongs to
+ * no context: it keeps the image and loads it as a module in each context that uses one of its
+ * kernels. A CUkernel may be passed wherever the driver takes a CUfunction; function_of() tells
+ * them apart. After unload a handle fails its check, until too many others were unloaded since.
  */
 #ifndef ALIQUOT_SIM_MODULE_MODULE_H
 #define ALIQUOT_SIM_MODULE_MODULE_H
@@ -25,7 +24,7 @@
 
 typedef void (*kernel_entry)(const struct aliquot_sim_launch *launch, void *const *params);
 
-/* What cuFuncSetBlockShape, cuParamSet* collect for cuLaunch. */
+/* The state that cuFuncSetBlockShape and cuParamSet* collect for cuLaunch. */
 struct legacy_launch {
         uint32_t block[3];
         uint32_t shared_bytes;
@@ -65,21 +64,22 @@ struct module_global {
 struct CUmod_st {
         uint32_t magic;
         CUcontext context;
-        CUlibrary library; /* that loaded it, or NULL */
+        CUlibrary library; /* the library that loaded it, or NULL */
         enum image_kind kind;
         void *object;                       /* dlopen's handle, or NULL */
         CUdeviceptr storage[MODULE_BLOCKS]; /* on the device; 0: none (room.c) */
         unsigned function_count;
         struct CUfunc_st *functions;
-        struct module_global *globals; /* those asked for; guarded by module_lock */
-        struct CUmod_st *next;         /* of its library's; guarded by module_lock */
-        struct CUmod_st *all_next;     /* of the process's; guarded by module_lock */
+        struct module_global
+                *globals;          /* those that the program asked for; guarded by module_lock */
+        struct CUmod_st *next;     /* next module of its library; guarded by module_lock */
+        struct CUmod_st *all_next; /* of the process's; guarded by module_lock */
 };
 
 struct CUkern_st {
         uint32_t magic;
         CUlibrary library;
-        unsigned index; /* of its function in every module of the library */
+        unsigned index; /* index of its function in every module of the library */
         struct image_kernel facts;
         uint32_t param_offset[IMAGE_MAX_PARAMS];
 };
@@ -91,20 +91,20 @@ struct CUlib_st {
         size_t image_bytes;
         unsigned kernel_count;
         struct CUkern_st *kernels;
-        CUmodule modules; /* one a context; guarded by module_lock */
+        CUmodule modules; /* one for each context; guarded by module_lock */
 };
 
 /* Offsets by natural alignment of each size, as a compiler lays parameters out. Returns the sum. */
 uint32_t params_layout(unsigned count, const uint32_t *sizes, uint32_t *ret_offsets);
 
-/* Is the image one that can be loaded here? `size` 0: unknown. */
+/* Whether the image can be loaded here. `size` 0: unknown. */
 CUresult image_admit(const void *bytes, size_t size, struct image *ret_image);
 
 CUresult module_load(CUcontext context, const struct image *image, CUmodule *ret_module);
 CUresult module_unload(CUmodule module);
 CUresult module_check(CUmodule module);
 
-/* The context is going away, and nothing of it runs any more. */
+/* The context ends, and none of its work runs any more. */
 void modules_context_close(CUcontext context);
 CUresult module_find(CUmodule module, const char *name, CUfunction *ret_function);
 /* Where a variable of the module lies; either output may be NULL. */
@@ -116,21 +116,21 @@ CUresult file_read(const char *path, void **ret_bytes, size_t *ret_size);
 CUresult function_of(CUfunction handle, CUcontext context, CUfunction *ret_function);
 
 /*
- * Fat binaries (fatbin.c). What is in one cannot be read, so its kernels are made as they are asked
- * for, from the module that kernels= names or as no-ops.
+ * Fat binaries (fatbin.c). Their content cannot be read, so a kernel is made when the program asks
+ * for it: from the module that kernels= names, or as a no-op.
  */
-#define FATBIN_KERNELS 1024 /* most of them, of one image */
+#define FATBIN_KERNELS 1024 /* maximum for one image */
 
-/* Is there anything that can stand for a fat binary? Says once on stderr what is lacking. */
+/* Whether a module or no-ops can replace a fat binary. Says once on stderr what is missing. */
 CUresult fatbin_admit(void);
 
-/* The image of kernels=, of kind IMAGE_BAD when there is none. Borrowed, and stays. */
+/* The image of kernels=; of kind IMAGE_BAD if there is none. Borrowed, stays valid. */
 struct image fatbin_stand_in(void);
 
-/* Has it a kernel of that very name? Then that runs for PTX, too. */
+/* Whether it has a kernel of that very name, which then runs for PTX too. */
 bool stand_in_has(const char *name);
 
-/* Facts of the kernel that stands for `name`, under its own name; an empty name is a no-op. */
+/* Facts of the kernel that replaces `name`, under that name; an empty name is a no-op. */
 CUresult fatbin_kernel(const char *name, struct image_kernel *ret_kernel);
 
 /* Built-in kernels, and the stand-in for PTX (builtin.c). */
@@ -138,7 +138,7 @@ kernel_entry builtin_entry(const char *name);
 bool builtin_is(kernel_entry entry);
 extern const kernel_entry builtin_noop;
 
-/* The one whose only parameter says how long it takes. */
+/* Whether it is the kernel whose only parameter is its run time. */
 bool builtin_is_spin(kernel_entry entry);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of this folder share and nobody else sees.
+ * The internal interface between the files of this folder.
  */
 #ifndef ALIQUOT_SIM_MODULE_MODULE_INTERNAL_H
 #define ALIQUOT_SIM_MODULE_MODULE_INTERNAL_H
@@ -12,15 +12,15 @@
 /* Guards the globals of modules and the modules of libraries. Never held while waiting. */
 extern pthread_mutex_t module_lock;
 
-/* What a module takes of its device (room.c): all of it, or none and OUT_OF_MEMORY, and then
- * module_room_end() as well. */
+/* Counts what a module takes of its device (room.c): all of it, or nothing and OUT_OF_MEMORY; then
+ * call module_room_end() too. */
 CUresult module_room_take(CUmodule module, const struct image *image);
 void module_room_end(CUmodule module);
 
-/* CUDA_MODULE_LOADING, or what the driver's version has by default. */
+/* By CUDA_MODULE_LOADING, or by the default of the driver's version. */
 bool module_is_eager(void);
 
-/* Takes a global out of the address table and frees its record. */
+/* Removes a global from the address table and frees its record. */
 void module_global_forget(CUmodule module, struct module_global *global);
 
 /* Makes a global's address known as device memory, and unknown again. */

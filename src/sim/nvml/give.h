@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions behind those rows of nvml.names that share one.
+ * Functions shared by several rows of nvml.names.
  *
- * `function` is the exported name that was called, which fail= rules name. Any thread.
+ * `function` is the exported name that was called, to which fail= rules refer. Any thread.
  */
 #ifndef ALIQUOT_SIM_NVML_GIVE_H
 #define ALIQUOT_SIM_NVML_GIVE_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The NVML face of the simulated node: what its files share.
+ * The internal interface between the files of the simulated NVML.
  *
- * The library reads the node and takes no row in it: who only looks is no process on the GPU. A
- * handle points at a struct gpu: a card of the node, or, where cards are divided (mig=), an
- * instance of one. CUDA_VISIBLE_DEVICES means nothing here.
+ * The library reads the node and takes no row in it, because a process that only looks is no
+ * process on the GPU. A handle points at a struct gpu: a card of the node, or, if cards are divided
+ * (mig=), an instance of one. CUDA_VISIBLE_DEVICES has no effect here.
  *
- * Every function begins with one of the nvml_enter*() calls, which answer what all have in common:
- * UNINITIALIZED, INVALID_ARGUMENT, GPU_IS_LOST, or what a fail= rule asks for.
+ * Every function begins with one of the nvml_enter*() calls, which give the common answers:
+ * UNINITIALIZED, INVALID_ARGUMENT, GPU_IS_LOST, or what a fail= rule says.
  */
 #ifndef ALIQUOT_SIM_NVML_NVML_H
 #define ALIQUOT_SIM_NVML_NVML_H
@@ -26,13 +26,13 @@
 #include "sim/node/node.h"
 
 #define NVML_NO_INSTANCE 0xffffffffu
-/* What utilisation and all that follows from it is taken over. */
+/* The interval over which utilisation is averaged. */
 #define NVML_WINDOW_NS 1000000000ULL
 
 /* One card or instance; constant from the first nvmlInit on. */
 struct gpu {
         unsigned index;      /* of the card, or of the instance within its card */
-        unsigned first_unit; /* devices of the node that it is made of */
+        unsigned first_unit; /* its first device of the node; a divided card has several */
         unsigned unit_count;
         bool is_instance;
         bool is_divided;        /* a card whose instances are the devices of the node */
@@ -40,7 +40,7 @@ struct gpu {
         unsigned char uuid[16];
 };
 
-/* What NVML alone tells of a model; see model.c. */
+/* The properties of a model that only NVML shows; see model.c. */
 struct nvml_model {
         nvmlBrandType_t brand;
         unsigned architecture;
@@ -73,22 +73,22 @@ extern struct nvml_state nvml;
 
 const struct nvml_model *nvml_model(enum sim_model model);
 
-/* Initialised? And what fail= says. */
+/* Checks that NVML is initialised, and applies fail= rules. */
 nvmlReturn_t nvml_enter(const char *function);
 
-/* The same, `out` is there, the handle is good and its GPU not lost. NULL `out` is refused. */
+/* Also checks that `out` is not NULL, the handle is valid and its GPU is not lost. */
 nvmlReturn_t nvml_enter_gpu(const char *function, nvmlDevice_t handle, const void *out,
                             const struct gpu **ret_gpu);
 
-/* The same for what only a whole card answers: NOT_SUPPORTED for an instance. */
+/* The same for functions of whole cards: NOT_SUPPORTED for an instance. */
 nvmlReturn_t nvml_enter_card(const char *function, nvmlDevice_t handle, const void *out,
                              const struct gpu **ret_gpu);
 
 /* The GPU of a handle; for the second handle of a function. */
 nvmlReturn_t nvml_find_gpu(nvmlDevice_t handle, const struct gpu **ret_gpu);
 
-/* The whole of a function whose answer about a card is known: `value`, which may be computed from
- * nvml.spec and nvml.model before the first init (they are then of no model, never NULL). */
+/* A complete function whose answer is the constant `value`. It may be computed from nvml.spec and
+ * nvml.model before the first init (they are then of no model, never NULL). */
 nvmlReturn_t nvml_give(const char *function, nvmlDevice_t handle, unsigned *ret, unsigned value);
 
 nvmlDevice_t gpu_handle(const struct gpu *gpu);
@@ -105,7 +105,7 @@ unsigned gpu_celsius(const struct gpu *gpu);
 unsigned gpu_power_mw(const struct gpu *gpu);
 uint64_t gpu_energy_mj(const struct gpu *gpu);
 
-/* Copies a text with its NUL; INSUFFICIENT_SIZE when it does not fit, nothing written. */
+/* Copies a text with its NUL; INSUFFICIENT_SIZE, without writing, if it does not fit. */
 nvmlReturn_t text_copy(const char *text, char *ret, unsigned length);
 
 /* Microseconds since 1970, as all of NVML's timestamps, and back. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is on a GPU, for the files that tell of processes.
+ * Lists the processes on a GPU, for the files that answer questions about them.
  */
 #ifndef ALIQUOT_SIM_NVML_PROCESS_H
 #define ALIQUOT_SIM_NVML_PROCESS_H
@@ -15,7 +15,7 @@ struct gpu_process {
         uint64_t high_bytes;
 };
 
-/* All that are visible from here; taken by the caller, who frees it. NULL: no memory. */
+/* All processes visible from here; the caller frees the list. NULL: no memory. */
 struct gpu_process *gpu_process_list(const struct gpu *gpu, unsigned *ret_count);
 
 /* NVML's number of an instance, NVML_NO_INSTANCE for a card. */
