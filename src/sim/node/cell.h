@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record in memory that processes share, which changes in one step.
+ * A record in shared memory that changes in one step.
  *
  *      struct cell_draft draft;
  *      struct thing *thing;
@@ -10,16 +10,14 @@
  *              ... change *thing ...
  *      } while (!cell_commit(&draft));
  *
- * Who changes it works on a copy that is nobody else's, and puts that in the record's place, if the
- * record is still the one that was copied; otherwise nothing has happened, and it begins anew. So
- * whoever is killed, at any point, holds nobody up and leaves nothing half made: what was not put
- * in place is not there. Nor does who is stopped, while there are copies left for the others.
- * Effects elsewhere come after the commit.
+ * A writer works on a private copy and then makes that the record, if the record is still the one
+ * that was copied; otherwise nothing has happened, and the writer begins again. So a writer that is
+ * killed at any point blocks no other process and leaves no partial change. Nor does a stopped
+ * writer, while copies are left for the others. Effects elsewhere come after the commit.
  *
- * There is room for CELL_COPIES of a record. Who writes one holds its robust mutex; a process that
- * is stopped keeps what it holds. One copy is the record and one is for who goes on, so up to
- * CELL_COPIES - 2 may be stopped as they write; with one more the others wait until it goes on or
- * ends.
+ * There are CELL_COPIES copies of a record. A writer holds the robust mutex of its copy; a stopped
+ * process keeps it. One copy is the record and one is needed to go on, so up to CELL_COPIES - 2
+ * writers may be stopped; with one more, the others wait until it goes on or ends.
  */
 #ifndef ALIQUOT_SIM_NODE_CELL_H
 #define ALIQUOT_SIM_NODE_CELL_H
@@ -33,36 +31,36 @@
 
 #define CELL_COPIES 16
 
-/* Begins each record: how much of it means anything, in bytes, this included. */
+/* Begins each record: its length in bytes, including this. */
 struct cell_head {
         uint64_t bytes;
 };
 
 struct cell {
-        _Atomic uint64_t current;          /* how often it has changed * CELL_COPIES + which copy */
-        uint64_t stride;                   /* from copy to copy; constant */
-        pthread_mutex_t busy[CELL_COPIES]; /* who writes it; never waited for */
+        _Atomic uint64_t current; /* number of changes * CELL_COPIES + index of the current copy */
+        uint64_t stride;          /* from copy to copy; constant */
+        pthread_mutex_t busy[CELL_COPIES]; /* held by the writer of that copy; never waited for */
 };
 
 struct cell_draft {
         struct cell *cell;
-        uint64_t seen; /* what it is a copy of */
+        uint64_t seen; /* the value of `current` when it was copied */
         unsigned copy;
 };
 
-/* The memory is zero. The first copy is the record: its maker fills it in. */
+/* The memory is zero. The first copy is the record: the caller fills it in. */
 void cell_make(struct cell *cell, size_t stride);
 
-/* A copy of what the record is now; `copies` is an array of CELL_COPIES. It is to be committed or
- * dropped before the next is begun. */
+/* Copies the present record; `copies` is an array of CELL_COPIES. Commit or drop the draft before
+ * the next cell_begin(). */
 void *cell_begin(struct cell *cell, void *copies, struct cell_draft *draft);
 
-/* False: somebody else was first, and the draft is void. One that changed nothing also makes the
- * drafts of others void, who may go by what its writer did elsewhere before. */
+/* False: another writer committed first, and the draft is void. A commit without changes also voids
+ * other drafts, which may depend on what this writer did elsewhere before. */
 bool cell_commit(struct cell_draft *draft);
 void cell_drop(struct cell_draft *draft);
 
-/* The record to look at without a draft: what is read of it counts if it is_current() afterwards.
+/* The record, for reading without a draft: what was read is valid if it is_current() afterwards.
  * Atomic fields only. */
 static inline const void *cell_look(const struct cell *cell, const void *copies, uint64_t *ret_seen)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The oracle of flights (flight.h), with flights=on: for each device and process, and for each
+ * The reference for flights (flight.h), with flights=on: for each device and process, and for each
  * device and session tag over all its processes.
  *
  * A piece of work is a kernel, a graph, a fill, or a copy within the device. It is submitted when
- * the call that asks for it enters the driver, and complete when the model says so. In virtual
- * time both are exact; in real time a thread of the driver that wakes up late closes gaps that are
- * shorter than it is late.
+ * the call enters the driver, and complete when the model says so. In virtual time both are exact;
+ * in real time a driver thread that wakes up late hides gaps that are shorter than its delay.
  */
 #ifndef ALIQUOT_SIM_NODE_FLIGHTS_H
 #define ALIQUOT_SIM_NODE_FLIGHTS_H
@@ -19,12 +18,12 @@
 void flights_submit(unsigned device, uint64_t submitted_ns);
 void flights_complete(unsigned device, uint64_t end_ns);
 
-/* Up to now, of a process by its row, and of a tag. What the dead had in flight ends when they were
- * last heard of, and is seen to have ended from the next flights_settle() on. */
+/* Up to now, of a process by its row, and of a tag. Flights of dead processes end when these were
+ * last seen alive, and count as ended from the next flights_settle() on. */
 uint64_t flights_of_row(struct sim_node *node, unsigned device, unsigned row);
 uint64_t flights_of_tag(struct sim_node *node, unsigned device, unsigned tag);
 
-/* Takes what the dead had in flight off their tags. Before their rows are free. */
+/* Removes the dead processes' work in flight from their tags. Call before their rows are free. */
 void flights_settle(struct sim_node *node, unsigned device);
 
 /* A row is taken by a new process. */

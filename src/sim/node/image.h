@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a module image is, and which kernels it holds. Pure reading of bytes: nothing is loaded.
+ * Reads what a module image is and which kernels it has. Pure reading of bytes: nothing is loaded.
  *
- * The driver is handed a bare pointer without a length, so the length is derived from the bytes: of
- * an ELF file its section headers' end, of a text its terminating zero, of a fat binary what its
- * header says. Where the caller does know a length (a file) it is the bound; otherwise the bound is
- * what the headers claim, since that is all the real driver has either. A malformed image is
- * IMAGE_BAD, never a crash within its bound.
+ * The driver gets a bare pointer without a length, so the length is derived from the bytes: for an
+ * ELF file the end of its section headers, for a text its terminating zero, for a fat binary its
+ * header. A length that the caller knows (of a file) is the bound; otherwise the headers are
+ * trusted, because the real driver has no more either. A malformed image is IMAGE_BAD, never a
+ * crash within its bound.
  */
 #ifndef ALIQUOT_SIM_NODE_IMAGE_H
 #define ALIQUOT_SIM_NODE_IMAGE_H
@@ -23,7 +23,7 @@ enum image_kind {
         IMAGE_BUILTIN, /* text "aliquot-sim builtin" */
         IMAGE_PTX,
         IMAGE_ELF,     /* a shared object for the simulator */
-        IMAGE_FATBIN,  /* what nvcc puts in a program; `bytes` is behind its wrapper */
+        IMAGE_FATBIN,  /* as nvcc puts it in a program; `bytes` is behind its wrapper */
         IMAGE_FOREIGN, /* machine code for real hardware */
 };
 
@@ -40,7 +40,7 @@ struct image_kernel {
         uint64_t local_bytes; /* of each thread; PTX only */
 };
 
-/* What loading takes by the rule `loadable` (image_needs.c). */
+/* Memory that loading takes by the rule `loadable` (image_needs.c). */
 struct image_needs {
         uint64_t code_bytes;
         uint64_t variable_bytes; /* of which some begin as zeros, and are not in the image */
@@ -50,7 +50,7 @@ struct image_needs {
 /* `architecture`: ten times the compute capability's major number, plus the minor one. */
 struct image_needs image_needs(const struct image *image, unsigned architecture);
 
-/* What it takes on the device once loaded: the image, and the memory of it that begins as zeros. */
+/* Memory on the device once loaded: the image and its zero-initialised memory. */
 uint64_t image_loaded_bytes(const struct image *image);
 
 /* `size` 0 means unknown. */

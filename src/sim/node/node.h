@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated node: the state that all processes using it share, in STATE_DIR/node.
+ * The simulated node: the state that all its processes share, in STATE_DIR/node.
  *
- *      devices    what they are (constant once made), and how much of each is granted
- *      rows       one a process: who it is
- *      columns    what a row was granted of a device, and its engine time there (meter)
+ *      devices    their properties (constant once made), and how much of each is granted
+ *      rows       one for each process: which process it is
+ *      columns    a row's part of a device: its grants, and its engine time there (meter)
  *      tags       the same by session tag (ALIQUOT_SESSION), with exact high-water marks
  *      objects    memory that several processes may hold (exports and IPC), see share.h
- *      time       who waits for what, when the clock is virtual, see authority.h
+ *      time       which threads wait for what, if the clock is virtual, see authority.h
  *
- * Locks, all robust and process-shared, taken in this order: node.lock (rows, tags, objects come
- * and go), then one device.lock (all numbers of that device: its own, and the columns of its
- * rows and tags). Who finds a device's lock left by a dead owner adds its sums up anew from the
- * rows.
+ * Locks, all robust and process-shared, are taken in this order: node.lock (adding and removing
+ * rows, tags, objects), then one device.lock (all numbers of that device: its own, and the columns
+ * of its rows and tags). A process that finds a device's lock left by a dead owner recomputes the
+ * sums from the rows.
  *
- * Only a row's own process writes its columns, until it is dead; then whoever notices. A process
- * is alive while its thread that attached has not left its address space (`alive`, a robust mutex
- * it holds), or else while the kernel holds its lock on byte `row` of STATE_DIR/alive. A dead
- * process's bytes leave its tag at once, and its device at most the drain delay later (life.c).
+ * Only a row's own process writes its columns, until it is dead; then the process that notices
+ * does. A process is alive while its thread that attached has not left its address space (`alive`,
+ * a robust mutex it holds), or else while the kernel holds its lock on byte `row` of
+ * STATE_DIR/alive. A dead process's bytes leave its tag at once, and its device at most the drain
+ * delay later (life.c).
  */
 #ifndef ALIQUOT_SIM_NODE_NODE_H
 #define ALIQUOT_SIM_NODE_NODE_H
@@ -43,7 +44,7 @@
 #define NODE_CALLS 768
 #define NODE_EXEC_BYTES 196608
 
-/* What memory was granted for. */
+/* The purpose of a grant. */
 enum family {
         FAMILY_ALLOC,   /* cuMemAlloc, cuMemAllocPitch */
         FAMILY_MANAGED, /* may exceed the device, see docs/simulator-config.md */
@@ -60,11 +61,12 @@ enum family {
 /* Kinds of engine time, for utilisation. */
 enum engine { ENGINE_COMPUTE, ENGINE_COPY, ENGINE_COUNT };
 
-/* Ways between a device and the host, of a device as a whole; part of what ENGINE_COPY counts. */
+/* Directions between a device and the host, for the device as a whole; part of what ENGINE_COPY
+ * counts. */
 enum host_way { WAY_TO_DEVICE, WAY_TO_HOST, WAY_COUNT };
 
-/* Engine time of the last NODE_BUCKETS * NODE_BUCKET_NS. Writers: executors, relaxed; a bucket
- * whose epoch is old is emptied by the first writer. A rare lost update is accepted. */
+/* Engine time of the last NODE_BUCKETS * NODE_BUCKET_NS. Executors write it, relaxed; the first
+ * writer empties a bucket with an old epoch. A rare lost update is accepted. */
 struct node_meter {
         struct {
                 _Atomic uint64_t epoch; /* time / NODE_BUCKET_NS */
@@ -81,7 +83,7 @@ struct node_column {
         uint64_t current_bytes; /* sum of the families */
         uint64_t high_bytes;
         uint64_t borrowed_bytes; /* of current: already counted for the device in another row */
-        uint64_t seen_ns;        /* COLUMN_LIVE: last time at which it surely lived */
+        uint64_t seen_ns;        /* COLUMN_LIVE: when it was last seen alive */
         uint64_t drained_at_ns;  /* COLUMN_DRAINING: when it leaves the device */
         uint32_t state;          /* enum column_state */
         uint32_t contexts;
@@ -92,14 +94,15 @@ enum row_state { ROW_FREE, ROW_LIVE, ROW_DEAD };
 struct node_row {
         _Atomic uint32_t state; /* enum row_state; changes under node.lock */
         uint32_t tag;           /* index into tags */
-        uint32_t generation;    /* of this row's use, so that a reference to an old one shows */
-        int32_t pid;            /* as its own PID namespace has it */
+        /* rises with each use of the row, so that a reference to an old use shows */
+        uint32_t generation;
+        int32_t pid;            /* in its own PID namespace */
         uint64_t pid_namespace; /* inode of /proc/self/ns/pid */
         uint64_t attached_ns;
-        char name[64];         /* path of the program, its end if too long */
+        char name[64];         /* path of the program; its end if it is too long */
         pthread_mutex_t alive; /* held by the thread that attached, never released */
         _Atomic uint32_t is_holder_gone;
-        uint32_t checkpoint_state; /* CUprocessState; its own process */
+        uint32_t checkpoint_state; /* CUprocessState; written by its own process */
 };
 
 /* Guarded by the device's lock. */
@@ -115,7 +118,7 @@ struct node_tag {
         struct node_tag_column column[SIM_DEVICES];
 };
 
-/* Whose code made a call of the driver (calls=on). */
+/* Which code made a call of the driver (calls=on). */
 enum caller { CALLER_PROGRAM, CALLER_LIBRARY, CALLER_COUNT };
 
 struct node_device {
@@ -129,7 +132,7 @@ struct node_device {
         pthread_mutex_t flight_lock; /* see flights.h */
         pthread_mutex_t lock;
         uint64_t used_bytes;    /* all but managed; never above memory_bytes */
-        uint64_t managed_bytes; /* takes what is left, gives way to the rest */
+        uint64_t managed_bytes; /* takes free memory only, and yields to other families */
         uint64_t high_bytes;    /* of used + managed */
         _Atomic uint32_t is_lost;
         struct node_meter meter[ENGINE_COUNT];
@@ -138,18 +141,19 @@ struct node_device {
         _Alignas(64) unsigned char exec[NODE_EXEC_BYTES];
 };
 
-/* Memory that outlives one holder: guarded by its device's lock; slots come under node.lock. */
+/* Memory that outlives one holder: guarded by its device's lock; slots are assigned under
+ * node.lock. */
 struct sim_holder {
         uint32_t row, generation;
         uint32_t references;
-        uint32_t family;      /* of the grant, when it carries one */
+        uint32_t family;      /* of the grant, if it carries one */
         uint32_t is_carrying; /* the tag's grant is in this holder's column */
         uint32_t is_borrowed; /* and the device's is in another's */
 };
 
 struct node_object {
         uint64_t id;     /* 0 = free slot; also names the backing file, STATE_DIR/object-ID */
-        uint64_t bytes;  /* counted; 0 when its maker's pool counts it */
+        uint64_t bytes;  /* counted bytes; 0 if its maker's pool counts them */
         uint64_t offset; /* in that file */
         uint64_t length; /* there */
         uint32_t device;
@@ -183,7 +187,7 @@ struct sim_node {
         struct node_tag tag[NODE_TAGS];
         struct node_object object[NODE_OBJECTS];
         struct node_row row[NODE_PROCESSES];
-        /* By device, then by row: whoever adds up a device walks one stretch. */
+        /* By device, then by row, so that summing a device walks one stretch of memory. */
         struct node_column column[SIM_DEVICES][NODE_PROCESSES];
         struct node_meter meter[NODE_PROCESSES][SIM_DEVICES][ENGINE_COUNT];
         struct node_flight flight[SIM_DEVICES]
@@ -194,7 +198,7 @@ struct sim_node {
         struct authority time; /* with a virtual clock */
 };
 
-/* Maps the node of config_get(), making it when nobody lives in it. NULL: see errno. */
+/* Maps the node of config_get(); creates it if no process lives in it. NULL: see errno. */
 struct sim_node *node_open(void);
 
 /* Maps an existing node without attaching, for readers (the oracle). NULL: see errno. */
@@ -216,13 +220,13 @@ void node_release(unsigned device, enum family family, uint64_t bytes);
 /* Free bytes of a device as cuMemGetInfo says, dead processes' memory settled first. */
 uint64_t node_free_bytes(unsigned device);
 
-/* Looks for dead processes, and for drained ones. Cheap; safe from any process at any time. */
+/* Finds dead processes, and drained ones. Cheap; any process may call it at any time. */
 void node_settle(struct sim_node *node);
 
 /* True when the row's process is alive. Does not change anything. */
 bool node_row_is_alive(struct sim_node *node, unsigned row);
 
-/* True when it was told to stop, and does not run. False where that cannot be seen. */
+/* Whether the process was stopped by a signal. False if that cannot be seen. */
 bool node_row_is_stopped(struct sim_node *node, unsigned row);
 
 /* Engine time of this process: [start_ns, end_ns) of `device` was busy. */
@@ -234,11 +238,12 @@ void node_way_add(unsigned device, enum host_way way, uint64_t start_ns, uint64_
 /* Busy nanoseconds among the last `window_ns` (at most 3 s) up to `now_ns`. */
 uint64_t node_meter_read(const struct node_meter *meter, uint64_t now_ns, uint64_t window_ns);
 
-/* For share.h and node.c: take and give back a device's lock, sums repaired when its owner died. */
+/* For share.h and node.c: takes and releases a device's lock; repairs the sums after the death of
+ * its owner. */
 void node_device_lock(struct sim_node *node, unsigned device);
 void node_device_unlock(struct sim_node *node, unsigned device);
 
-/* Takes node.lock; a death leaves nothing to repair of what it guards. */
+/* Takes node.lock; a death needs no repair of what it guards. */
 void node_lock(struct sim_node *node);
 
 #endif

@@ -10,17 +10,19 @@
 /* As node_row_is_alive(), with the state folder's descriptor, or -1 to open it. */
 bool life_is_alive(struct sim_node *node, unsigned row, int folder);
 
-/* The state folder: of ALIQUOT_SIM, or what a reader set before it opened the node. */
+/* Sets the state folder: that of ALIQUOT_SIM, or one that a reader chose before it opened the
+ * node. */
 void life_state_dir_set(const char *state_dir);
 const char *life_state_dir(void);
 
-/* Room for a part of the mapped node that is a hole in its file so far. 0, or a negative errno. */
+/* Allocates memory for a part of the mapped node that is still a hole in its file. 0, or a negative
+ * errno. */
 int node_reserve(const struct sim_node *node, const void *part, size_t bytes);
 
-/* Whether anybody at all lives in the state folder, whatever its node file looks like. */
+/* Whether any process lives in the state folder, whatever its node file contains. */
 bool life_is_inhabited(int folder);
 
-/* The device's lock is held: moves dead rows' columns on, all or those of one tag (>= 0). */
+/* Advances the columns of dead rows, all or those of one tag (>= 0). The device's lock is held. */
 void life_settle_device(struct sim_node *node, unsigned device, int tag);
 
 /* The locks are held that node.h asks for. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernel says of a process or a thread, in two of its files. The stat file of a process
- * that is in execve() keeps its reader waiting for as long as that lasts (Linux 6.18), and status
- * does not. A driver has no need of either: where it answers, nothing may wait.
+ * Reads the kernel's stat or status file of a process or a thread. Reading the stat file of a
+ * process in execve() blocks as long as that lasts (Linux 6.18); reading status does not. A real
+ * driver reads neither, so where the driver must answer, only status may be read.
  */
 #ifndef ALIQUOT_SIM_NODE_PROC_STAT_H
 #define ALIQUOT_SIM_NODE_PROC_STAT_H
@@ -21,7 +21,7 @@ bool proc_stat_read(const char *path, struct proc_stat *ret);
 
 struct proc_status {
         char state;      /* as above */
-        bool has_memory; /* it has not lost its address space, as who ends does */
+        bool has_memory; /* it still has its address space; an exiting process has not */
 };
 
 /* `path`: /proc/PID/status or /proc/PID/task/TID/status. False: it is gone. */

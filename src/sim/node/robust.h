@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mutexes in memory that processes share, which outlive the death of whoever has them.
+ * Robust mutexes in shared memory, which survive the death of their holder.
  */
 #ifndef ALIQUOT_SIM_NODE_ROBUST_H
 #define ALIQUOT_SIM_NODE_ROBUST_H
 
 #include <pthread.h>
 
-/* Makes it, free, whatever was there before. */
+/* Initialises it as free, whatever the memory held before. */
 void robust_init(pthread_mutex_t *mutex);
 
 /* As pthread_mutex_lock(): 0, or EOWNERDEAD, after which the caller repairs what the mutex guards
- * and says so with pthread_mutex_consistent(). Survives that a waiter dies, too. */
+ * and calls pthread_mutex_consistent(). Also survives the death of a waiter. */
 int robust_lock(pthread_mutex_t *mutex);
 
 #endif
