@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon of a runtime folder, asked over its socket: HTTP with JSON (docs/decisions/004).
+ * The client of the daemon that serves a runtime folder: HTTP with JSON over its socket
+ * (docs/decisions/004).
  *
- *      client_find(&store, &err)               who serves the folder
+ *      client_find(&store, &err)               whether a daemon serves the folder
  *      client_create(), _show(), ...           each is one request
- *      client_events()                         client_events.h: one that goes on
+ *      client_events()                         client_events.h: a request that goes on
  *
- * What the daemon refuses is an error with one line that names the field and says what is free:
- * -ENOENT no such session, -EEXIST the name is taken, -EBUSY in use, -ESHUTDOWN ending, -ENOSPC no
- * room, -ESTALE changed by another meanwhile, -EACCES not ours, -EINVAL anything else of the
- * request. CLIENT_AWAY is no answer: a daemon that is there and silent, or that this build cannot
- * speak with. Nothing is then done without it.
+ * If the daemon refuses, the error is one line that names the field and says what is free: -ENOENT
+ * no such session, -EEXIST the name is taken, -EBUSY in use, -ESHUTDOWN ending, -ENOSPC no room,
+ * -ESTALE changed by another request meanwhile, -EACCES not allowed, -EINVAL anything else in the
+ * request. CLIENT_AWAY means no answer: a daemon that is there and silent, or with which this build
+ * cannot communicate. The command must then do nothing without the daemon.
  *
- * client.c needs libcurl and jansson; client_none.c stands for it in a build without. One thread.
+ * client.c needs libcurl and jansson; a build without them has client_none.c. One thread.
  */
 #ifndef ALIQUOT_CLI_CLIENT_H
 #define ALIQUOT_CLI_CLIENT_H
@@ -34,18 +35,18 @@
 /* Whether this build can ask a daemon at all. */
 extern const bool client_is_built;
 
-/* 1: a daemon serves the folder; 0: none does. One that is starting is waited for. */
+/* 1: a daemon serves the folder; 0: none does. Waits for a daemon that is starting. */
 int client_find(const struct store *store, struct error *err);
 
-/* What keeps who joins a session by its socket from writing its limits: 1 a read-only mount, 0 the
- * file's mode alone. */
+/* What prevents a program that joins by socket from writing the session's limits: 1 a read-only
+ * mount, 0 only the file's mode. */
 int client_protection(const struct store *store, struct error *err);
 
-/* That a session is seen to use more of a GPU's time than it says. */
+/* The report that a session uses more GPU time than it claims. */
 struct client_finding {
-        char why[CLIENT_WORD_BYTES]; /* "understated", "above-cap"; "": it is not */
+        char why[CLIENT_WORD_BYTES]; /* "understated", "above-cap"; "": there is no report */
         char since[CLIENT_WORD_BYTES];
-        uint32_t shown_ppm, claimed_ppm; /* of the GPU, when it was found */
+        uint32_t shown_ppm, claimed_ppm; /* of the GPU, at the time of the finding */
 };
 
 struct client_share {
@@ -53,29 +54,30 @@ struct client_share {
         uint64_t memory_bytes;
         uint64_t used_bytes;
         uint64_t card_bytes; /* 0: not known */
-        /* Of its time; told, not wished. PAGE_WHOLE_PPM is no cap, 0 no guarantee. */
+        /* Of its time; only in answers. PAGE_WHOLE_PPM: no cap, 0: no guarantee. */
         uint32_t cap_ppm, guarantee_ppm;
-        /* What it had of its GPU's time since it first launched; told, and false: it never did. */
+        /* The GPU time that it got since it first launched; only in answers. False: it never
+         * launched. */
         bool has_time;
         uint64_t busy_ns, queued_ns, throttled_ns, debt_ns;
         struct client_finding finding;
 };
 
-/* What is asked of a session; what is NULL or 0 is not said. All borrowed. */
+/* What a command asks of a session; NULL or 0: not given. All borrowed. */
 struct client_wish {
-        const char *name; /* of a new one */
+        const char *name; /* of a new session */
         unsigned share_count;
         const struct client_share *share;
         const char *memory;  /* with any_gpus: for each GPU that the daemon chooses */
         const char *compute; /* percent, of each of its GPUs */
         const char *guarantee;
         const char *priority;
-        const char *gang; /* "": to be in none */
+        const char *gang; /* "": no gang */
         uint32_t weight;
         unsigned any_gpus;
-        const char *gpu; /* without memory: the one */
+        const char *gpu; /* without memory: the only GPU */
         bool has_ttl;
-        uint64_t ttl_ns; /* 0 with has_ttl: none */
+        uint64_t ttl_ns; /* 0 with has_ttl: no TTL */
         const char *on_end;
         bool is_context_free;
         uint64_t host_bytes; /* SETTINGS_HOST_SPARE: as much as the daemon gives by itself */
@@ -83,7 +85,7 @@ struct client_wish {
         bool says_swap;      /* of a new one; else the daemon chooses whether it swaps */
         const char *device_name;
         unsigned label_count;
-        const char *const *label; /* "key=value"; "key=" takes it away */
+        const char *const *label; /* "key=value"; "key=" removes the label */
 };
 
 /* How turns of memory are dealt on the node. */
@@ -96,32 +98,32 @@ struct client_rules {
 struct client_swap {
         struct client_rules rules;
         uint64_t resident_bytes, out_bytes, pinned_bytes;
-        char state[CLIENT_WORD_BYTES]; /* "": not told, as what follows */
+        char state[CLIENT_WORD_BYTES]; /* "": unknown, as are the next fields */
         uint64_t holds, held_ns, moved_bytes;
         uint64_t hold_ns; /* of the present hold; 0: it runs */
 };
 
-/* A session as the daemon sees it. */
+/* A session as the daemon reports it. */
 struct client_session {
         char name[PAGE_NAME_BYTES];
         char state[CLIENT_WORD_BYTES];
         char on_end[CLIENT_WORD_BYTES];
         char priority[CLIENT_WORD_BYTES];
-        char gang[PAGE_NAME_BYTES]; /* "": none */
+        char gang[PAGE_NAME_BYTES]; /* "": no gang */
         uint32_t weight;
         char expires_at[CLIENT_WORD_BYTES]; /* ISO 8601; "": never */
         uint32_t owner;
         uint64_t version;
-        uint64_t ttl_ns; /* 0: none */
+        uint64_t ttl_ns; /* 0: no TTL */
         unsigned processes;
         bool is_context_free;
-        uint64_t host_bytes; /* of the host's memory in place of GPUs'; 0: none */
+        uint64_t host_bytes; /* host memory in place of GPU memory; 0: none */
         uint64_t host_used_bytes;
-        bool swaps; /* then of the host is told what has left the GPU */
+        bool swaps; /* host memory then holds what has left the GPU */
         struct client_swap swap;
         bool is_clamped; /* it gets no new memory */
         unsigned label_count;
-        char label[CLIENT_LABELS][PAGE_NAME_BYTES * 2]; /* "key=value", as they were given */
+        char label[CLIENT_LABELS][PAGE_NAME_BYTES * 2]; /* "key=value", as given */
         unsigned share_count;
         struct client_share share[PAGE_DEVICES];
 };
@@ -130,19 +132,19 @@ int client_create(const struct store *store, const struct client_wish *wish, str
 int client_show(const struct store *store, const char *name, struct client_session *ret,
                 struct error *err);
 
-/* Who is told of each session; `session` is borrowed for the call. A negative answer ends it. */
+/* Receives each session; `session` is borrowed for the call. A negative result ends the list. */
 struct client_listener {
         int (*each)(const struct client_session *session, void *context);
         void *context;
         long patience_ms; /* for each answer of the daemon; 0: as for any other */
-        const char *only; /* of those alone that are "clamped", or "reported"; NULL: of all */
+        const char *only; /* only sessions that are "clamped" or "reported"; NULL: all */
 };
 
 /* Tells of every session that we may see, by name. A negative answer is returned. */
 int client_list(const struct store *store, const struct client_listener *listener,
                 struct error *err);
 
-/* A process of a session as the daemon sees it; what it holds is each share's used_bytes. */
+/* A process of a session as the daemon reports it; each share's used_bytes is what it holds. */
 struct client_process {
         uint32_t pid; /* 0: in a PID namespace that the daemon does not see */
         uint32_t uid;
@@ -157,8 +159,7 @@ int client_processes(const struct store *store, const char *name,
                      void (*each)(const struct client_process *process, void *context),
                      void *context, struct error *err);
 
-/* Against the version that the session had when it was last looked at; labels are merged into those
- * it has. */
+/* Changes the session if its version is still that of `seen`; labels are merged with its own. */
 int client_change(const struct store *store, const struct client_session *seen,
                   const struct client_wish *wish, struct error *err);
 
@@ -168,7 +169,7 @@ int client_rule(const struct store *store, const char *mode, const char *turn,
 int client_renew(const struct store *store, const char *name, const struct client_wish *wish,
                  struct error *err);
 
-/* 1: it ends, and some of its programs still run and are not being killed. */
+/* 1: the session ends, and some of its programs still run and are not being killed. */
 int client_remove(const struct store *store, const char *name, bool is_forced, struct error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happens to sessions, as their daemon tells it: a request of client.h that goes on.
+ * Reads the daemon's events about sessions: a request of client.h that goes on.
  */
 #ifndef ALIQUOT_CLI_CLIENT_EVENTS_H
 #define ALIQUOT_CLI_CLIENT_EVENTS_H
@@ -14,19 +14,19 @@ struct client_event {
         int64_t id;
         char time[CLIENT_WORD_BYTES];
         char type[CLIENT_WORD_BYTES];
-        char session[PAGE_NAME_BYTES]; /* "": about none */
+        char session[PAGE_NAME_BYTES]; /* "": about no session */
         char who[64];
-        const char *json;   /* the whole of it, one line */
-        const char *detail; /* what people want of it: "key=value key=value" */
+        const char *json;   /* the whole event, one line */
+        const char *detail; /* for people: "key=value key=value" */
 };
 
 /* Which events; zeroed: all that come from now on. */
 struct client_hearing {
         const char *session; /* NULL: of all */
         bool has_since, has_last;
-        int64_t since; /* also those after this number */
-        int64_t last;  /* also those among the last so many of all */
-        /* About once a second also while nothing happens; NULL: somebody always does. */
+        int64_t since; /* also events after this number */
+        int64_t last;  /* also this many of the latest events */
+        /* Asked about once a second, also without events, whether to go on; NULL: always. */
         bool (*is_wanted)(void *context);
 };
 

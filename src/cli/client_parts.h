@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the client share, and nobody else.
+ * The internal interface between the files of the client.
  *
  *      scoped_call struct call call = { .store = store, .method = "GET" };
  *
@@ -20,11 +20,11 @@
 #define CLIENT_CONNECT_MS UINT64_C(5000)
 #define CLIENT_ANSWER_MS 10000L /* that an answer gets */
 
-/* How JSON is written: a decimal of up to 15 digits as it was read, 33.3 and
- * not 33.299999999999997. */
+/* Format of JSON: a decimal of up to 15 digits stays as it was read, 33.3 and not
+ * 33.299999999999997. */
 #define CLIENT_JSON (JSON_COMPACT | JSON_REAL_PRECISION(15))
 
-/* One request and what came of it. */
+/* One request and its answer. */
 struct call {
         const struct store *store;
         const char *method;
@@ -45,7 +45,7 @@ void client_end_call(struct call *call);
 
 #define scoped_call __attribute__((cleanup(client_end_call)))
 
-/* An empty one for a body: what then has no memory in it is an error of client_perform(). */
+/* An empty object for a body. If memory runs out while it is filled, client_perform() fails. */
 json_t *client_object(void);
 
 /* What a wish is as the body of a request; `seen`: whose labels it is merged into, or NULL. */
@@ -60,8 +60,8 @@ struct client_vigil {
 
 /* A connection on its way to libcurl; client_socket.c says why. */
 struct client_reach {
-        uint64_t most_ms;           /* that the daemon has to take it */
-        struct client_vigil *vigil; /* tells the user of the wait; NULL: nobody does */
+        uint64_t most_ms;           /* maximum time until the daemon accepts it */
+        struct client_vigil *vigil; /* tells the user about the wait; NULL: no message */
         int connected, stand_in;    /* for libcurl 7.88; the latter is libcurl's */
 };
 
@@ -74,24 +74,24 @@ void client_end_reach(struct client_reach *reach);
 
 #define scoped_reach __attribute__((cleanup(client_end_reach)))
 
-/* A handle to the socket, whatever proxies the environment names; `reach` lives as long. NULL: out
- * of memory. */
+/* A handle for the socket, whatever proxies the environment names; `reach` must live as long. NULL:
+ * out of memory. */
 CURL *client_open_socket(const struct store *store, const char *url, struct client_reach *reach);
 
 /* For libcurl: adds to call->text. */
 size_t client_take(char *bytes, size_t size, size_t count, void *call);
 
-/* A member of a JSON object; "" and 0 where there is none. */
+/* A member of a JSON object; "" or 0 if there is none. */
 const char *client_text(const json_t *object, const char *key);
 uint64_t client_whole(const json_t *object, const char *key);
 
-/* For how long; after a second it is said once. */
+/* How long the wait has lasted; after a second it is reported once. */
 uint64_t client_waited_ms(struct client_vigil *vigil);
 
 /* In a line on stderr that the daemon is waited for, and for how long at most. */
 void client_tell_waiting(const struct store *store, long most_ms);
 
-/* What the daemon refused, and that it does not answer. */
+/* The error for a refusal by the daemon; client_away(): for no answer. */
 int client_refusal(const struct call *call, struct error *err);
 int client_away(const struct store *store, const char *why, struct error *err);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One file a subcommand; main.c is the list of them.
+ * The interface of a subcommand. Each has its own file; main.c lists them.
  *
- * A command gets its own argument vector, argv[0] being "aliquot NAME", and answers with the exit
- * status: 0 yes, 1 no, 2 called wrong, 3 no daemon answers; `run` and `env` say 125 where they
- * refuse. What it prints for people goes to standard output as a table, with --json as JSON; what
- * went wrong goes to standard error as one line that ends in what to do.
+ * A command gets its own argument vector, argv[0] being "aliquot NAME", and returns the exit
+ * status: 0 yes, 1 no, 2 wrong arguments, 3 no daemon answers; `run` and `env` return 125 if they
+ * refuse. Output for people goes to standard output as a table, with --json as JSON. An error goes
+ * to standard error as one line that ends with what to do.
  */
 #ifndef ALIQUOT_CLI_COMMAND_H
 #define ALIQUOT_CLI_COMMAND_H
@@ -27,17 +27,17 @@ enum status {
 
 struct command {
         const char *name;
-        const char *alias; /* another name for the same; NULL: none */
+        const char *alias; /* another name for the same command; NULL: none */
         const char *summary;
         int (*run)(int argc, char **argv);
         const struct argp *argp; /* its options; NULL: none */
         bool is_hidden;          /* for ourselves */
 };
 
-/* All subcommands; one without a name ends the table. */
+/* All subcommands; the last entry has no name. */
 extern const struct command commands[];
 
-/* By its name or its other name; NULL: there is none. */
+/* Finds a command by its name or alias; NULL: there is none. */
 const struct command *command_find(const char *name);
 
 int command_run(int argc, char **argv);
@@ -65,8 +65,8 @@ extern const struct argp argp_run, argp_env, argp_create, argp_ls, argp_ps, argp
         argp_renew, argp_rm, argp_events, argp_policy, argp_gpus, argp_top, argp_cdi, argp_doctor,
         argp_bench;
 
-/* "aliquot run: text", on standard error. Returns `status`, or STATUS_AWAY where that is what a
- * STATUS_NO comes from. */
+/* Prints "aliquot run: text" on standard error. Returns `status`, or STATUS_AWAY if the error is
+ * that no daemon answers. */
 int command_fail(const char *name, int status, const struct error *err);
 
 #endif

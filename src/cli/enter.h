@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joining the session that was asked for, or making it: by the daemon that serves the runtime
- * folder, else ourselves.
+ * Joins the requested session, or creates it: through the daemon that serves the runtime folder,
+ * else directly.
  */
 #ifndef ALIQUOT_CLI_ENTER_H
 #define ALIQUOT_CLI_ENTER_H
@@ -16,7 +16,7 @@ struct entrance {
         char name[PAGE_NAME_BYTES];
         struct store store;
         struct store_session session;
-        bool is_fresh;   /* made for one run, to go with it */
+        bool is_fresh;   /* created for one run, to be removed with it */
         bool is_created; /* by this call */
 };
 
@@ -24,17 +24,17 @@ struct entrance {
 bool enter_has_wishes(const struct settings *settings);
 
 /*
- * The named session: joined if it is there (asking for other limits is refused), else made, which
- * takes limits. Without a name a fresh one.
+ * The named session: joins it if it exists (other limits are refused), else creates it, which needs
+ * limits. Without a name, creates one with a new name.
  */
 int enter_session(const struct request_flags *flags, const struct cli_request *request,
                   struct entrance *ret, struct error *err);
 
-/* Makes a session and never joins one; -EEXIST: it is there. */
+/* Creates a session and never joins one; -EEXIST: it exists. */
 int enter_new(const struct request_flags *flags, const struct cli_request *request,
               struct entrance *ret, struct error *err);
 
-/* On standard error, for people: the daemon of the machine does not count what was made here. */
+/* Notes on standard error that the machine's daemon does not count the session created here. */
 void enter_note_passed(const char *command, const struct cli_request *request,
                        const struct entrance *entrance);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an executable file says of itself, as far as it decides whether a library can be put in
- * front of the program. The file is a stranger's: every offset is checked.
+ * Reads from an executable file whether a library can be preloaded into it. The file is untrusted:
+ * every offset is checked.
  */
 #ifndef ALIQUOT_CLI_EXECUTABLE_H
 #define ALIQUOT_CLI_EXECUTABLE_H
@@ -16,10 +16,10 @@ struct executable {
         unsigned bits;  /* 32 or 64 */
         uint16_t machine;
         bool is_program;       /* something to execute, not an object or a core */
-        char interpreter[256]; /* the loader it asks for; "" = none: statically linked */
+        char interpreter[256]; /* the loader; "": none, statically linked */
 };
 
-/* -ENOEXEC: no ELF file. -EBADMSG: one that is damaged. */
+/* -ENOEXEC: no ELF file. -EBADMSG: a damaged one. */
 int executable_inspect(int fd, struct executable *ret, struct error *err);
 
 #endif

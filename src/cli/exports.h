@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The environment of a program in a session: the one list that `run` applies and `env` prints.
+ * The environment of a program in a session: one list, which `run` applies and `env` prints.
  *
- * The session's name says it all to a program of ours; the limits go with it, so that a program
- * that starts when the session was removed makes the same one again instead of failing. Every
- * other variable that asks for limits is taken away: what it asked for was granted or refused.
+ * The session's name is enough for a program under Aliquot. The limits are added, so that a program
+ * that starts after the session was removed creates the same session again instead of failing. All
+ * other variables that ask for limits are removed: their request was granted or refused before.
  */
 #ifndef ALIQUOT_CLI_EXPORTS_H
 #define ALIQUOT_CLI_EXPORTS_H
@@ -18,7 +18,7 @@
 struct export
 {
         char *name;
-        char *value; /* NULL: take it away */
+        char *value; /* NULL: remove the variable */
 };
 
 struct exports {
@@ -28,9 +28,9 @@ struct exports {
 
 struct exports_about {
         const struct cli_request *request;
-        const char *session;     /* "" = named by its limits */
+        const char *session;     /* "": named by its limits */
         const char *runtime_dir; /* "" = the usual */
-        bool with_limits;        /* else whoever joins takes what there is */
+        bool with_limits;        /* false: a program that joins takes the existing limits */
 };
 
 /* Makes the variables for a program; they live as long as the command. */

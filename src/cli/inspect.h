@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a running process is interposed, from what /proc shows of it.
+ * Finds out whether a running process is interposed, from /proc.
  */
 #ifndef ALIQUOT_CLI_INSPECT_H
 #define ALIQUOT_CLI_INSPECT_H

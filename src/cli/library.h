@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libaliquot.so, opened by this command: shows that it loads here, and finds the real driver by
- * the very search that programs will get.
+ * Opens libaliquot.so in this command: shows that it loads here, and which real driver it finds by
+ * the same search as in programs.
  */
 #ifndef ALIQUOT_CLI_LIBRARY_H
 #define ALIQUOT_CLI_LIBRARY_H
@@ -21,12 +21,11 @@ struct own_library {
 /* Loads our own library, which stays open until the command ends. */
 int library_load(const struct installation *own, struct own_library *ret, struct error *err);
 
-/* What is known of "cuda" or "nvml"; false: our library has no such API. */
+/* The properties of "cuda" or "nvml"; false: the library has no such API. */
 bool library_api(const struct own_library *library, const char *name, struct doctor_api *ret);
 
-/* The cards, by the NVML that our library opened, on which no hook of ours stands: also a command
- * that runs inside a session sees them as they are. -ENOENT: no NVML on this machine. -EIO: it is
- * there and does not work. */
+/* The cards, from the NVML that our library opened and does not hook: so a command inside a session
+ * sees them as they are. -ENOENT: no NVML on this machine. -EIO: it does not work. */
 int library_cards(const struct own_library *library, struct cards *ret, struct error *err);
 
 #endif

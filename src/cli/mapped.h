@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file that another process has mapped, for a command of root's that looks into processes of
- * users who may mean harm.
+ * Reads a file that another process maps, for a command of root that examines possibly hostile
+ * processes.
  *
- * The kernel gives the mapped file itself (/proc/PID/map_files), also where its name was deleted or
- * another file put there. It does so for who may checkpoint processes, as root may. Others get the
- * file by its name, below the process's own root and through no link, if it is still that file.
- * Nothing but a regular file is opened at all: no FIFO, at which open() waits, and no device, which
- * may do something when it is opened. Bytes are read and never mapped, since the file can be cut
- * short meanwhile; and no more than a bound, since it can be of any size.
+ * The kernel provides the mapped file itself (/proc/PID/map_files), even if its name was deleted or
+ * given to another file; this needs the right to checkpoint processes, which root has. Other users
+ * get the file by its name, below the process's own root, without following links, and only if it
+ * is still the same file. Only regular files are opened: no FIFO, which would block, and no device,
+ * whose opening may have effects. Bytes are read and not mapped, because the file can be truncated
+ * meanwhile, and only up to a bound, because it can have any size.
  */
 #ifndef ALIQUOT_CLI_MAPPED_H
 #define ALIQUOT_CLI_MAPPED_H
@@ -22,8 +22,8 @@
 /* The file of the mapping that maps_next() came to in the process `pid`, to be read; or -errno. */
 int mapped_open(const char *pid, const struct maps *at);
 
-/* Whether the file has these bytes (at most MAPPED_WORD_MOST). What is read is taken off `*budget`;
- * a file that is larger than that is not read. */
+/* Whether the file contains these bytes (at most MAPPED_WORD_MOST). Subtracts what it reads from
+ * `*budget`; a file larger than that is not read. */
 bool mapped_has(int fd, const void *word, size_t bytes, uint64_t *budget);
 
 #define MAPPED_WORD_MOST 64u

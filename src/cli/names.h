@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of all sessions that this user may know of, sorted: those in the folder, or those that
- * the daemon tells where the folder is not this user's to list (CLIENT_AWAY: it does not).
+ * Lists the names of all sessions that this user may see, sorted: those in the folder, or, if the
+ * user may not list the folder, those from the daemon (CLIENT_AWAY: it does not answer).
  */
 #ifndef ALIQUOT_CLI_NAMES_H
 #define ALIQUOT_CLI_NAMES_H
@@ -17,11 +17,11 @@ struct names {
 
 int names_read(const struct store *store, struct names *ret, struct error *err);
 
-/* Whether the folder tells them: a daemon of another user lets one go through it and not list it.
- */
+/* Whether this user may list the folder: the folder of another user's daemon can only be passed
+ * through. */
 bool names_can_be_listed(const struct store *store);
 
-/* One more, behind the others; -ENOMEM. names_sort() puts it in its place. */
+/* Appends a name; -ENOMEM. Call names_sort() afterwards. */
 int names_add(struct names *names, const char *name);
 void names_sort(struct names *names);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text of LD_PRELOAD, edited: our library first, once, everybody else's behind it in order.
+ * Edits the text of LD_PRELOAD: our library first, once, then all others in their order.
  *
- * The loader takes spaces and colons as separators and knows no quoting, so a path that holds one
- * of them cannot be preloaded at all.
+ * The loader takes spaces and colons as separators and knows no quoting, so a path that contains
+ * one of them cannot be preloaded.
  */
 #ifndef ALIQUOT_CLI_PRELOAD_H
 #define ALIQUOT_CLI_PRELOAD_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a daemon serves a runtime folder, told by the kernel: who listens on its socket, and
- * whether one of its locks, the file's or the folder's, is held.
+ * Finds out from the kernel whether a daemon serves a runtime folder: which process listens on its
+ * socket, and whether the lock of its file or of the folder is held.
  */
 #ifndef ALIQUOT_CLI_PRESENCE_H
 #define ALIQUOT_CLI_PRESENCE_H
@@ -13,18 +13,19 @@
 enum presence {
         PRESENCE_NONE,
         PRESENCE_LISTENS,
-        PRESENCE_STARTS,  /* it holds a lock and does not listen yet, or any more */
-        PRESENCE_BARRED,  /* the socket is there and not for us */
-        PRESENCE_UNKNOWN, /* nobody listens; who holds the locks is not told (file_locks.h) */
+        PRESENCE_STARTS, /* it holds a lock and does not listen yet, or no longer listens */
+        PRESENCE_BARRED, /* the socket is there and not for us */
+        /* no process listens; the holder of the locks is unknown (file_locks.h) */
+        PRESENCE_UNKNOWN,
 };
 
 enum presence presence_look(const struct store *store);
 
-/* Whether a daemon serves the folder and keeps this user out, also where only the second is known;
- * PRESENCE_BARRED may also be a folder that is closed, with nobody in it. */
+/* Whether a daemon serves the folder and refuses this user, even if only the refusal is known;
+ * PRESENCE_BARRED may also be a closed folder without a daemon. */
 bool presence_is_barred(const struct store *store);
 
-/* Whether one has ever served it. */
+/* Whether a daemon has ever served it. */
 bool presence_has_been(const struct store *store);
 
 #endif

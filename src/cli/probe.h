@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the ways into the driver lead through us, tried in a process of their own.
+ * Tests in a separate process whether all ways to the driver lead to our library.
  *
- * This command starts itself again as a program that knows nothing of us: once with the library
- * preloaded, once with the shims in LD_LIBRARY_PATH. That program says what each door gave it.
+ * This command starts itself again as an ordinary program: once with the library preloaded, once
+ * with the shims in LD_LIBRARY_PATH. That program reports what each door returned.
  */
 #ifndef ALIQUOT_CLI_PROBE_H
 #define ALIQUOT_CLI_PROBE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a daemon says of its sessions that their pages do not: where each stands among others in GPU
- * time, and whether it is clamped or reported. In few words for a line of `ls`, and as JSON.
+ * Asks the daemon for the GPU time terms of its sessions (guarantee, weight, class, gang) and for
+ * clamps and reports, which the sessions' pages do not have. Short text for a line of `ls`, and
+ * JSON.
  *
  *      if (ranks_list(&store, &ranks))
  *              rank = ranks_find(&ranks, "team-a");
@@ -24,7 +25,7 @@ struct rank {
         uint32_t guarantee_ppm; /* 0: none */
         uint32_t weight;        /* 0: not told */
         char priority[CLIENT_WORD_BYTES];
-        char gang[PAGE_NAME_BYTES]; /* "": none */
+        char gang[PAGE_NAME_BYTES]; /* "": no gang */
 };
 
 struct ranks {
@@ -34,16 +35,15 @@ struct ranks {
 
 struct rank rank_of(const struct client_session *session);
 
-/* Of all sessions; false, and none: no daemon tells, which is not waited for for
- * long. */
+/* Lists all sessions; false, and an empty list: no daemon answers within a short time. */
 bool ranks_list(const struct store *store, struct ranks *ret);
 
-/* The rank of a session, borrowed; NULL: none is known. */
+/* The entry of a session, borrowed; NULL: none is known. */
 const struct rank *ranks_find(const struct ranks *ranks, const char *name);
 void ranks_free(struct ranks *ranks);
 
-/* What is not usual, such as ", compute 20%-30%, weight 200, rt, gang ranks, clamped"; "" if all
- * is. `rank` may be NULL: then of the cap alone. */
+/* Text for values other than the defaults, such as ", compute 20%-30%, weight 200, rt, gang ranks,
+ * clamped"; "" if there are none. `rank` may be NULL: then only the cap. */
 const char *rank_text(const struct rank *rank, uint32_t cap_ppm, char ret[RANK_TEXT_BYTES]);
 
 /* weight, priority and gang; all null where `rank` is. */

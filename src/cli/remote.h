@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon of a runtime folder does for a command: the command's wishes in its words.
+ * Requests to the daemon of a runtime folder on behalf of a command.
  *
- * Whose a session is, its page says. What the daemon made it alone changes, renews and removes;
- * while it is away such a session is only read (CLIENT_AWAY), and its limits hold. A GPU that a
- * session was not granted has a limit of one byte in its page, or no row.
+ * A session's page says whether a daemon made it. Only the daemon changes, renews and removes such
+ * a session. While the daemon is away the session can only be read (CLIENT_AWAY), and its limits
+ * hold. A GPU that is not part of a session has a limit of one byte in its page, or no row.
  */
 #ifndef ALIQUOT_CLI_REMOTE_H
 #define ALIQUOT_CLI_REMOTE_H
@@ -15,35 +15,35 @@
 #include "store/store.h"
 
 enum remote_owner {
-        REMOTE_NOBODY,  /* no session of that name can be seen here; a daemon may know of one */
+        REMOTE_NOBODY,  /* no session of that name is visible here; a daemon may know one */
         REMOTE_OURS,    /* made without a daemon */
-        REMOTE_DAEMONS, /* made by one */
-        REMOTE_BROKEN,  /* nothing in its folder tells, which is this user's */
+        REMOTE_DAEMONS, /* made by a daemon */
+        REMOTE_BROKEN,  /* unreadable, in a folder of this user */
 };
 
-/* Whose session it is, by its page. */
+/* Who made the session, by its page. */
 enum remote_owner remote_owner(const struct store *store, const char *name);
 
-/* Whether the daemon is to be asked about a session: 1; 0: no, it is ours, or there is neither
- * such a session nor a daemon. CLIENT_AWAY: it is the daemon's, and that does not answer. */
+/* 1: the daemon must be asked about the session; 0: the session is ours, or there is neither such a
+ * session nor a daemon. CLIENT_AWAY: it is the daemon's, which does not answer. */
 int remote_is_asked(const struct store *store, const char *name, struct error *err);
 
-/* Whether a daemon can tell of a session that store_join() answered `rc` for: its pages are another
- * user's, or closed since it is ending. */
+/* Whether a daemon may know a session for which store_join() returned `rc`: its pages are another
+ * user's, or closed because it is ending. */
 bool remote_can_tell(const struct store *store, int rc);
 
 /* Whether another user has the name: names are of all users together in a daemon's folder. */
 bool remote_is_anothers(const struct store *store, const char *name);
 
 /* Returns `rc`, the result of a question to the daemon about one session of many. After
- * CLIENT_AWAY, remote_can_tell() is false for the others: a command that lists sessions waits for a
- * daemon that hangs once, and not once for each session. */
+ * CLIENT_AWAY, remote_can_tell() is false for the others: so a command that lists sessions waits
+ * once for a hanging daemon, and not once for each session. */
 int remote_told(int rc);
 
 /* For people, on standard error: of a daemon's sessions no more is shown than their pages tell. */
 void remote_tell_silence(const struct store *store);
 
-/* Makes the session; its page is there when this returns. */
+/* Creates the session; its page exists when this returns. */
 int remote_create(const struct store *store, const struct request_flags *flags,
                   const struct cli_request *request, const char *name, struct error *err);
 
@@ -63,8 +63,8 @@ int remote_check(const struct store *store, const struct request_flags *flags,
 int remote_change(const struct store *store, const struct request_flags *flags,
                   const struct cli_request *request, const char *name, struct error *err);
 
-/* The GPUs that a session was granted, as the request's selection: what was asked for besides, or
- * is visible to us, narrows it. Nothing changes where the session has all. */
+/* Sets the request's selection to the GPUs that a session was granted, narrowed by the requested
+ * and the visible ones. Changes nothing if the session has all GPUs. */
 int remote_narrow(const struct store_session *session, struct cli_request *request,
                   struct error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Findings of `aliquot doctor`, in the order in which they were made: printed at once for people,
- * or as one JSON array.
+ * Collects the findings of `aliquot doctor` in order: prints them at once for people, or as one
+ * JSON array.
  */
 #ifndef ALIQUOT_CLI_REPORT_H
 #define ALIQUOT_CLI_REPORT_H

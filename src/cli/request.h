@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the flags of run, env, create and set say, and what it means on this machine.
+ * Reads the flags of run, env, create and set, and resolves them for this machine.
  *
- * Happy path:
  *      request_argp             a child parser: fills a struct request_flags
- *      request_read()           flags, environment and aliases into settings; one source of truth
- *      request_resolve()        ... into bytes per GPU; needs a driver
+ *      request_read()           merges flags, environment and aliases into settings
+ *      request_resolve()        ... and these into bytes for each GPU; needs a driver
  */
 #ifndef ALIQUOT_CLI_REQUEST_H
 #define ALIQUOT_CLI_REQUEST_H
@@ -26,7 +25,7 @@ struct request_flags {
         const char *sim_spec; /* NULL: not given */
         /* Ends with a NULL variable. */
         struct settings_flag flag[REQUEST_FLAGS + 1];
-        bool may_start_daemon; /* where one is needed; set before */
+        bool may_start_daemon; /* a daemon may be started if needed; set before */
         const char *on_end;    /* NULL: not given */
         unsigned label_count;
         const char *label[REQUEST_LABELS]; /* "key=value" */
@@ -54,11 +53,10 @@ extern const struct argp request_limits_argp;  /* --memory and what goes with it
 extern const struct argp request_change_argp;  /* the same of a session that is there */
 extern const struct argp request_session_argp; /* --session */
 extern const struct argp request_gpu_argp;     /* --gpu */
-extern const struct argp request_life_argp;    /* --ttl and what else a daemon keeps */
+extern const struct argp request_life_argp;    /* --ttl and other flags that need a daemon */
 
-/* The flag that asks for what only a daemon can do, for a message; NULL: none does. A time that a
- * variable says counts, but for _asked(): it is that of sessions to be made, and not a word about
- * one that is there. */
+/* The flag that needs a daemon, for a message; NULL: none does. A TTL from a variable counts too,
+ * except for _asked(): it is for new sessions, and does not change an existing one. */
 const char *request_daemon_wish(const struct request_flags *flags,
                                 const struct cli_request *request);
 const char *request_daemon_asked(const struct request_flags *flags,
@@ -77,14 +75,13 @@ int request_open_driver(const struct request_flags *flags, struct cli_request *r
  * (--sim, ALIQUOT_REAL_LIBNVML). */
 int request_cards(struct cli_request *request, struct error *err);
 
-/* The cards, the limits on them, the selection. */
+/* Resolves the cards, their limits, and the selection. */
 int request_resolve(struct cli_request *request, struct error *err);
 
-/* After it: whether this GPU was selected, by its name. */
+/* After request_resolve(): whether this GPU was selected, by its name. */
 bool request_selects(const struct cli_request *request, const uint8_t uuid[16]);
 
-/* After it: the GPUs that were not selected are not for the session, nor are any that come later.
- */
+/* After request_resolve(): excludes all GPUs that were not selected, including later ones. */
 void request_bound(struct cli_request *request);
 
 #endif

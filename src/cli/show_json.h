@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session as JSON: what the daemon's API says of it (docs/api.md) under the same names and with
- * the same values, and what its pages alone know.
+ * Prints a session as JSON: the daemon's fields (docs/api.md) with the same names and values, and
+ * the fields that only its pages have.
  *
- * What a daemon says is null of a session that has none, or whose daemon does not answer.
+ * A daemon's field is null if the session has no daemon, or the daemon does not answer.
  */
 #ifndef ALIQUOT_CLI_SHOW_JSON_H
 #define ALIQUOT_CLI_SHOW_JSON_H
@@ -18,7 +18,7 @@ struct seen {
         const struct client_session *terms;
 };
 
-/* On standard output. -errno if it could not be written. */
+/* Prints on standard output. -errno if it could not be written. */
 int show_json(const struct seen *seen);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the rows of `aliquot top` can be sorted by, and the words for it, which `aliquot complete`
- * offers as well.
+ * The sort orders of `aliquot top`, and their names, which `aliquot complete` offers too.
  */
 #ifndef ALIQUOT_CLI_SORTS_H
 #define ALIQUOT_CLI_SORTS_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of a session that was made for one run: with the last process of it, whoever that is.
+ * Removes a session that was created for one run, after its last process has ended.
  *
  * Such a session is unused when no process holds a slot in it, no `aliquot run` keeps it, and no
- * process that we can see carries its name in its environment (so that a program in the background
- * which has yet to touch the GPU finds it). `run` looks at its end; what outlived its run is swept
- * away by a later command. Sessions with a name of the user's own stay until `aliquot rm`.
+ * visible process has its name in its environment (a background program that has yet to use the GPU
+ * will join it). `run` checks at its end; a later command removes a session that outlived its run.
+ * Sessions with a name from the user stay until `aliquot rm`.
  *
- * Processes that other users started are passed by: they cannot join. So are those that became
- * another user's. A child looks at the rest (common/aside.h), since a process can make its reader
- * wait. If that takes more than 5 s, the session counts as used.
+ * Processes of other users are skipped, because they cannot join, and so are processes that changed
+ * their user. A child process examines the rest (common/aside.h), because a process can block its
+ * reader. If that takes more than 5 s, the session counts as used.
  */
 #ifndef ALIQUOT_CLI_SWEEP_H
 #define ALIQUOT_CLI_SWEEP_H
@@ -19,26 +19,25 @@
 
 #include "store/store.h"
 
-/* Whether a process besides this one and `asker` (0: nobody) carries the session's name in the
- * environment that it was started with. A process that does not show its environment counts as
- * having none. */
+/* Whether a process other than this one and `asker` (0: none) was started with the session's name
+ * in its environment. A process with an unreadable environment counts as having none. */
 bool sweep_is_named(const struct store *store, const char *name, pid_t asker);
 
-/* Whether a process has joined the session: it has its `slots` mapped, and may take a slot later. A
- * process that does not show its mappings counts as having none. */
+/* Whether a process maps the session's `slots`, so that it may take a slot later. A process with
+ * unreadable mappings counts as having none. */
 bool sweep_is_mapped(const struct store *store, const char *name);
 
 /* Removes a session of one run if it is unused. */
 void sweep_one(const struct store *store, const char *name);
 
-/* The same of another's run, and not within a minute from when it was made: that run may be
- * starting. Whether it was removed. */
+/* The same for another command's run, but not within a minute of its creation, because that run may
+ * be starting. Returns whether it was removed. */
 bool sweep_old(const struct store *store, const char *name);
 
-/* All such. */
+/* Does that for all such sessions. */
 void sweep_all(const struct store *store);
 
-/* Marks the session as kept until this process ends (an exec ends it too). */
+/* Marks the session as kept until this process ends or calls exec. */
 int sweep_keep(const struct store_session *session, struct error *err);
 
 #endif

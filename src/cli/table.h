@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of text for people: columns as wide as their widest cell, numbers to the right.
+ * A table for people: columns as wide as their widest cell, numbers aligned to the right.
  *
  *      struct table table = { .titles = "NAME,#USED" };        // # : to the right
  *
@@ -8,10 +8,10 @@
  *      table_cell(&table, "%s", used);
  *      table_print(&table);                                    // and frees
  *
- * A cell may hold what a stranger wrote: text_hide() is applied to each.
+ * A cell may hold text from a stranger: text_hide() is applied to each.
  *
- * With table_choose() before it, only some columns are printed; the rows are added whole. On a
- * terminal that is too narrow texts are cut with a mark, never numbers; in a pipe nothing is.
+ * After table_choose() only some columns are printed; the rows are added completely. On a terminal
+ * that is too narrow, texts are cut with a mark, never numbers; in a pipe nothing is cut.
  */
 #ifndef ALIQUOT_CLI_TABLE_H
 #define ALIQUOT_CLI_TABLE_H
@@ -25,7 +25,7 @@
 
 struct table {
         const char *titles;                           /* borrowed */
-        unsigned chosen[TABLE_COLUMNS], chosen_count; /* 0: all of them, in their own order */
+        unsigned chosen[TABLE_COLUMNS], chosen_count; /* 0: all columns, in their own order */
         char **cell;                                  /* owned */
         size_t count, room;
 };
@@ -33,11 +33,11 @@ struct table {
 void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void table_print(struct table *table);
 
-/* The columns of `fields`, titles in any case with commas between, in that order. -EINVAL: one is
- * not there. */
+/* Selects the columns of `fields`, titles in any case separated by commas, in that order. -EINVAL:
+ * one does not exist. */
 int table_choose(struct table *table, const char *fields, struct error *err);
 
-/* A cell of bytes; "-" for what has no limit. */
+/* A cell of bytes; "-" for no limit. */
 void table_bytes(struct table *table, uint64_t bytes);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program behind a command, and whether a preloaded library would be heeded in it.
+ * Finds the program of a command, and whether a preloaded library would be loaded into it.
  *
- * The loader ignores LD_PRELOAD silently where it cannot or may not heed it: then the program would
- * run unlimited. So the file is found as a shell would, scripts are followed to what interprets
- * them, and a program that we could not limit is refused with what to do about it.
+ * The loader silently ignores LD_PRELOAD where it cannot or may not use it; the program would then
+ * run without limits. So the file is searched for as a shell does, scripts are followed to their
+ * interpreters, and a program that cannot be limited is refused, with what to do about it.
  */
 #ifndef ALIQUOT_CLI_TARGET_H
 #define ALIQUOT_CLI_TARGET_H
@@ -21,8 +21,8 @@ struct target {
 /* 0, or the status to exit with: 125 refused, 126 not executable, 127 not found. */
 int target_find(const char *command, struct target *ret, struct error *err);
 
-/* The program that a line behind "#!" leads to: its path, or the name that `env` is asked to find.
- * False: an empty line. */
+/* The program of a line after "#!": its path, or the name that `env` must find. False: an empty
+ * line. */
 bool target_read_shebang(const char *line, char ret[PATH_MAX]);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a session's processes hold, read once for a view.
+ * The memory of a session's processes, read once for a view.
  *
- * That is the sum over those that live, not the ledger's word: what a dead process held is in that
- * until somebody needs it, and is nobody's use any more.
+ * It is the sum over living processes, not the ledger's total: that also has memory of dead
+ * processes until another process needs it.
  */
 #ifndef ALIQUOT_CLI_USAGE_H
 #define ALIQUOT_CLI_USAGE_H
@@ -13,12 +13,13 @@
 
 struct usage {
         unsigned count;
-        struct usage_process *process; /* PAGE_SLOTS of them; usage_free() */
+        struct usage_process *process; /* PAGE_SLOTS entries; freed by usage_free() */
         uint64_t used_bytes[PAGE_DEVICES];
         uint64_t total_bytes;
         uint64_t host_bytes; /* of the host's memory in place of cards' */
-        uint64_t swap_bytes; /* of what can leave the card of a session that swaps */
-        /* Processes that hold something of a device, and those of them that NVML lists there. */
+        uint64_t swap_bytes; /* memory of a session that swaps that can leave the card */
+        /* Number of processes that hold memory of a device, and how many of them NVML lists
+         * there. */
         unsigned holders[PAGE_DEVICES];
         unsigned measured[PAGE_DEVICES];
 };

@@ -10,10 +10,10 @@
 #include "cli/usage.h"
 #include "common/json_out.h"
 
-/* Of a row, as it is told: 0 where nothing fits. */
+/* The limit of a row for display: 0 if no memory fits. */
 uint64_t views_limit_bytes(const struct store_session *session, unsigned row);
 
-/* Of the host's memory, in place of the cards'; 0: the session has none of it. */
+/* Host memory in place of card memory; 0: none. */
 uint64_t views_host_bytes(const struct store_session *session);
 
 /* Where the memory of a session that swaps is, by the daemon (`terms`; NULL: none) or by its pages.
