@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shapes of hooks that gen-api makes from cuda.api: SHAPE_begin() before the driver's call,
- * SHAPE_end() after it.
+ * The shapes of hooks that gen-api makes from cuda.api: SHAPE_begin() runs before the driver's
+ * call, SHAPE_end() after it.
  *
  *      submission     gives a device work: submit.h
  *      kernel         launches a function: kernel.h
  *      copying        copies, within a device or over a link: copy.h
  *      copying_parts  copies boxes, or several at once: copy.h
  *      copy_out       copies to the host, and returns when that is done: copy.h
- *      touch          leaves to a stream what is no work of the processors: access.h
- *      wait           makes a stream wait for somebody: wait.h
+ *      touch          adds to a stream something that is no work of the processors: access.h
+ *      wait           parks a stream: makes it wait for the host or for a word in memory: wait.h
  *      capture        begins a capture: capture.h
  *
  *      tiles          maps memory into sparse arrays: vmm.h

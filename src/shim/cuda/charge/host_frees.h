@@ -28,8 +28,8 @@ typedef CUresult host_unpinner(CUdeviceptr address);
 CUresult host_free_in_order(struct charge *taken, CUdeviceptr address, CUstream stream,
                             host_unpinner *unpin);
 
-/* cuMemFreeHost in the context in which the block was made; and after a wait for what is in flight
- * there, as cuMemFree waits. */
+/* cuMemFreeHost in the context in which the block was made; host_unpin_at_once() first waits for
+ * work in flight there, as cuMemFree does. */
 host_unpinner host_unpin, host_unpin_at_once;
 
 /* Waits for the current context as cuMemFree does. Breaks no capture. */
@@ -38,7 +38,7 @@ CUresult host_free_wait(void);
 /* Some block is not unpinned yet. */
 bool host_frees_are_pending(void);
 
-/* Unpins what is passed. May wait for the device. Breaks no capture. */
+/* Unpins blocks whose stream has reached their free. May wait for the device. Breaks no capture. */
 void host_frees_sweep(void);
 
 /* Around a call that may end a context: nothing is unpinned meanwhile. */

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that several processes hold, charged once a session.
+ * Imports: memory that several processes hold, charged once in a session.
  *
- * A shared thing has a *name* that is the same in every process: the 64 bytes of a legacy IPC or
- * fabric handle or an exported pool pointer, or the inode behind a descriptor. Whoever of the
- * session is charged for it holds the kernel's lock on the name's byte of `slots` (far behind the
- * slots' own bytes), so it is let go whatever way that process ends, and needs no table:
+ * Shared memory has a *name* that is the same in every process: the 64 bytes of a legacy IPC or
+ * fabric handle or of an exported pool pointer, or the inode of a descriptor. The process that is
+ * charged for it holds a kernel lock on the name's byte of `slots` (far behind the slots' own
+ * bytes). The kernel drops the lock whatever way that process ends, so no table is needed:
  *
- *      export       the owner, charged as usual, takes the lock if nobody has it
- *      import       the lock is free: take it and be charged in full; busy: somebody of the
- *                   session is charged already, hold it uncharged
- *      later        an uncharged holder tries the lock again, at looks and before it is granted
- *                   anything (import_claim), and is charged once the first one is gone
- *      given back   by who is charged, while others hold it: stays charged (orphan.h)
+ *      export       the owner, charged as usual, takes the lock if it is free
+ *      import       the lock is free: take it and be charged in full; taken: another process of the
+ *                   session is charged already, hold the memory uncharged
+ *      later        an uncharged holder tries the lock again, at looks and before each grant
+ *                   (import_claim), and is charged once the first process is gone
+ *      free         by the charged process, while others hold it: stays charged (orphan.h)
  *
- * What has no name (a descriptor of the NVIDIA driver: all have the inode of its device file) is
- * charged in every process that imports it. Several references in one process count as one.
+ * Memory without a name (a descriptor of the NVIDIA driver: all have the inode of its device file)
+ * is charged in every process that imports it. Several references in one process count as one.
  *
- * A legacy handle's size is told by the driver. Of a descriptor or a fabric handle nobody tells it:
- * the program *states* it, when it imports external memory, or by how far its mappings reach. So
- * such an import is charged the greatest size that was stated of it in this process, and another
- * process takes its charge over only where it is charged for the same size: its lock is on the name
- * and the size. Who states less than the exporter is charged that besides: too much, never too
- * little.
+ * The driver reports the size of a legacy handle. It does not report the size of a descriptor or a
+ * fabric handle: the program *states* it, when it imports external memory, or by the extent of its
+ * mappings. So such an import is charged the greatest size that was stated in this process. Another
+ * process takes its charge over only if it is charged for the same size, because the lock is on
+ * name and size. A process that states less than the exporter is charged in addition: too much,
+ * never too little.
  */
 #ifndef ALIQUOT_SHIM_CUDA_CHARGE_IMPORT_H
 #define ALIQUOT_SHIM_CUDA_CHARGE_IMPORT_H
@@ -34,7 +34,8 @@ uint64_t import_name_bytes(const void *handle, size_t bytes);
 uint64_t import_name_fabric(const void *handle, size_t bytes);
 uint64_t import_name_fd(int fd);
 
-/* Bytes of what this process itself exported under a name; 0 = it did not: nobody tells. */
+/* Size of what this process itself exported under a name; 0: it exported nothing, so the size is
+ * unknown. */
 uint64_t import_bytes_known(uint64_t name);
 
 struct memory_import;
@@ -47,15 +48,15 @@ CUresult import_begin(struct memory_import **ret, uint64_t name, struct place pl
                       uint64_t bytes);
 void import_end(struct memory_import *import);
 
-/* Before the driver is asked for something of this name: from here to import_end() whoever gives it
- * back knows that it is held, so that it is not without a charge for a moment. NULL without a
- * session, or memory. */
+/* Call before the driver is asked for memory of this name. Until import_end() another process that
+ * frees the memory knows that it is held, so it is never without a charge. NULL without a session,
+ * or without memory. */
 struct memory_import *import_announce(uint64_t name);
 
 /*
- * The charge of an import that somebody holds grows to `bytes`, if it is not as large already. The
- * caller then asks the driver, and settles with its answer: where it refused, the charge is again
- * what it was. Until then other threads that would have the same import grow wait.
+ * Raises the charge of an import to `bytes`, if it is smaller. The caller then calls the driver,
+ * and settles with its result: after a failure the charge is as before. Until then other threads
+ * that would raise the same import wait.
  */
 struct import_growth {
         struct memory_import *import; /* NULL: nothing grows */
@@ -63,7 +64,8 @@ struct import_growth {
         void *charge_lock; /* that it will have, or NULL */
         uint64_t bytes;
         bool was_waiting;
-        bool is_charged; /* here; else somebody of the session is, for so many bytes */
+        /* here; else another process of the session is charged for this many bytes */
+        bool is_charged;
 };
 CUresult import_grow(struct import_growth *ret, struct memory_import *import, struct place place,
                      uint64_t bytes);
@@ -82,7 +84,7 @@ void import_export(uint64_t name, enum charge_space space, uint64_t key);
  * process or another of the session has one. The caller drops what remains in it. */
 void import_unexport(enum charge_space space, uint64_t key, struct charge *charge);
 
-/* A context was destroyed, and what it exported with it: before charge_drop_owner(). */
+/* A context was destroyed, with everything that it exported: call before charge_drop_owner(). */
 void import_owner_gone(uint32_t owner);
 
 /* Uncharged holders on this row become charged if their charger is gone. */

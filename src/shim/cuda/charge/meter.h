@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that the driver reserves by itself: pools, and the memory of graphs.
+ * Meters: charge memory that the driver reserves by itself, for pools and for graphs.
  *
- * Nobody is told how much such a thing grows: it is read from the driver, as
- * RESERVED_MEM_CURRENT. The charge of a meter follows it. Threads allocate from one pool at the
- * same time, so what grew cannot be told apart; but bytes are alike. Each thread holds a grant of
- * its own (an upper bound) while the driver works, and at the end moves from its grant to the meter
- * what the meter lacks, and gives the rest back. The invariant:
+ * The driver does not report how much a pool grows, so the pool's size is read, as
+ * RESERVED_MEM_CURRENT, and the meter's charge follows it. Threads allocate from one pool at the
+ * same time, so growth cannot be assigned to a thread; but only the sum matters. Each thread holds
+ * a grant of its own (an upper bound) while the driver works. At the end it moves as much of its
+ * grant to the meter as the meter lacks, and releases the rest. The invariant
  *
  *      reserved  <=  kept charge + all grants of calls in flight
  *
- * holds at every instant if every bound is one, and the charge equals what is reserved when no
- * call is in flight. A reading counts only if nobody set the charge since it was begun
+ * holds at every instant if every bound is one, and the charge equals the reserved size when no
+ * call is in flight. A reading counts only if no thread set the charge since it began
  * (meter.version), so an old reading never overwrites a newer one, and no lock is held while the
  * driver is asked.
  */
@@ -22,16 +22,16 @@
 
 struct meter;
 
-/* The meter of a pool, or of a device's graph memory, made if need be. NULL without a session, or
- * for memory that is on no device of it. */
+/* The meter of a pool, or of a device's graph memory; made if needed. NULL without a session, or
+ * for memory on none of its devices. */
 struct meter *meter_of_pool(CUmemoryPool pool, struct place place);
 struct meter *meter_of_graphs(struct place place);
 struct meter *meter_find(enum charge_space space, uint64_t key);
 
-/* What the driver has reserved now; false when it does not say. */
+/* Reads what the driver has reserved; false if it does not say. */
 bool meter_read(struct meter *meter, uint64_t *ret_bytes);
 
-/* What of a pool the program uses. */
+/* Reads how much of a pool the program uses. */
 bool meter_read_used(struct meter *meter, uint64_t *ret_bytes);
 
 /* Its key, which the driver may be asked about until meter_let_go(), always to be called; 0: the
@@ -49,13 +49,14 @@ bool meter_settle(struct meter *meter, struct charge *grant);
 /* More is reserved than charge and grants cover: has the rest granted now; false: no room. */
 bool meter_grant_rest(struct meter *meter);
 
-/* The same for who has no grant: what is missing is charged, above the limit if it has no room:
- * the driver has it, so everything else is refused until it is given back. */
+/* The same for a caller without a grant: the missing bytes are charged, even above the limit,
+ * because the driver has them; other requests are refused until they are freed. */
 void meter_follow(struct meter *meter);
 
 /*
- * A pool is being destroyed: its meter is gone, its charge the caller's. Afterwards meter_leave()
- * if the driver did it (what was reserved to the end stays charged), meter_reopen() if it refused.
+ * Removes the meter of a pool that is being destroyed; its charge becomes the caller's. Then call
+ * meter_leave() if the driver destroyed it (what was reserved at the end stays charged), or
+ * meter_reopen() if it refused.
  */
 struct place meter_close(struct meter *meter, struct charge *ret_charge);
 void meter_leave(struct charge *take_charge);

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* So many more, or fewer. */
+/* Changes the count of such frees by `more`. */
 void plain_note_frees(int more);
 bool plain_frees_are_pending(void);
 

@@ -10,9 +10,9 @@
 struct meter;
 
 /*
- * The program destroys a pool. While blocks of it are in use, or freed in a stream that has not got
- * there, the driver would keep their memory and tell nobody when it goes: so the pool is kept, out
- * of the program's reach, and pool_bury() destroys it once it is empty, at a later look.
+ * The program destroys a pool. While blocks of it are in use, or freed in a stream that has not
+ * reached the free, the driver would keep their memory and not report when it frees it. So the pool
+ * is kept, invisible to the program, and pool_bury() destroys it at a later look, once it is empty.
  */
 void pool_made(struct meter *meter, const CUmemPoolProps *props);
 CUresult pool_end(CUmemoryPool pool);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every hook that takes or gives memory is made of.
+ * The common parts of every hook that allocates or frees memory.
  *
  *      struct charge charge;
  *      unsigned attempt = 0;
- *      CUresult rc = reserve(&charge, bytes);          // else: what the program is told
+ *      CUresult rc = reserve(&charge, bytes);          // an error is the program's result
  *
  *      if (rc != CUDA_SUCCESS)
  *              return rc;
@@ -13,11 +13,11 @@
  *      while (is_draining(&charge, rc, &attempt));
  *      return settle(&charge, rc, SPACE_POINTER, key_at(rc, ret));
  *
- * Refused is CUDA_ERROR_OUT_OF_MEMORY when the limit says so, the driver's own answer when it does
- * not say where we are (CUDA_ERROR_INVALID_CONTEXT without a context), CUDA_ERROR_NOT_PERMITTED
- * when the session is broken or the card cannot be told. Before the limit refuses, memory that the
- * driver's pools hold unused is given back (meter.h), as the driver itself does when a card is
- * full.
+ * A refusal is CUDA_ERROR_OUT_OF_MEMORY because of the limit; the driver's own error if it does not
+ * report the current device (CUDA_ERROR_INVALID_CONTEXT without a context);
+ * CUDA_ERROR_NOT_PERMITTED if the session is broken or the card is unknown. Before the limit
+ * refuses, unused memory of the driver's pools is released (meter.h), as the driver itself does
+ * when a card is full.
  */
 #ifndef ALIQUOT_SHIM_CUDA_CHARGE_RESERVE_H
 #define ALIQUOT_SHIM_CUDA_CHARGE_RESERVE_H
@@ -26,7 +26,7 @@
 #include "shim/cuda/place/front.h"
 #include "shim/room.h"
 
-/* Grants, or says what to tell the program. `ret` is empty after a refusal. */
+/* Grants, or returns the program's result. `ret` is empty after a refusal. */
 CUresult reserve_at(struct charge *ret, struct place place, uint64_t bytes);
 
 /* As reserve_at(), for a caller that has another way: does not count the refusal. */
@@ -54,21 +54,21 @@ static inline CUresult reserve(struct charge *ret, uint64_t bytes)
         return reserve_at(ret, place_here(), bytes);
 }
 
-/* Keeps the charge under a key if the driver said yes, else gives it back. Returns `rc`. */
+/* Keeps the charge under a key if the driver succeeded, else releases it. Returns `rc`. */
 CUresult settle(struct charge *charge, CUresult rc, enum charge_space space, uint64_t key);
 
-/* For a release: the block was taken out first; put it back if the driver said no. */
+/* For a release: the block was taken out before; puts it back if the driver failed. */
 CUresult settle_free(struct charge *taken, CUresult rc, enum charge_space space, uint64_t key);
 
-/* The driver has no memory for what was granted: it is called again while bytes of a dead process
- * drain, which this waits for a little. `*attempt` counts from 0. */
+/* Whether to call the driver again: it has no memory for a granted request while bytes of a dead
+ * process drain; this waits a little for them. `*attempt` counts from 0. */
 static inline bool is_draining(const struct charge *charge, CUresult rc, unsigned *attempt)
 {
         return rc == CUDA_ERROR_OUT_OF_MEMORY && charge_wait_for_drain(charge, (*attempt)++);
 }
 
-/* What the driver left at `ret` as a key, if it said yes. A driver that says yes to nowhere to
- * leave it is not believed. */
+/* The value that the driver wrote to `ret`, as a key, if it succeeded. A success without a place to
+ * write counts as a failure. */
 #define key_at(rc, ret)                                                             \
         ({                                                                          \
                 __typeof__(ret) key_ret = (ret);                                    \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The launches of kernels: submissions that may load code.
+ * Kernel launches: submissions that may load code.
  *
- * Code that is loaded lazily may be loaded by the first launch of a function: what the driver takes
- * then is looked at by the next call that takes or gives memory, waits, or asks what is free. The
- * hooks are made from the rows of cuda.api, around kernel_begin() and kernel_end().
+ * Under lazy loading the first launch of a function may load its code. The memory that the driver
+ * takes for that is found by the next call that allocates, frees, waits, or asks for free memory.
+ * The hooks are made from the rows of cuda.api, around kernel_begin() and kernel_end().
  */
 #ifndef ALIQUOT_SHIM_CUDA_CODE_KERNEL_H
 #define ALIQUOT_SHIM_CUDA_CODE_KERNEL_H

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a context takes of its card.
+ * Finds out how much memory a context takes of its card.
  *
- * An estimate by model, until NVML was asked, once a session and card, what a process with one
- * context and nothing else holds there. While that is not known, contexts of the session are made
- * on the card one at a time (a *turn* among its processes): so never more than one is charged by
- * an estimate, and whoever comes later is charged what the first one was measured to take. Who has
- * the turn and does nothing is waited for at most 5 s.
+ * It is an estimate by model until NVML was asked, once for each session and card, about a process
+ * with one context and nothing else. Until then the session's processes make contexts on the card
+ * one at a time (a *turn* among them). So at most one context is charged by the estimate, and later
+ * ones are charged the measured size. A process that has the turn and makes no context is waited
+ * for at most 5 s.
  *
- * Where NVML did not tell, nobody waits for another any more, and an estimate is what is charged,
- * until some later context can be measured. A session made with context=free charges nothing.
- * Any thread; what was measured lies in the session's page.
+ * If NVML did not answer, processes no longer wait for each other, and contexts are charged by the
+ * estimate until a later one can be measured. A session made with context=free charges nothing. Any
+ * thread; the measured size is in the session's page.
  */
 #ifndef ALIQUOT_SHIM_CUDA_CONTEXT_CONTEXT_SIZE_H
 #define ALIQUOT_SHIM_CUDA_CONTEXT_CONTEXT_SIZE_H
@@ -22,14 +22,14 @@
  * came to nothing. */
 void *context_turn_take(struct place place);
 
-/* What is to be charged for a context here. */
+/* The charge for a context here. */
 uint64_t context_bytes(struct place place);
 
 /*
- * A context was made, and `charged` for it. True: it is now known what one takes, and it is not
- * that: context_correct() makes the charge so (above the limit if need be: the driver has it).
- * Asks NVML, which takes milliseconds, if nobody was told yet and this process has nothing else on
- * the card.
+ * A context was made and charged `charged`. True: the size is now known, and differs: call
+ * context_correct() to correct the charge (above the limit if needed, because the driver has the
+ * memory). Asks NVML, which takes milliseconds, if it was not asked yet and this process has
+ * nothing else on the card.
  */
 bool context_measure(struct place place, uint64_t charged);
 void context_correct(struct charge *charge, struct place place);

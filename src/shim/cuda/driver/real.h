@@ -2,8 +2,8 @@
 /*
  * The driver's own functions, as members of `real`: real.cuMemAlloc_v2(...) calls the driver.
  *
- * Generated from the tables (tools/gen-api). Every member may be called at any time: the first call
- * opens the driver's library, and one that the driver lacks answers CUDA_ERROR_NOT_FOUND.
+ * Generated from the tables (tools/gen-api). Any member may be called at any time: the first call
+ * opens the driver's library, and a function that the driver lacks returns CUDA_ERROR_NOT_FOUND.
  */
 #pragma once
 

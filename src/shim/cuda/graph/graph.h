@@ -23,9 +23,9 @@ struct graph_part {
         struct table_link link; /* key: the graph */
         struct place place;
         uint64_t need_bytes;
-        bool stays;              /* some of it, when the graph is over */
+        bool stays;              /* some of it stays allocated when the graph has completed */
         uint64_t generation;     /* of the meter when it was last launched; 0: never */
-        struct graph_part *next; /* of those that are taken out together */
+        struct graph_part *next; /* next of the parts that are taken out together */
 };
 
 CUresult graph_instantiate(__typeof__(&cuGraphInstantiate) driver, CUgraphExec *ret, CUgraph graph,

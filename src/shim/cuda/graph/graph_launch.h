@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a launch of a graph with memory costs, granted before it is made.
+ * Charges a launch of a graph with memory before the launch.
  *
  * The driver keeps the memory of all graphs of a device in one reservation. It grows when a graph
  * is launched or uploaded, never while one runs, and shrinks only when it is trimmed (CUDA C++
  * Programming Guide, "Graph Memory Nodes": physical memory is mapped during launch; H200 with
- * driver 580, 2026-11-27). So the charge is what the driver says that it has reserved, read after
- * each launch. Before a launch so much is granted as the reservation may grow by it at most, the
- * least of
+ * driver 580, 2026-11-27). So the charge is the reserved size that the driver reports, read after
+ * each launch. Before a launch, the maximum by which the reservation may grow is granted: the least
+ * of
  *
  *      what the graph needs
- *      what all graphs need that were launched since nothing was reserved, less what is charged
- *      the same, of those that free what they allocate only the largest, where all of these were
- *      launched in one stream: they share their memory
+ *      what all graphs launched since the reservation was empty need, less what is charged
+ *      the same, but of the graphs that free all that they allocate only the largest, if all
+ *      of these were launched in one stream: they share their memory
  *
- * in the driver's steps. Where the last two are less than the truth (the driver need not share),
- * what it has reserved is charged all the same, above the limit, and refused from then on.
+ * in the driver's steps. If the last two are too small (the driver need not share), the reserved
+ * size is charged anyway, above the limit, and later requests are refused.
  *
  *      rc = launch_begin(&launch, exec, stream);
  *      if (rc == CUDA_SUCCESS)
@@ -33,7 +33,7 @@ struct launch_part {
         uint64_t need_bytes;
         bool stays;
         struct meter *meter;
-        struct charge charge; /* granted, and among what is pending of the meter */
+        struct charge charge; /* granted, and counted as pending in the meter */
 };
 
 struct launch {
@@ -50,7 +50,7 @@ CUresult launch_begin(struct launch *ret, CUgraphExec exec, CUstream stream);
 /* The same for a graph that is about to be instantiated and uploaded. */
 CUresult launch_begin_unknown(struct launch *ret, const struct graph_need *need, CUstream stream);
 
-/* `rc` is the driver's answer, and what is returned. */
+/* `rc` is the driver's answer, and the result. */
 CUresult launch_end(struct launch *launch, CUresult rc);
 
 #endif

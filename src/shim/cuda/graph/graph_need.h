@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What memory a graph will need on each device, found by walking it.
+ * Computes how much memory a graph needs on each device, by walking the graph.
  *
- * The sum of its allocation nodes, those of child graphs included, each rounded up to a block. It
- * does not matter in which order they run: nodes that are freed in between make the sum an upper
- * bound. A part that the driver does not tell makes all of it unknown.
+ * It is the sum of the graph's allocation nodes, including those of child graphs, each rounded up
+ * to a block. The order in which they run does not matter: nodes that are freed in between make the
+ * sum an upper bound. If the driver does not describe a part, the whole is unknown.
  */
 #ifndef ALIQUOT_SHIM_CUDA_GRAPH_GRAPH_NEED_H
 #define ALIQUOT_SHIM_CUDA_GRAPH_GRAPH_NEED_H
@@ -18,10 +18,10 @@
 struct graph_need {
         uint64_t bytes[STATE_DEVICES]; /* by ordinal */
         bool is_any;
-        bool stays; /* some of it is allocated still when the graph is over */
+        bool stays; /* some of it stays allocated when the graph has completed */
         bool is_unknown;
         /* Hashes of the addresses that it allocates, less those of the addresses that it frees; and
-         * the same of their number. Both are 0 where it frees what it allocates. */
+         * the same for their number. Both are 0 if it frees all that it allocates. */
         uint64_t sum, count;
         uint64_t key; /* of the hashes: random, the process's own */
 };

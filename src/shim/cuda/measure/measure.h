@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many bytes an allocation takes, from what the program asked for. Pure: nothing is called.
+ * Computes how many bytes an allocation takes, from the program's request. Pure: makes no call.
  *
- * A measure is either exact (what the driver will take) or an upper bound that the hook trims once
- * the driver has told. All products saturate: a request that overflows measures UINT64_MAX, which
- * no limit grants. A request that the driver is sure to refuse (no size) measures 0.
+ * A measure is either exact (what the driver will take) or an upper bound, which the hook lowers
+ * once the driver has reported the size. All products saturate: a request that overflows measures
+ * UINT64_MAX, which no limit grants. A request that the driver will surely refuse (no size)
+ * measures 0.
  *
- * Sources: the pitch and the array formula are what drivers 470 to 580 do on everything since
- * Maxwell; where the driver can be asked afterwards, its word replaces the formula.
+ * Sources: drivers 470 to 580 use this pitch and array formula on all cards since Maxwell; where
+ * the driver can be asked afterwards, its answer replaces the formula.
  */
 #ifndef ALIQUOT_SHIM_CUDA_MEASURE_MEASURE_H
 #define ALIQUOT_SHIM_CUDA_MEASURE_MEASURE_H
@@ -20,7 +21,7 @@
 /* Rows of cuMemAllocPitch begin at a multiple of this. */
 #define MEASURE_PITCH_BYTES 512u
 
-/* Blocks of the virtual memory interface, and of what is built upon it: graph memory. */
+/* Block size of the virtual memory interface, and of graph memory, which uses it. */
 #define MEASURE_PAGE_BYTES (UINT64_C(2) << 20)
 
 /* Pools grow by multiples of this. */
@@ -62,11 +63,11 @@ uint64_t measure_graph_node(uint64_t bytes);
  * (measure_fatbin.h). 0: unknown, the driver decides. */
 uint64_t measure_image(const void *image, unsigned capability);
 
-/* The same of one that was read from a file of `bytes`. */
+/* The same for an image that was read from a file of `bytes`. */
 uint64_t measure_file(const void *image, uint64_t bytes, unsigned capability);
 
-/* What a context takes of a GPU, by the model's name, and a 64th of the card at most: an estimate,
- * corrected where NVML can tell. See docs/memory.md. */
+/* Estimate of a context's memory on a GPU, by the model's name, at most a 64th of the card;
+ * corrected if NVML can measure it. See docs/memory.md. */
 uint64_t measure_context(const char *model, uint64_t card_bytes);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a machine code image takes on the card beyond its file: memory that begins as zeros.
+ * Computes what a machine code image takes on the card beyond its file: zero-initialised memory.
  *
- * Segments that are larger on the card than in the file say so. An image for real hardware says it
- * in its sections too, and the larger of the two counts; memory that a block of threads shares has
+ * Segments that are larger on the card than in the file show that. An image for real hardware shows
+ * it in its sections too, and the larger of the two counts; shared memory of a thread block has
  * such a section as well, but is no device memory. Only headers inside the image are read.
  */
 #ifndef ALIQUOT_SHIM_CUDA_MEASURE_MEASURE_ELF_H

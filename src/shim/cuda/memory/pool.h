@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stream-ordered allocation: how much is granted to one, and what frees and waits tell of its pool.
+ * Stream-ordered allocation: the grant for a request, and what frees and waits mean for its pool.
  *
  * The grant is the most that a pool may grow by for the request. If the limit has no room for that,
- * the request may still fit in what the pool has already: then it is made without a grant, alone in
- * its pool, so that nobody else takes that room meanwhile, and only if nothing freed in another
- * stream counts as room. A pool that grows all the same is made to give the block back at once.
+ * the request may still fit in the pool's present memory. Then it is made without a grant, alone in
+ * its pool, so that no other thread takes that room meanwhile, and only if memory freed in another
+ * stream does not count as room. If the pool grows anyway, it must give the block back at once.
  *
- * A limit may leave less than a pool grows by. That rest is served with plain memory, which the
- * driver frees in stream order, too (pool_plain.c).
+ * A limit may leave less than a pool grows by. That rest is used as plain memory, which the driver
+ * frees in stream order too (pool_plain.c).
  */
 #ifndef ALIQUOT_SHIM_CUDA_MEMORY_POOL_H
 #define ALIQUOT_SHIM_CUDA_MEMORY_POOL_H

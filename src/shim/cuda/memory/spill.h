@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of the host in place of the card's: what oversubscription is made of.
+ * Host memory in place of card memory: implements oversubscription.
  *
- * A session with a row for the host's memory (PAGE_HOST_NAME) gets there what cuMemAlloc has no
- * room for on the card, be it the limit's or the driver's: pinned memory that is mapped for the
+ * In a session with a row for host memory (PAGE_HOST_NAME), an allocation of cuMemAlloc that has no
+ * room on the card, by the limit or by the driver, gets pinned host memory that is mapped for the
  * devices (cuMemHostAlloc with CU_MEMHOSTALLOC_DEVICEMAP). Its address is the same for both sides,
- * as the manual says of unified addressing, so kernels and copies use it as it is, over the link;
- * it stays there until it is freed. Arrays, pools, mappings and managed memory have no such way.
+ * as the manual says of unified addressing, so kernels and copies use it over the link. It stays in
+ * the host until it is freed. Arrays, pools, mappings and managed memory cannot use it.
  *
- * The program is told that it is memory of the device. What the driver cannot do with it, it
- * refuses by itself (cuIpcGetMemHandle: CUDA_ERROR_INVALID_VALUE).
+ * The program sees it as device memory. What the driver cannot do with it, the driver refuses
+ * (cuIpcGetMemHandle: CUDA_ERROR_INVALID_VALUE).
  *
- * It is charged to the session's row of the host, and nothing is pinned that the machine cannot
- * spare (common/host_memory.h): then the program hears out-of-memory. Any thread.
+ * It is charged to the session's row of host memory. If the machine cannot spare the memory
+ * (common/host_memory.h), it is not pinned, and the program gets out-of-memory. Any thread.
  */
 #ifndef ALIQUOT_SHIM_CUDA_MEMORY_SPILL_H
 #define ALIQUOT_SHIM_CUDA_MEMORY_SPILL_H
@@ -25,7 +25,8 @@
  * is counted only where it has none. */
 CUresult spill_reserve(struct charge *ret, struct place place, uint64_t bytes);
 
-/* `rc` is what the card answered; whatever is not out-of-memory stands. `ret` may be NULL. */
+/* `rc` is the card's result; anything but out-of-memory is returned unchanged. `ret` may be
+ * NULL. */
 CUresult spill(CUresult rc, CUdeviceptr *ret, struct place place, uint64_t bytes);
 
 /* Frees a block that was taken out of the table, as the driver's cuMemFree would. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the virtual memory hooks tell the others.
+ * What the virtual memory hooks report to other hooks.
  *
- * A sparse array holds memory that was made with cuMemCreate; whoever destroys an array says so.
+ * A sparse array holds memory from cuMemCreate, so a hook that destroys an array reports it here.
  * Any thread.
  */
 #ifndef ALIQUOT_SHIM_CUDA_MEMORY_VMM_H

@@ -18,7 +18,7 @@
 
 struct copy_end {
         CUmemorytype type;
-        CUdeviceptr address; /* means something if the type says so */
+        CUdeviceptr address; /* valid if the type says so */
 };
 
 static inline struct copy_end copy_unified(CUdeviceptr address)
@@ -46,7 +46,7 @@ static inline struct copy_end copy_end(CUmemorytype type, const void *host, CUde
         return type == CU_MEMORYTYPE_HOST ? copy_on_host(host) : (struct copy_end){ type, device };
 }
 
-/* Of whatever form of a box, by the name of its fields: src, dst. */
+/* The ends of any kind of box, by the names of its fields: src, dst. */
 #define copy_end_of(box, side)                                             \
         ({                                                                 \
                 __typeof__(box) copy_box = (box);                          \

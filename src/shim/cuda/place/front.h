@@ -53,7 +53,7 @@ enum site {
         SITE_UNKNOWN    /* a kind of location from after our table */
 };
 
-/* `ret` is the card with SITE_CARD: as the program said it, the driver may know no such card. */
+/* `ret` is the card with SITE_CARD: the program's number, even if the driver has no such card. */
 enum site site_of(const CUmemLocation *location, CUdevice *ret);
 
 /* A context that was just made on `place`: gives it a number. Idempotent. */

@@ -16,7 +16,8 @@
 #define METER_ENDED 1u
 #define METER_BURYING 2u
 
-/* What the driver reserves by itself and tells when asked: a pool, or a device's graph memory. */
+/* Memory that the driver reserves by itself and reports when asked: a pool, or a device's graph
+ * memory. */
 struct meter {
         _Atomic uint64_t key; /* the pool, or device + 1; 0 = free. Written last (release) */
         _Atomic int space;    /* SPACE_POOL or SPACE_GRAPH; written before `key` */
@@ -44,7 +45,7 @@ struct meter {
         /* Graph memory only (graph_launch.h): of graphs launched since nothing was reserved. */
         uint64_t generation;     /* number of that moment */
         uint64_t launched_bytes; /* what they need, */
-        uint64_t staying_bytes;  /* those that leave some of it allocated, */
+        uint64_t staying_bytes;  /* graphs that leave some of it allocated, */
         uint64_t largest_bytes;  /* and the largest of the others */
         uint64_t stream;         /* the one stream they went to, or MANY_STREAMS */
 };

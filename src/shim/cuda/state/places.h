@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of devices and contexts (front.h). Wiped in a forked child: state.h.
+ * The known devices and contexts (front.h). Wiped in a forked child: state.h.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STATE_PLACES_H
 #define ALIQUOT_SHIM_CUDA_STATE_PLACES_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All that the CUDA front end remembers, by subject: a header beside this one each. It is in one
- * folder below all others, because the kernel wipes it in a forked child.
+ * All state of the CUDA front end, one header for each subject. It is in one folder below all
+ * others, because the kernel wipes it in a forked child.
  *
- * A child cannot use what the parent made with the driver, and owns none of its charges: all zero
- * is exactly what it has. So no lock can be found held by a thread that does not exist there, and
- * no handler runs at fork. Each part names its lock. No lock is held across a call of the driver
- * but those of primary contexts; graphs_lock is taken last, and the others are never two
- * at once (but that of the charge, inside its own verbs, and where state says so).
+ * A child cannot use the driver objects of its parent, and owns none of its charges: all zero is
+ * exactly its state. So a child never finds a lock held by a thread that it does not have, and no
+ * handler runs at fork. Each part names its lock. No lock is held across a call of the driver,
+ * except those of primary contexts. graphs_lock is taken last; otherwise two locks are never held
+ * together (except that of the charge, inside its own functions, and where state says so).
  */
 #ifndef ALIQUOT_SHIM_CUDA_STATE_STATE_H
 #define ALIQUOT_SHIM_CUDA_STATE_STATE_H
@@ -21,7 +21,7 @@ extern _Atomic uint32_t state_is_marked;
 
 void state_mark_all(void);
 
-/* Before any of it is written, in parent and child. Any thread. */
+/* Call before any of it is written, in parent and child. Any thread. */
 static inline void state_mark(void)
 {
         if (!load_relaxed(&state_is_marked))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small hash table of records by a 64-bit key, for what the driver's handles stand for.
+ * A small hash table of records by a 64-bit key, for the driver's handles.
  *
- * A record is a struct of the caller's that begins with a struct table_link; those of a table are
- * all of one type. Keys need not be unique: find gives the newest, next goes on to older ones.
- * Records come from the kernel in growing chunks and are never given back, so a record stays where
- * it is; a caller that must not fail later makes its record first and puts it in afterwards. No
- * locking: one lock of the caller guards table and records. Never used on a launch or plain
+ * A record is a struct of the caller that begins with a struct table_link; all records of a table
+ * have one type. Keys need not be unique: find returns the newest, next goes on to older ones.
+ * Records come from the kernel in growing chunks and are never returned, so a record stays where it
+ * is; a caller that must not fail later makes its record first and inserts it afterwards. No
+ * locking: one lock of the caller guards table and records. Not used on a launch or plain
  * allocation.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STATE_TABLE_H
@@ -18,7 +18,7 @@
 #define TABLE_CHUNKS 20u
 
 struct table_link {
-        struct table_link *next; /* of the bucket, or of those that are free */
+        struct table_link *next; /* next of the bucket, or of the free list */
         uint64_t key;
 };
 

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that touch a device's memory and are no submissions: copies over a link, migrations, words
- * written by a stream, and whatever gives memory or takes it. They are nobody's GPU time, and wait
- * only while the session is held (limits_page.gate).
+ * Calls that touch a device's memory but are no submissions: copies over a link, migrations, words
+ * written by a stream, and all calls that allocate or free memory. They are not billed as GPU time,
+ * and wait only while the session is held (limits_page.gate).
  *
  *      access_begin();                         // waits here while the session is held
  *      return access_end(real.cuMemAlloc_v2(...));
  *
- * or, first in a hook of many returns,
+ * or, first in a hook with many returns,
  *
  *      scoped_access const struct credit *access = access_scope();
  *
- * Calls may be one within another: the outer one waits.
- * A call that leaves something to a stream says to which, so that the hold's answer (hold.h) waits
- * for it.
+ * Calls may be nested: the outer one waits. A call that adds something to a stream names the
+ * stream, so that the answer to a hold (hold.h) waits for it.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STREAM_ACCESS_H
 #define ALIQUOT_SHIM_CUDA_STREAM_ACCESS_H
@@ -44,7 +43,7 @@ void access_sleep_ns(uint64_t ns);
  * access_end() must not follow. */
 bool access_try(void);
 
-/* What it leaves to the stream may be in flight when the call has returned. */
+/* Notes that what it adds to the stream may be in flight after the call. */
 void access_leave_to(CUstream stream);
 
 static inline void access_begin(void)
@@ -60,7 +59,8 @@ static inline CUresult access_end(CUresult rc)
         return rc;
 }
 
-/* Begins one that ends with the block: the declaration comes first in a hook of many returns. */
+/* Begins an access that ends with the block: the declaration comes first in a hook with many
+ * returns. */
 #define scoped_access __attribute__((unused, cleanup(access_scope_end)))
 
 static inline const struct credit *access_scope(void)

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Captures: what is given to such a stream becomes part of a graph, and does not run.
+ * Captures: work in a captured stream becomes part of a graph and does not run.
  *
- * Nothing of ours goes into a capture, and nothing that we ask ends one. Begin and end of captures
- * pass through our hooks under the lock of the stream's record, as do our own questions about that
- * stream; a stream that joins a capture does so by waiting for an event, which is a hook, too.
+ * Aliquot adds nothing to a capture, and none of its questions ends one. Begin and end of captures
+ * pass through hooks under the lock of the stream's record, as do Aliquot's own questions about
+ * that stream. A stream joins a capture by waiting for an event, which is a hook too.
  *
- * Memory that is given to a captured stream is not charged. Whether it was captured is not known
- * before the driver's call, which may come after another thread's end of the capture: so the
- * capture is held, and cannot end meanwhile. Whoever ends one waits for those who hold one: not
- * long, since what is captured does not wait for the device. Whoever would hold one waits for those
- * who end one, 2 s at most: the end of a context waits for work, which may wait for this thread.
- * What is given to a stream that is not held is charged, also if it is captured.
+ * Allocations in a captured stream are not charged. Before the driver's call it is not certain that
+ * the stream is captured, because another thread may end the capture first. So the capture is held,
+ * and cannot end meanwhile. A thread that ends a capture waits for the threads that hold it: not
+ * for long, because a captured call does not wait for the device. A thread that wants to hold a
+ * capture waits for threads that end one, 2 s at most, because the end of a context waits for work,
+ * which may wait for this thread. An allocation in a stream that is not held is charged, even if it
+ * is captured.
  *
  *      capture = capture_hold(stream);
  *      rc = capture ? CUDA_SUCCESS : reserve...;
  *      if (rc == CUDA_SUCCESS)
  *              rc = real.call(stream);
  *      if (capture && !capture_let_go(stream, capture))
- *              charge by what the driver has
+ *              charge what the driver has
  */
 #ifndef ALIQUOT_SHIM_CUDA_STREAM_CAPTURE_H
 #define ALIQUOT_SHIM_CUDA_STREAM_CAPTURE_H
@@ -34,22 +35,23 @@ struct time_stream;
 /* Some stream of this process may be captured, or recorded for graphics (recorded.h). */
 bool captures_are_open(void);
 
-/* Whether it still is a part of one; a thread's own default stream is asked about by that thread
- * alone. */
+/* Asks again whether the stream is captured; only a thread itself asks about its own default
+ * stream. */
 void capture_ask_again(struct time_stream *stream);
 
 /* The stream, or the context, was destroyed: so is a capture that was begun in it. */
 void capture_stream_gone(CUstream stream);
 void captures_context_gone(CUcontext context);
 
-/* The capture that the stream is a part of, held until capture_let_go(); 0: none, or the driver
- * does not say, and nothing is to be let go. `stream` with the default stream spelt out. */
+/* Holds the capture of the stream until capture_let_go(), and returns it; 0: none, or the driver
+ * does not say, and there is nothing to let go. `stream` with the default stream resolved. */
 uint64_t capture_hold(CUstream stream);
 
-/* False: the stream is not a part of it any more. Our hooks bar that. */
+/* False: the stream is no longer part of it. The hooks prevent that. */
 bool capture_let_go(CUstream stream, uint64_t capture);
 
-/* A stream in whose capture something begins, ends or joins; as it is metered, its lock held. */
+/* A stream whose capture begins, ends, or gets another stream; its metered record, with its lock
+ * held. */
 struct capture_stream {
         CUstream handle;
         CUcontext context;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies. Those within a device are work of its processors like a launch, whichever call they come
- * by: a call that may hide where its ends are has the driver asked, unless nothing of the thread is
- * counted anyway.
+ * Copies. A copy within a device is work of its processors like a launch, by any call. If a call
+ * does not show where its ends are, the driver is asked, unless this thread's work is not counted
+ * anyway.
  *
- * Copies to and from the host and between devices are not: they wait while the session is held. The
- * hooks are made from the rows of cuda.api. `is_work` is the answer of copy_is_work(), or of one of
- * the questions of copy_ends.h behind copy_may_be_work().
+ * Copies to and from the host and between devices are no such work: they wait while the session is
+ * held. The hooks are made from the rows of cuda.api. `is_work` is the result of copy_is_work(), or
+ * of one of the questions of copy_ends.h behind copy_may_be_work().
  */
 #ifndef ALIQUOT_SHIM_CUDA_STREAM_COPY_H
 #define ALIQUOT_SHIM_CUDA_STREAM_COPY_H
@@ -44,8 +44,8 @@ static inline CUresult copying_end(bool is_work, CUresult rc)
         return is_work ? submission_end(rc) : touch_end(rc);
 }
 
-/* Of boxes, and of several copies at once: nothing says how long they take. A batch is one
- * submission, however long. */
+/* For boxes, and for several copies at once, whose length is unknown. A batch is one submission,
+ * however long. */
 static inline bool copying_parts_begin(bool is_work, struct submission submission)
 {
         if (is_work)

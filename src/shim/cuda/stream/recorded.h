@@ -2,9 +2,9 @@
 /*
  * Streams that record into a command list of a graphics interface (cuStreamBeginCaptureToCig).
  *
- * What is given to such a stream runs when the graphics interface runs its list, so it is nothing
- * to wait for, to measure or to put a marker into, as in a capture; but nothing says that
- * cuStreamIsCapturing tells of it. A stream is known by its id, which no other one ever has.
+ * Work in such a stream runs when the graphics interface runs its list. So, as in a capture, there
+ * is nothing to wait for, to measure, or to put a marker into; but it is not documented that
+ * cuStreamIsCapturing reports it. A stream is identified by its id, which is never reused.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STREAM_RECORDED_H
 #define ALIQUOT_SHIM_CUDA_STREAM_RECORDED_H

@@ -5,8 +5,8 @@
  *      submission_begin(submission);                  // waits here while the gate is shut
  *      return submission_end(real.cuLaunchKernel(...));
  *
- * In a stream that is being captured nothing is asked, waited for or recorded. The driver's answers
- * are the program's; what of ours fails is told to nobody.
+ * In a stream that is being captured, nothing is asked, waited for or recorded. The program gets
+ * the driver's results; a failure of Aliquot's own calls is not reported.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STREAM_SUBMIT_H
 #define ALIQUOT_SHIM_CUDA_STREAM_SUBMIT_H
@@ -39,7 +39,7 @@ static inline struct submission submission_per_thread(CUstream stream)
         return (struct submission){ spelt, key_of(spelt), 0 };
 }
 
-/* Of submissions that are alike in `what`, those of about this size. */
+/* A submission with a hint: those with the same `what` and about this size have a common weight. */
 static inline struct submission submission_alike(struct submission submission, uint64_t what,
                                                  uint64_t size)
 {
@@ -50,7 +50,7 @@ static inline struct submission submission_alike(struct submission submission, u
 /* Waits until the thread may submit. False: it may, and nothing is metered. */
 bool submission_wait(const struct submission *submission);
 
-/* What is metered of this stream (default streams resolved); NULL: not metered, or captured. */
+/* The metered stream (default streams resolved); NULL: not metered, or captured. */
 struct time_stream *submission_stream(CUstream stream);
 
 static inline void submission_begin(struct submission submission)
@@ -62,10 +62,10 @@ static inline void submission_begin(struct submission submission)
         }
 }
 
-/* Behind what was submitted to the thread's own default stream. */
+/* Places a marker behind a submission to the thread's own default stream. */
 void submission_mark(void);
 
-/* `rc` is the driver's answer, and what is returned. */
+/* `rc` is the driver's answer, and the result. */
 static inline CUresult submission_end(CUresult rc)
 {
         if (__builtin_expect(credit_here.is_marked, 0))

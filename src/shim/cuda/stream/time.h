@@ -21,10 +21,10 @@ CUstream time_handle(const struct time_stream *stream);
 /* The stream is about to be destroyed. */
 void time_forget_stream(CUstream stream);
 
-/* The context (NULL: whichever) may be about to be destroyed: until time_context_ended() nobody
- * asks about its streams, or puts anything into them. Returns now. */
+/* The context (NULL: any) may be about to be destroyed: until time_context_ended() no thread asks
+ * about its streams or adds to them. Returns the present time. */
 uint64_t time_context_ends(CUcontext context);
-/* It was. `began_ns` is what the other one returned. */
+/* The context was destroyed. `began_ns` is the result of time_context_ends(). */
 void time_context_gone(CUcontext context, uint64_t began_ns);
 
 /* The call is over; the context if it was destroyed, else NULL. */

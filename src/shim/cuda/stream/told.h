@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits by which the program itself learns that a stream is empty: nobody need ask the driver.
+ * Waits of the program that show that a stream is empty, so that the driver need not be asked.
  *
  *      struct told told = told_begin();
- *      rc = ... the call, which returns when all is done that was in the stream ...
+ *      rc = ... the call, which returns when all earlier work of the stream has completed ...
  *      told_end(&told, stream, rc);
  */
 #ifndef ALIQUOT_SHIM_CUDA_STREAM_TOLD_H
@@ -23,14 +23,14 @@ struct told {
 
 struct told told_begin(void);
 
-/* Stands for every stream of the current context. */
+/* Means every stream of the current context. */
 #define TOLD_CONTEXT ((CUstream)-1)
 
-/* What was waited for is over, and somebody is billed for it. */
+/* Whether the wait succeeded and a session is billed for the work. */
 bool told_is_over(const struct told *told, CUresult rc);
 
-/* With CUDA_SUCCESS the stream, with the default one spelt out, or the context (TOLD_CONTEXT), has
- * done all that it was given. NULL: it is not known what was waited for. */
+/* With CUDA_SUCCESS, the stream (default stream resolved), or the context (TOLD_CONTEXT), has
+ * completed all its work. NULL: unknown what the call waited for. */
 void told_end(const struct told *told, CUstream stream, CUresult rc);
 
 #endif

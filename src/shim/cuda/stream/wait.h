@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What makes a stream wait for somebody (shim/time/time.h, stream_park_begin()): words in memory,
- * semaphores of other APIs, functions on the host. What stands behind it is not in flight until
- * that is over.
+ * Calls that park a stream (shim/time/time.h, stream_park_begin()): waits for words in memory,
+ * semaphores of other APIs, functions on the host. Work behind such a wait is not in flight until
+ * the wait is over.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STREAM_WAIT_H
 #define ALIQUOT_SHIM_CUDA_STREAM_WAIT_H
