@@ -55,7 +55,7 @@ static void block_all(sigset_t *ret_before)
         sigprocmask(SIG_BLOCK, &all, ret_before);
 }
 
-/* What the program inherits: of signals exactly what we did. */
+/* The signal state that the program inherits: exactly the command's own. */
 struct inherited {
         sigset_t mask;
         void (*on_child)(int);

@@ -15,8 +15,8 @@
 #include "settings/settings.h"
 
 #define START_PAUSE_NS 20000000
-#define STARTS_MS 5000L /* what one that is starting gets */
-#define SILENT_MS 1000u /* after that it is said that we wait */
+#define STARTS_MS 5000L /* time for a starting daemon */
+#define SILENT_MS 1000u /* after this the command says that it waits */
 #define MS_A_SECOND 1000
 #define NS_A_MS UINT64_C(1000000)
 #define SECOND_NS 1e9
@@ -37,8 +37,8 @@ static void tell_what_is_awaited(const struct store *store, enum presence presen
                         store->path, STARTS_MS / MS_A_SECOND);
 }
 
-/* What is there when one listens, or none will, or after STARTS_MS. A command that has waited in
- * vain for what cannot be told does not do so again. */
+/* Waits while a daemon may be starting: until one listens, none will, or STARTS_MS have passed. A
+ * command that has waited in vain once does not wait again. */
 static enum presence wait_for_start(const struct store *store)
 {
         static bool has_waited;
@@ -61,7 +61,7 @@ static enum presence wait_for_start(const struct store *store)
         return presence;
 }
 
-/* Nobody holds its locks. */
+/* No process holds its locks. */
 static int fail_closed(const struct store *store, struct error *err)
 {
         struct stat st;
@@ -88,7 +88,7 @@ int client_find(const struct store *store, struct error *err)
                             store->path);
         case PRESENCE_STARTS:
                 return client_away(store, "it runs and does not listen", err);
-        default: /* nobody has listened all the while */
+        default: /* no daemon listened all the while */
                 return 0;
         }
 }
@@ -122,7 +122,7 @@ static void put_label(json_t *labels, const char *label)
         const char *equals = strchr(label, '=');
         char key[LABEL_KEY_BYTES];
 
-        /* A key that is too long goes as it is: the daemon says what is wrong with it. */
+        /* the daemon reports a key that is too long */
         if (text_put(key, sizeof(key), NULL, "%.*s", (int)(equals - label), label) < 0)
                 json_object_set_new(labels, label, json_string(""));
         else
@@ -223,7 +223,7 @@ static void read_time(const json_t *time, struct client_share *ret)
         ret->debt_ns = ns_of(time, "debt_seconds");
 }
 
-/* One that says no more than that there is any is of no known reason. */
+/* A report without a reason has an unknown reason. */
 static void read_finding(const json_t *device, struct client_finding *ret)
 {
         const json_t *answer = json_object_get(device, "compute_report");
@@ -237,7 +237,7 @@ static void read_finding(const json_t *device, struct client_finding *ret)
         ret->claimed_ppm = ppm_of(answer, "claimed_percent");
 }
 
-/* Returns how many. `used` is what the daemon calls the bytes in use. */
+/* Returns the number of shares. `used` is the daemon's name for the bytes in use. */
 static unsigned read_shares(const json_t *devices, const char *used,
                             struct client_share ret[PAGE_DEVICES])
 {
@@ -410,7 +410,7 @@ int client_processes(const struct store *store, const char *name,
         return 0;
 }
 
-/* The daemon's own word for it is that of its API. */
+/* A word from the daemon is one of its API. */
 static int perform_on(struct call *call, const char *name, struct error *err)
 {
         int rc = client_perform(call, err);

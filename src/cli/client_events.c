@@ -15,7 +15,7 @@
 #include "common/units.h"
 #include "common/uuid.h"
 
-/* The daemon says every 15 s that it lives; late by as much as any answer may be. */
+/* The daemon sends a sign of life every 15 s; it may be late by as much as any answer. */
 #define BEAT_MOST_NS (UINT64_C(25) * CLOCK_SECOND_NS)
 
 struct stream {
@@ -24,9 +24,9 @@ struct stream {
         bool (*each)(const struct client_event *event, void *context);
         bool (*is_wanted)(void *context);
         void *context;
-        bool is_over;              /* nobody wants more */
+        bool is_over;              /* no more events are wanted */
         bool is_silent;            /* the daemon has been for too long */
-        struct client_vigil vigil; /* since it last said anything */
+        struct client_vigil vigil; /* since the daemon's last message */
 };
 
 /* Adds limits as in "memory=GPU-42d2f742:4 GiB". */
@@ -44,7 +44,7 @@ static void add_memory(struct text *text, json_t *memory)
         }
 }
 
-/* What people want to know of it; all of it is in the JSON. `detail` stays the caller's. */
+/* The part of an event for people; the JSON has all of it. `detail` stays the caller's. */
 static void tell_detail(json_t *detail, char *ret, size_t bytes)
 {
         static const char *const bookkeeping[] = { "owner", "version", "expires_ns" };
@@ -95,7 +95,7 @@ static void tell_event(struct stream *stream, const char *data)
         json_decref(json);
 }
 
-/* The whole lines of what has come: of an event the data alone, in which everything is. */
+/* Takes the complete lines that have arrived; of an event only the data, which has everything. */
 static size_t take_events(char *bytes, size_t size, size_t count, void *context)
 {
         struct stream *stream = context;

@@ -16,7 +16,7 @@
 #include "common/text.h"
 #include "common/units.h"
 
-#define SILENT_MS 1000 /* who waits for longer says so */
+#define SILENT_MS 1000 /* after this wait the command says so */
 #define ANSWER_BYTES (16u << 20)
 #define MS_A_SECOND 1000L
 #define NS_A_MS UINT64_C(1000000)
@@ -28,7 +28,7 @@ int client_away(const struct store *store, const char *why, struct error *err)
                     store->path, why);
 }
 
-/* jansson leaves out what it has no memory for: a wish or an answer would lack it. */
+/* jansson leaves out members if memory runs out, so a request or an answer would lack them. */
 static bool lacks_memory;
 
 static void *allocate(size_t bytes)
@@ -134,7 +134,7 @@ static int watch(void *context, curl_off_t down, curl_off_t downloaded, curl_off
         return 0;
 }
 
-/* Who has less patience than others has something else to do, and says nothing. */
+/* A call with a shorter timeout than usual has another way out, and reports no wait. */
 static void set_patience(CURL *curl, const struct call *call, struct client_vigil *vigil)
 {
         curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
@@ -205,7 +205,7 @@ uint64_t client_whole(const json_t *object, const char *key)
         return value > 0 ? (uint64_t)value : 0;
 }
 
-/* Adds what is free, as in "; free: GPU 0 2 GiB, GPU 1 0 B". */
+/* Adds the free memory, as in "; free: GPU 0 2 GiB, GPU 1 0 B". */
 static void add_room(struct text *line, const json_t *devices)
 {
         char size[SIZE_TEXT_BYTES];

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How libcurl gets to the daemon's socket: by a connection that is made here.
+ * Connects libcurl to the daemon's socket.
  *
  * While the daemon's queue of connections is full, connect() waits on a blocking socket and fails
  * at once (EAGAIN) on a non-blocking one. libcurl's own sockets do not block, so a few programs
- * that connect without end would keep the command out. Here one waits, for CLIENT_CONNECT_MS at
- * most, and libcurl is given the connected socket (CURLOPT_OPENSOCKETFUNCTION(3)) and told that it
- * is (CURLOPT_SOCKOPTFUNCTION(3)).
+ * that connect without end would keep the command out. So this file makes the connection and waits,
+ * for CLIENT_CONNECT_MS at most. libcurl gets the connected socket (CURLOPT_OPENSOCKETFUNCTION(3))
+ * and is told that it is connected (CURLOPT_SOCKOPTFUNCTION(3)).
  *
- * libcurl 7.88 (Debian 12) connects it again all the same, and fails (curl's issue 10626, mended in
- * 8.0.0). It is given a stand-in instead, which it can connect, and the connection takes the
- * stand-in's number before anything is sent (CURLOPT_PREREQFUNCTION(3)).
+ * libcurl 7.88 (Debian 12) connects it again anyway, and fails (curl's issue 10626, fixed in
+ * 8.0.0). It gets a stand-in socket instead, which it can connect, and the real connection takes
+ * the stand-in's number before anything is sent (CURLOPT_PREREQFUNCTION(3)).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 #include "common/scoped.h"
 #include "common/text.h"
 
-#define SLICE_MS UINT64_C(1000) /* of the wait; after each somebody may be told of it */
+#define SLICE_MS UINT64_C(1000) /* after each such part of the wait the user may be told */
 #define NS_A_MS UINT64_C(1000000)
 
 #ifndef CURL_PREREQFUNC_OK /* headers of libcurl before 7.80 */
@@ -60,7 +60,7 @@ static bool has_connected(int fd, const struct curl_sockaddr *address, struct cl
         return false;
 }
 
-/* The two releases whose libcurl connects what is connected. */
+/* The two releases whose libcurl connects a connected socket again. */
 static bool connects_again(void)
 {
         unsigned version = curl_version_info(CURLVERSION_NOW)->version_num;
@@ -68,8 +68,8 @@ static bool connects_again(void)
         return version >= 0x075800 && version < 0x080000;
 }
 
-/* A datagram socket to itself, by a name that the kernel gives it: to connect it always goes well,
- * and once it is connected nobody else can send to it. */
+/* A datagram socket connected to itself, by a name from the kernel: connecting it always works, and
+ * then no other process can send to it. */
 static int open_stand_in(struct curl_sockaddr *address)
 {
         scoped_fd int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot complete WORD...: what could stand in the place of the last word, a line each. The
- * completions of all shells ask this, so they know what the command knows.
+ * aliquot complete WORD...: prints the possible completions of the last word, one a line. The
+ * completions of all shells call this, so they are always up to date.
  */
 #include "cli/command.h"
 

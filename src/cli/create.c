@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot create: a session with nobody in it yet.
+ * aliquot create: creates a session without programs.
  */
 #include "cli/command.h"
 

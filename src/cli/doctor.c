@@ -216,7 +216,7 @@ static void check_folder(struct visit *visit)
                 report_add(report, VERDICT_BAD, "folder", "%s", err.text);
                 return;
         }
-        /* That of a daemon which serves others too is for it alone to write. */
+        /* the folder of a daemon that also serves other users is writable by the daemon only */
         is_good = access(store.path, W_OK) == 0 || presence_look(&store) == PRESENCE_LISTENS;
         report_add(report, is_good ? VERDICT_GOOD : VERDICT_BAD, "folder",
                    "%s, of user %u, mode %o%s", store.path, st.st_uid, st.st_mode & 07777,
@@ -266,7 +266,7 @@ static void report_daemon(struct report *report, const struct store *store)
         report_seen(report, store, "reported");
 }
 
-/* Says who makes and changes sessions here. */
+/* Reports who creates and changes sessions here. */
 static void check_daemon(struct visit *visit)
 {
         struct report *report = &visit->report;

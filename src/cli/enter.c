@@ -93,7 +93,7 @@ static int create_here(const struct attempt *attempt, struct entrance *entrance,
         return rc;
 }
 
-/* Whoever asked has no name to remove it by. */
+/* For a session whose name the user did not choose, and so could not remove. */
 static void add_what_is_left(const char *name, struct error *err)
 {
         char why[sizeof(err->text)];
@@ -110,8 +110,8 @@ static int create_remotely(const struct attempt *attempt, struct entrance *entra
 {
         int rc = CLIENT_AWAY, found = 1;
 
-        /* One that goes with its last session can go in this very moment: then it is as if it had
-         * never been there. One that is there and silent is not asked twice. */
+        /* A daemon that ends with its last session may end at this very moment: then try without
+         * it. A silent daemon is not asked twice. */
         for (unsigned i = 0; rc == CLIENT_AWAY && found > 0 && i < STARTS; i++) {
                 rc = remote_create(&entrance->store, attempt->flags, attempt->request,
                                    entrance->name, err);

@@ -66,8 +66,7 @@ static int print_json(const struct exports *exports)
         return json_out_end(&out);
 }
 
-/* It is printed all the same: whoever builds an image means the runtime folder of another machine.
- */
+/* It is printed anyway: for an image the user means the runtime folder of another machine. */
 static void warn_of_daemon(const struct cli_request *request)
 {
         struct store store;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot events: what the daemon does, a line an event, as it happens.
+ * aliquot events: prints the daemon's events as they happen, one a line.
  */
 #include "cli/command.h"
 
@@ -92,7 +92,8 @@ static bool print_event(const struct client_event *event, void *context)
         return fflush(stdout) == 0 && following->seen != following->most;
 }
 
-/* Whoever reads us can go while nothing happens, as head does after so many lines. */
+/* Whether the output still has a reader. It may close the pipe while there are no events, as head
+ * does. */
 static bool has_reader(void *context)
 {
         struct pollfd output = { .fd = STDOUT_FILENO };

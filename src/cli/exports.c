@@ -57,7 +57,7 @@ static int add_rules(struct exports *exports, const char *name, const struct set
         return add(exports, name, list, err);
 }
 
-/* With a unit: 1 alone says yes. */
+/* With a unit, because 1 alone means "yes". */
 static const char *spell_host(uint64_t bytes, char ret[SIZE_TEXT_BYTES])
 {
         if (bytes == SETTINGS_HOST_SPARE)

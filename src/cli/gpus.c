@@ -103,7 +103,7 @@ static void add_row(struct shares *shares, const struct store_session *session, 
         add_on_card(shares, uuid, &share);
 }
 
-/* Adds a session whose pages this user may not read, as the daemon tells it. */
+/* Adds a session whose pages this user may not read, from the daemon's answer. */
 static void add_told(struct shares *shares, const struct store *store, const char *name)
 {
         static struct client_session told;
@@ -202,8 +202,8 @@ static void print_shares(struct json_out *out, const struct shares *shares, unsi
         json_out_close(out, ']');
 }
 
-/* What the driver says is used and no session's ledger explains: others' memory, the driver's own.
- */
+/* Used memory, by the driver, that no session's ledger explains: other programs' and the driver's
+ * own. */
 static uint64_t unexplained_bytes(const struct shares *shares, unsigned card)
 {
         uint64_t left = shares->cards->card[card].used_bytes;

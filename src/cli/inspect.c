@@ -141,7 +141,8 @@ static uint8_t try_to_look(void *pid)
         return maps_open(&maps, pid) == 0 && maps_next(&maps);
 }
 
-/* In execve(), say. One that begins to stand there after this look makes us wait until a signal. */
+/* Whether reading its files would block, for example in execve(). If it enters execve() after this
+ * check, the command blocks until a signal. */
 static bool stands_still(const char *pid)
 {
         const struct aside_question question = { "aliquot-look", try_to_look, (void *)pid };

@@ -30,8 +30,8 @@ struct listing {
         bool is_json;
         struct json_out out;
         struct table table;
-        bool has_ranks; /* the daemon told; else they are not known */
-        bool is_partly; /* not told, of a session that has some */
+        bool has_ranks; /* from the daemon; else they are unknown */
+        bool is_partly; /* the processes of a session could not all be listed */
         struct ranks ranks;
 };
 
@@ -104,7 +104,7 @@ static void limits_json(struct json_out *out, const struct store_session *sessio
         json_out_close(out, ']');
 }
 
-/* What a daemon saw it do; null where none tells. */
+/* The daemon's finding about a session; null without one. */
 static void put_seen(struct json_out *out, const struct rank *rank, bool is_told)
 {
         if (is_told) {
@@ -133,7 +133,7 @@ static void add_good(struct listing *listing, const char *name, const struct sto
                 json_out_text(&listing->out, "created_as", session->limits->created_as);
                 limits_json(&listing->out, session, rank);
                 rank_json(&listing->out, rank);
-                /* Nobody looks at what is not a daemon's. */
+                /* only sessions of a daemon are watched */
                 put_seen(&listing->out, rank,
                          listing->has_ranks || session->limits->owner != PAGE_OWNER_DAEMON);
                 json_out_null(&listing->out, "error");
@@ -230,8 +230,8 @@ static void foreign_cell(struct table *table, const struct client_session *told,
                 table_bytes(table, told->share[0].memory_bytes);
 }
 
-/* A session whose pages are another user's, or closed since it is ending, as the daemon tells of
- * it. */
+/* Adds a session from the daemon's answer: its pages are another user's, or closed because it is
+ * ending. */
 static void add_foreign(struct listing *listing, const struct client_session *told)
 {
         const struct rank rank = rank_of(told);
@@ -259,7 +259,7 @@ static void list_one(struct listing *listing, const char *name)
         int rc = store_join(listing->store, name, false, &session, &err);
         bool is_broken;
 
-        /* Who has just been silent is not waited for once a session. */
+        /* a silent daemon is not waited for once a session */
         if (listing->has_ranks && remote_can_tell(listing->store, rc) &&
             client_show(listing->store, name, &told, NULL) == 0) {
                 add_foreign(listing, &told);
@@ -289,7 +289,7 @@ static void list_one(struct listing *listing, const char *name)
         add_unread(listing, name, is_broken, &err);
 }
 
-/* Those that their daemon tells of and no folder: what was promised them is so still. */
+/* Adds sessions that the daemon knows but that have no folder: their memory is still promised. */
 static int add_told(const struct ranks *ranks, struct names *names)
 {
         const size_t found = names->count;

@@ -86,7 +86,7 @@ static void print_list(FILE *stream)
               stream);
 }
 
-/* Under its whole name, which it says in its messages. */
+/* Starts the command under its whole name, which its messages use. */
 static int start(const struct command *command, int argc, char **argv)
 {
         static char name[64];

@@ -23,7 +23,7 @@ struct how {
         uint64_t flags, mode, resolve;
 };
 
-/* Each with O_PATH: the file is known, and nothing of it opened. */
+/* Opens with O_PATH only, which identifies the file without opening it. */
 
 static int find_by_range(const char *pid, const struct maps *at)
 {
@@ -37,8 +37,8 @@ static int find_by_range(const char *pid, const struct maps *at)
         return fd < 0 ? -errno : fd;
 }
 
-/* Before Linux 5.6, and where a filter bars openat2(), links are followed but for the last one.
- * That harms nobody: what is found is looked at before it is opened. */
+/* Before Linux 5.6, or where a filter bars openat2(), links are followed except for the last
+ * component. That is harmless: the file is checked before it is opened. */
 static int find_by_name(const char *pid, const struct maps *at)
 {
         struct how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
@@ -58,8 +58,8 @@ static int find_by_name(const char *pid, const struct maps *at)
         return fd < 0 ? -errno : fd;
 }
 
-/* The very file that `found` is, for reading. Without O_NONBLOCK who has a lease on it could make
- * us wait (F_SETLEASE, fcntl(2)). */
+/* Opens the very file `found` for reading. Without O_NONBLOCK a holder of a lease on it could block
+ * us (F_SETLEASE, fcntl(2)). */
 static int open_found(int found)
 {
         char path[64];

@@ -11,9 +11,10 @@
 #include "common/scoped.h"
 #include "common/text.h"
 
-#define REST_NS UINT64_C(1000000000) /* a list that was too long is not read again for so long */
+/* a list that was too long is not read again for this long */
+#define REST_NS UINT64_C(1000000000)
 
-/* Who asks again and again would do little else than read the list. */
+/* A caller that asks repeatedly would spend its time reading the list. */
 static enum file_locks find_in_list(const char *path)
 {
         static uint64_t rests_until_ns;
@@ -26,8 +27,8 @@ static enum file_locks find_in_list(const char *path)
         return found;
 }
 
-/* Sharing the lock for a moment tells. A daemon that starts just then tries again. For a user who
- * may not open the file the kernel's list does. */
+/* Takes the lock shared for a moment. A daemon that starts just then tries again. If the user may
+ * not open the file, the kernel's list of locks answers. */
 static enum file_locks find_lock(const char *path)
 {
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

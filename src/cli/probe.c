@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two ends of the probe: the child looks about and prints a line a door, "NAME ours FILE",
- * "NAME theirs FILE" or "NAME none", which the parent turns into findings.
+ * The two ends of the probe: the child tries each door and prints a line for it, "NAME ours FILE",
+ * "NAME theirs FILE" or "NAME none"; the parent turns these lines into findings.
  */
 #include "cli/probe.h"
 
@@ -44,7 +44,7 @@ static void say(const char *door, const void *address, const void *mark)
 static const struct {
         const char *door; /* as its users write it */
         const char *file;
-        const char *symbol; /* one that we hook */
+        const char *symbol; /* one that Aliquot hooks */
 } by_name[] = {
         { "dlopen(libcuda.so.1)", "libcuda.so.1", "cuMemAlloc_v2" },
         { "dlopen(libcuda.so)", "libcuda.so", "cuMemAlloc_v2" },
@@ -80,7 +80,7 @@ int command_probe(int argc, char **argv)
 {
         void *mark = dlsym(RTLD_DEFAULT, US_MARK);
 
-        /* Only a preload stands before the C library. */
+        /* only a preload comes before the C library */
         if (argc > 1) {
                 say("dlopen", dlsym(RTLD_DEFAULT, "dlopen"), mark);
                 say("dlsym", dlsym(RTLD_DEFAULT, "dlsym"), mark);

@@ -26,7 +26,7 @@ struct promises {
         struct promise {
                 uint8_t uuid[16];
                 uint64_t bytes;
-                uint64_t swap_bytes; /* those that swap count together as the largest of them */
+                uint64_t swap_bytes; /* sessions that swap count together as the largest of them */
         } gpu[PAGE_DEVICES];
 };
 
@@ -70,7 +70,7 @@ static void add_session(struct promises *promises, const struct limits_page *lim
         }
 }
 
-/* One that cannot be read promises what nobody can tell. */
+/* A session that cannot be read has unknown promises. */
 static void look(struct promises *promises, const char *name)
 {
         struct store_session session;

@@ -130,7 +130,8 @@ static int list_all(struct process_listing *listing, struct error *err)
         if (rc < 0)
                 return rc;
         for (size_t i = 0; i < names.count; i++)
-                list_one(listing, names.at[i], NULL); /* what cannot be read, `ls` tells */
+                list_one(listing, names.at[i],
+                         NULL); /* `ls` reports sessions that cannot be read */
         names_free(&names);
         return 0;
 }

@@ -61,7 +61,7 @@ bool ranks_list(const struct store *store, struct ranks *ret)
 
         *ret = (struct ranks){ 0 };
         if (presence_look(store) != PRESENCE_LISTENS || client_list(store, &listener, NULL) < 0) {
-                ranks_free(ret); /* of the pages before the one that failed */
+                ranks_free(ret); /* of the pages before the failed one */
                 return false;
         }
         if (ret->count)

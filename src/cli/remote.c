@@ -25,14 +25,15 @@ static bool is_in_anothers_folder(const struct store *store)
         return stat(store->path, &st) == 0 && st.st_uid != geteuid();
 }
 
-/* A broken one tells nothing, but in another user's folder only that user's daemon makes any. */
+/* A broken session shows no owner, but in another user's folder only that user's daemon creates
+ * sessions. */
 enum remote_owner remote_owner(const struct store *store, const char *name)
 {
         struct store_session session;
         enum remote_owner owner;
         int rc = store_join(store, name, false, &session, NULL);
 
-        /* It is ending, and not joined any more: of a daemon of this user it can be told. */
+        /* it is ending and cannot be joined; a daemon of this user knows it */
         if (rc == -EBUSY)
                 rc = store_join_owned(store, name, &session, NULL) == 0 ? 0 : -EACCES;
         if (rc == -ENOENT || rc == -EACCES || rc == -EPERM)
@@ -47,7 +48,7 @@ enum remote_owner remote_owner(const struct store *store, const char *name)
 int remote_is_asked(const struct store *store, const char *name, struct error *err)
 {
         enum remote_owner owner = remote_owner(store, name);
-        /* Whoever removes a broken one by force asks by himself. */
+        /* a forced removal of a broken session asks the daemon itself */
         bool is_ours = owner == REMOTE_OURS || owner == REMOTE_BROKEN;
         int rc = is_ours ? 0 : client_find(store, err);
 
@@ -83,7 +84,7 @@ bool remote_is_anothers(const struct store *store, const char *name)
                 store_close(&session);
         if ((rc != -EACCES && rc != -EPERM) || !is_in_anothers_folder(store))
                 return false;
-        /* One that is ending has closed its pages to its own user too. */
+        /* an ending session's pages are closed to its own user too */
         return !remote_can_tell(store, rc) || client_show(store, name, &seen, NULL) == -ENOENT;
 }
 
@@ -116,8 +117,8 @@ static bool has_share(const struct client_session *seen, const char *uuid)
         return false;
 }
 
-/* The GPUs that are meant and what they are to have; where no limit is said, the card. Of a session
- * that is there (`seen`) a size for every GPU is for those that it has. */
+/* The requested GPUs and their limits; without a limit, the whole card. For an existing session
+ * (`seen`), a size for every GPU applies to the GPUs that it has. */
 static unsigned shares_of(const struct cli_request *request, const struct client_session *seen,
                           struct client_share ret[PAGE_DEVICES])
 {
@@ -159,7 +160,7 @@ static void wish_for_rank(const struct cli_request *request, struct shares_of_ti
 
 /* -- Caps: a daemon keeps one for all GPUs of a session ---------------------------------------- */
 
-/* Whether every rule says the same of every GPU, so that none needs to be known. */
+/* Whether the rules are the same for every GPU, so that the GPUs need not be known. */
 static bool is_for_all(const struct settings_rules *rules)
 {
         for (unsigned i = 1; i < rules->count; i++) {
@@ -176,7 +177,7 @@ struct session_gpus {
         unsigned count;
 };
 
-/* What the request says of a GPU's cap; PAGE_WHOLE_PPM: none. */
+/* The cap that the request has for a GPU; PAGE_WHOLE_PPM: none. */
 struct said_cap {
         bool is_said;
         uint32_t ppm;
@@ -264,7 +265,7 @@ static int wish_for_cap(const struct cli_request *request, const struct session_
         return rc;
 }
 
-/* What of a wish does not hang on GPUs. */
+/* The parts of a wish that do not depend on GPUs. */
 static struct client_wish wish_of(const struct request_flags *flags,
                                   const struct cli_request *request)
 {
@@ -298,7 +299,7 @@ static int wish_for_any(const struct request_flags *flags, const struct cli_requ
         return 0;
 }
 
-/* The one GPU of a session that swaps; without --memory all that one may have of it. */
+/* The only GPU of a session that swaps; without --memory, the maximum for one session on it. */
 static int wish_for_swap(const struct request_flags *flags, const struct cli_request *request,
                          char uuid[UUID_TEXT_BYTES], struct client_wish *wish, struct error *err)
 {
@@ -441,7 +442,7 @@ static int row_of(const struct store_session *session, const uint8_t uuid[16])
         return -ENOENT;
 }
 
-/* The session's rows stand for the GPUs where this machine's could not be told. */
+/* Uses the session's rows as GPUs if this machine's GPUs are unknown. */
 static void gpus_from_rows(const struct store_session *session, struct settings_gpus *ret)
 {
         ret->count = 0;
@@ -451,7 +452,7 @@ static void gpus_from_rows(const struct store_session *session, struct settings_
         }
 }
 
-/* All GPUs of the machine, or those that whoever started us lets us see. */
+/* All GPUs of the machine, or those that CUDA_VISIBLE_DEVICES leaves visible. */
 static void select_visible(const struct cli_request *request, struct settings_selection *ret)
 {
         const char *visible = getenv("CUDA_VISIBLE_DEVICES");

@@ -297,7 +297,7 @@ static int set(const char *name, const char *value, struct error *err)
         return setenv(name, value, 1) < 0 ? fail(err, -errno, "%s: %m", name) : 0;
 }
 
-/* Our own environment is the child's: what is set here needs no telling again. */
+/* The child inherits this process's environment, so a variable that is set here needs no export. */
 static int choose_sim(const struct request_flags *flags, const struct installation *own,
                       struct error *err)
 {
@@ -384,7 +384,7 @@ static int read_cards(struct cli_request *request, struct error *err)
         return rc;
 }
 
-/* What whoever started us lets us see bounds what we can show. */
+/* CUDA_VISIBLE_DEVICES of this process bounds the GPUs that it can show to a program. */
 static int check_visible(const struct cli_request *request, struct error *err)
 {
         const char *visible = getenv("CUDA_VISIBLE_DEVICES");

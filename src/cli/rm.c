@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot rm: ends sessions. One in use only with --force. Without a daemon the session is gone
- * then, and its programs run on within its limits. With a daemon its programs get what --on-end
- * says, the session stays until they have ended, and a second --force kills them.
+ * aliquot rm: removes sessions; a session in use only with --force.
+ *
+ * Without a daemon the session is removed at once, and its programs run on within its limits. With
+ * a daemon its programs get the signal of --on-end, the session stays until they have ended, and a
+ * second --force kills them.
  */
 #include "cli/command.h"
 
@@ -110,7 +112,8 @@ static bool is_waited_for(const struct store *store, const char *name)
         return sweep_is_named(store, name, getppid());
 }
 
-/* Its folder is gone; a daemon may still promise what it had. */
+/* The session's folder is gone, but a daemon may still promise its memory: asks the daemon to
+ * remove it. */
 static int forget(const struct store *store, const char *name, struct error *err)
 {
         int rc = client_find(store, err);
@@ -149,7 +152,7 @@ static int remove_session(const struct store *store, const char *name, bool is_f
         return rc < 0 ? rc : 0;
 }
 
-/* Of the removed in JSON; of one that is named there is the name alone. */
+/* Whether the JSON output is a list; for a single session named by the user it is only the name. */
 static bool names_a_list(const struct rm_call *call)
 {
         return call->is_unused || call->view.count > 1;
@@ -186,7 +189,8 @@ static void remove_named(struct dismissal *dismissal, const char *name)
                 tell_removed(dismissal, name);
 }
 
-/* Of limits in the environment: the next program with the same makes it anew. No daemon's. */
+/* Removes a session that was created from limits in the environment; the next program with the same
+ * limits creates it again. Never a daemon's session. */
 static bool remove_hashed(const struct store *store, const char *name)
 {
         return strncmp(name, SETTINGS_HASH_STEM, strlen(SETTINGS_HASH_STEM)) == 0 &&

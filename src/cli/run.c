@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot run: a program in a session. Everything is checked before anything is made or started.
+ * aliquot run: runs a program in a session. Everything is checked before anything is created or
+ * started.
  *
- * In a session with a name we become the program. For a session of its own we stand behind the
- * program, to end the session with it (sweep.h).
+ * In a session with a name, the command executes the program in its own place. For a session of its
+ * own, it runs the program as a child, and removes the session when the child ends (sweep.h).
  */
 #include "cli/command.h"
 
@@ -47,7 +48,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
                 run->is_quiet = true;
                 return 0;
         case ARGP_KEY_ARG:
-                /* The rest is the program's, whatever it looks like. */
+                /* the rest of the line belongs to the program */
                 run->command = &state->argv[state->next - 1];
                 state->next = state->argc;
                 return 0;
@@ -131,7 +132,8 @@ static int enter(struct run_call *run, struct error *err)
                                 .request = &run->request,
                                 .session = entrance->name,
                                 .runtime_dir = entrance->store.path,
-                                /* What a daemon granted and took back is not to be made again. */
+                                /* a session that a daemon granted and removed must not be created
+                                 * again by the program */
                                 .with_limits = enter_has_wishes(&run->request.settings) &&
                                                !enter_is_daemons(entrance),
                         },
@@ -168,7 +170,7 @@ static const char *ttl_as_typed(const struct request_flags *flags)
         return NULL;
 }
 
-/* The program saw that there is no memory, or a signal; neither says why. */
+/* The program saw only an out-of-memory error or a signal, without the reason. */
 static void note_ended(const struct run_call *run)
 {
         const struct settings *settings = &run->request.settings;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot set: other limits for a session, while its programs run.
+ * aliquot set: changes the limits of a session while its programs run.
  *
- * GPUs are those of this machine; where the session has others (its driver is not the one that we
- * find now), its own rows stand for them, in their order.
+ * GPUs are those of this machine. If the session has others (its driver is another one than this
+ * command finds), its own rows are used instead, in their order.
  */
 #include "cli/command.h"
 
@@ -153,7 +153,7 @@ static int resolve(struct set_call *change, const struct store_session *session,
         return settings_resolve(&request->settings, &request->gpus, &request->limits, err);
 }
 
-/* What a session is made with for good. */
+/* Refuses changes of settings that are fixed when a session is created. */
 static int refuse_fixed(const struct settings *settings, struct error *err)
 {
         if (settings->device_name[0])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot show: one session, its limits and what is used of them.
+ * aliquot show: shows one session, its limits and its usage.
  */
 #include "cli/command.h"
 

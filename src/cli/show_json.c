@@ -13,7 +13,7 @@
 #include "common/uuid.h"
 #include "store/folder.h"
 
-/* Whose session it is: a daemon says it, and the file that its processes write belongs to them. */
+/* The owner of a session: from the daemon, or the owner of the file that its processes write. */
 static void put_owner(struct json_out *out, const struct seen *seen)
 {
         char path[STORE_PATH_BYTES + sizeof(FOLDER_SLOTS)];
@@ -29,7 +29,7 @@ static void put_owner(struct json_out *out, const struct seen *seen)
                 json_out_null(out, "owner");
 }
 
-/* What the pages alone know. */
+/* Fields that only the pages have. */
 static void put_pages(struct json_out *out, const struct store_session *session)
 {
         const struct limits_page *page = session ? session->limits : NULL;
@@ -147,7 +147,7 @@ static void put_host(struct json_out *out, const struct seen *seen)
         json_out_close(out, '}');
 }
 
-/* null: it does not swap. What the daemon alone knows of its turns is null without one. */
+/* null: it does not swap. Without a daemon, fields about turns are null. */
 static void put_swap(struct json_out *out, const struct seen *seen)
 {
         struct client_swap swap;

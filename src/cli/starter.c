@@ -31,8 +31,8 @@ static int open_log(const struct store *store, char path[STORE_PATH_BYTES + 32],
         return fd < 0 ? fail(err, -errno, "%s: %m", path) : fd;
 }
 
-/* Does not return. The daemon's standard input is the writing end of our pipe: it holds that as
- * long as it lives, and says with it why it could not begin. */
+/* Does not return. The daemon's standard input is the writing end of our pipe: it stays open as
+ * long as the daemon lives, and the daemon writes the reason of a failed start into it. */
 static _Noreturn void become(const struct store *store, const struct cli_request *request, int log,
                              int line)
 {
@@ -66,7 +66,8 @@ static _Noreturn void become(const struct store *store, const struct cli_request
         _exit(write(STDIN_FILENO, &why, sizeof(why)) > 0 ? 126 : 127);
 }
 
-/* Nobody's child: who becomes a program in our place has none that it did not start. */
+/* Starts it as no child of this process, because a program that this process executes later must
+ * have no unknown child. */
 static int start_orphan(const struct store *store, const struct cli_request *request, int log,
                         int line, struct error *err)
 {
@@ -102,7 +103,7 @@ static void read_last_line(const char *path, char ret[LINE_BYTES])
         text_quote(line ? line + 1 : tail, ret, LINE_BYTES);
 }
 
-/* 0 as soon as one listens: ours, or that of somebody who was faster. */
+/* 0 as soon as a daemon listens: the new one, or one that was started at the same time. */
 static int wait_for(const struct store *store, int line, const char *log, struct error *err)
 {
         char said[LINE_BYTES];

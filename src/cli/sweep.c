@@ -75,8 +75,8 @@ struct sweep_search {
 };
 
 /* Whether this user started it. Another user's process cannot join this user's sessions, whatever
- * its environment says, and its user could keep us waiting. A setuid program counts as that of who
- * started it. The kernel makes no reader of a status file wait. */
+ * its environment, and its user could block the reader. A setuid program belongs to the user who
+ * started it. Reading a status file never blocks. */
 static bool is_this_users(int proc, const char *pid)
 {
         scoped_file FILE *status = NULL;
@@ -95,7 +95,7 @@ static bool is_this_users(int proc, const char *pid)
         return false;
 }
 
-/* Whether some process is what is searched for. */
+/* Whether some process matches the search. */
 static uint8_t look_at_all(void *context)
 {
         const struct sweep_search *search = context;
@@ -119,7 +119,7 @@ static uint8_t look_at_all(void *context)
 /* A search took too long. The next would as well, so there is none: many sessions cost one wait. */
 static bool is_cut_off;
 
-/* Runs a search in a process of its own. True also if that did not answer in time. */
+/* Runs a search in a separate process. True also if that did not answer in time. */
 static bool is_found(struct sweep_search *search)
 {
         const struct aside_question question = { "aliquot-sweep", look_at_all, search };

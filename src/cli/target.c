@@ -210,7 +210,7 @@ static int look_at(const char *path, char next[PATH_MAX], struct error *err)
                 wrap(err, "%s", path);
                 return STATUS_REFUSED;
         }
-        /* Without "#!" it is a script of the shell: so says POSIX of what execvp() cannot run. */
+        /* Without "#!" it is a shell script: POSIX says so of a file that execvp() cannot run. */
         if (pread(fd, line, LINE_BYTES, 0) < 2 || strncmp(line, "#!", 2) != 0)
                 return find_file("/bin/sh", next, err);
         if (!target_read_shebang(line + 2, interpreter))

@@ -156,7 +156,7 @@ static const char *cap_text(uint32_t cap_ppm, char ret[SIZE_TEXT_BYTES])
         return size_canonical(&(struct size){ 0, cap_ppm * MICRO_PERCENT_A_PPM }, ret);
 }
 
-/* Where it stands among others, as far as that is not usual. */
+/* Weight, class, gang and guarantee, if they are not the defaults. */
 static void print_rank(const struct client_session *terms)
 {
         uint32_t guarantee_ppm = terms->share_count ? terms->share[0].guarantee_ppm : 0;
@@ -172,7 +172,7 @@ static void print_rank(const struct client_session *terms)
                 printf("gang       %s\n", terms->gang);
 }
 
-/* What the daemon that made it says besides. */
+/* Further fields from the daemon that made it. */
 static void print_terms(const struct client_session *terms)
 {
         char label[sizeof(terms->label[0])];
@@ -224,7 +224,7 @@ static void print_remainders(const struct store_session *session, const struct u
         }
 }
 
-/* One GPU, whose row is the only one that stands for a card. */
+/* A session that swaps has one GPU, whose row is the only one that stands for a card. */
 bool views_swap(const struct store_session *session, const struct usage *usage,
                 const struct client_session *terms, struct client_swap *ret)
 {
@@ -308,7 +308,8 @@ static int show_pages(const struct store *store, const struct store_session *ses
 
         if (rc < 0)
                 return rc;
-        /* It can be shown without: who does not answer is not waited for twice. */
+        /* The session can be shown without the daemon, so a silent daemon is not waited for
+         * twice. */
         if (session->limits->owner == PAGE_OWNER_DAEMON &&
             presence_look(store) == PRESENCE_LISTENS &&
             client_show(store, session->limits->name, &terms, NULL) == 0)
@@ -362,18 +363,18 @@ static int show_foreign(const struct client_session *terms, bool is_json, struct
         return 0;
 }
 
-/* 0: its pages are open; 1: they are not for us, and the daemon has said what it knows. */
+/* 0: its pages are open; 1: they are closed to this user, and the daemon has answered. */
 static int find(const struct store *store, const char *name, struct store_session *ret,
                 struct client_session *ret_terms, struct error *err)
 {
         int rc = store_join(store, name, false, ret, err);
         int asked;
 
-        /* A daemon may know of one whose folder was taken away. */
+        /* a daemon may know a session whose folder was removed */
         if (!remote_can_tell(store, rc == -ENOENT ? -EACCES : rc))
                 return rc;
         asked = client_show(store, name, ret_terms, rc == -ENOENT ? err : NULL);
-        /* Of another user's it says that there is none. */
+        /* for another user's session the daemon answers that there is none */
         return asked == 0 ? 1 : asked == -ENOENT ? asked : rc;
 }
 

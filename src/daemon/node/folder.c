@@ -68,8 +68,8 @@ static uint32_t cap_of(const struct sessions_share *share)
         return share->compute_milli_percent ? share->compute_milli_percent * 10 : PAGE_WHOLE_PPM;
 }
 
-/* What a session may use of its own GPUs; of any other, nothing. `cards` may be NULL where the page
- * is there, and knows how large they are. */
+/* The session's limits on its own GPUs; no memory on any other. `cards` may be NULL if the page
+ * exists, because it has the cards' sizes. */
 static void limits_of(const struct sessions_one *session, const struct cards *cards,
                       struct settings_limits *ret)
 {
@@ -164,7 +164,7 @@ int folder_make(const struct store *store, const struct sessions_one *session,
         if (rc < 0)
                 return rc;
         promise_write(made.limits, session);
-        /* One of which it cannot be told whether somebody lives in it could never end. */
+        /* A session whose liveness cannot be found out could never end. */
         rc = store_is_live(&made, err);
         store_close(&made);
         return rc < 0 ? rc : 0;
@@ -211,8 +211,8 @@ int folder_find(const struct store *store, const char *name, const uint8_t id[16
         return rc == 0 ? 1 : rc == -ENOENT ? 0 : rc;
 }
 
-/* Pages of an older version that nobody has mapped any more: out of the way, so that new ones are
- * made. 1: they are. */
+/* Moves pages of an older version that no process maps out of the way, so that new ones are made.
+ * 1: done. */
 static int bury_older(const struct store *store, const struct store_session *joined,
                       const char *name, struct error *err)
 {
@@ -222,7 +222,7 @@ static int bury_older(const struct store *store, const struct store_session *joi
                 return rc < 0 ? rc : 0;
         store_shut(joined);
         rc = store_is_live(joined, err);
-        if (rc != 0) { /* somebody came meanwhile */
+        if (rc != 0) { /* a process joined meanwhile */
                 store_release(shared_half(&joined->limits->removed), 0);
                 return rc < 0 ? rc : 0;
         }
@@ -270,7 +270,7 @@ int folder_limit(const struct store *store, const struct sessions_one *session, 
         return rc;
 }
 
-/* 1: nobody gets in any more. 0: there is none. */
+/* 1: no process can join any more. 0: there is no session. */
 static int shut(const struct store *store, const struct sessions_one *session, struct error *err)
 {
         struct store_session joined;
@@ -340,7 +340,7 @@ static int read_part(int fd, void *to, size_t offset, size_t bytes, struct error
         return (size_t)got == bytes ? 0 : fail(err, -EPROTO, "slots was cut short");
 }
 
-/* What stands before the slots: as much in every file, whatever its tenant does. */
+/* The part before the slots: of the same size in every file. */
 static int copy_head(int fd, struct slots_page *ret, struct error *err)
 {
         int rc = read_part(fd, ret, 0, offsetof(struct slots_page, slot), err);
@@ -348,7 +348,7 @@ static int copy_head(int fd, struct slots_page *ret, struct error *err)
         return rc < 0 ? rc : page_check_slots(ret, sizeof(*ret), err);
 }
 
-/* What slots holds of those that were ever taken: no more than that is touched. */
+/* The slots that were ever taken; no more is read. */
 static int copy_slots(int fd, struct slots_page *ret, struct error *err)
 {
         const uint32_t high = ret->slots_high < PAGE_SLOTS ? ret->slots_high : PAGE_SLOTS;
@@ -374,11 +374,11 @@ static void name_rows(const struct sessions_one *session, struct folder_use *ret
                 memcpy(ret->uuid[session->share_count + 1], PAGE_SWAP_NAME, sizeof(ret->uuid[0]));
 }
 
-/* Each probe walks all locks on the file, which its tenant places, and its tenant says how many
- * slots there are to read, and so how long the search for their names takes. */
+/* Each probe walks all locks on the file. The tenant sets these locks, and decides how many slots
+ * must be read, and so how long the search for their names takes. */
 static struct budget listings = { .most_ns = USAGE_MOST_NS };
 
-/* Slots of one session that are looked at. */
+/* Slots of one session, opened for a look. */
 struct opened {
         int fd;
         const struct liveness_file *file;
@@ -433,8 +433,8 @@ static int open_slots(const struct store *store, const struct sessions_one *sess
         return 1;
 }
 
-/* Many sessions are asked about at once, and most have nobody in them: that takes one look at one
- * page. */
+/* Lists often cover many sessions, most of them without processes: for these one look at one page
+ * is enough. */
 int folder_read(const struct store *store, const struct sessions_one *session,
                 struct folder_use *ret, struct error *err)
 {
@@ -503,7 +503,7 @@ uint64_t folder_used_bytes(const struct folder_use *use, const uint8_t uuid[16])
         return sum;
 }
 
-/* To those whom its slots tell of; the kernel has to say the same of each. */
+/* Signals the processes that the slots name; the kernel must confirm each. */
 static int signal_told(const struct store *store, const struct sessions_one *session,
                        const struct victim_order *order)
 {
@@ -542,7 +542,7 @@ int folder_signal(const struct store *store, const struct sessions_one *session,
         slots_of(&joined, path, &file, NULL);
         if (!signal->is_repeated)
                 sent = signal_told(store, session, &order);
-        /* Somebody may live in it whom no slot, or only a forged one, tells of. */
+        /* A process may live in it that no slot names, or only a forged one. */
         if (sent == 0 && store_is_live(&joined, NULL) != 0)
                 sent = (int)victim_signal_all(&order);
         store_close(&joined);

@@ -21,7 +21,7 @@ struct hunt_order {
         struct folder_signal signal;
 };
 
-/* What a child tells as it goes. */
+/* What a child reports while it works. */
 struct progress {
         struct victim_walk walk;
         _Atomic uint8_t is_done[SESSIONS_MOST]; /* by place, since it began */
@@ -100,7 +100,7 @@ void hunts_order(struct hunts *hunts, const struct sessions_one *session,
         struct hunt_order *order = &hunts->order[session - hunts->sessions->session];
         int number = signal->number;
 
-        /* What was to kill is not softened by what comes later. */
+        /* A later order does not replace SIGKILL by a milder signal. */
         if (session_of(hunts, order) && order->state != ORDER_NONE &&
             order->signal.number == SIGKILL)
                 number = SIGKILL;
@@ -220,7 +220,7 @@ static unsigned tend(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
         return load_relaxed(&walk->sent);
 }
 
-/* The user's; else one that nobody uses now. NULL: all are in use. */
+/* The user's entry; else an unused one. NULL: all are in use. */
 static struct hunt *find(struct hunts *hunts, uint32_t uid)
 {
         struct hunt *idle = NULL;

@@ -16,7 +16,7 @@
 #include "daemon/node/trim.h"
 #include "settings/resolve.h"
 
-#define MAKES_MOST 3u  /* again, where tenants take what is taken back from them */
+#define MAKES_MOST 3u  /* tries, if tenants keep taking the released space */
 #define TURN_STEPS 64u /* sessions in one turn of the clock, also where each is quick */
 
 uint64_t node_now_ns(void)
@@ -42,7 +42,7 @@ static const char *note_name(enum sessions_note note)
 
 /* -- Actions ---------------------------------------------------------------------------------- */
 
-/* What is kept while one step is carried out. */
+/* State kept while one step is carried out. */
 struct work {
         const struct sessions_actions *actions;
         const char *who;
@@ -51,7 +51,7 @@ struct work {
         bool must_look;   /* whether the session is empty now */
 };
 
-/* What is not usual of it. A session has one cap and one guarantee for all its GPUs. */
+/* Terms other than the defaults. A session has one cap and one guarantee for all its GPUs. */
 static void describe_time(const struct sessions_one *session, struct text *text)
 {
         static const char *const priorities[] = { "batch", "normal", "rt" };
@@ -84,7 +84,7 @@ void node_describe(const struct sessions_one *session, struct text *text)
                  (unsigned long long)session->version, (unsigned long long)session->expires_ns);
 }
 
-/* `detail` holds what the event points to. */
+/* `detail` holds the texts to which the event points. */
 static void event_of(const struct work *work, const struct sessions_action *action,
                      struct database_event *ret, struct text *detail)
 {
@@ -178,8 +178,8 @@ static int limit_or_make(struct node *node, const struct sessions_one *session, 
         return rc == 0 && node_is_clamped(node, session) ? node_limit(node, session, err) : rc;
 }
 
-/* A folder that is nobody's under a name that is one of ours by the database: out of the way,
- * whole. Where a user has made a session of that name, ours waits for its end. */
+/* Makes the session's folder. A folder of unknown owner under its name is moved away whole. If a
+ * user has a session of that name, this one waits for its end. */
 static int make(struct node *node, const struct work *work, const struct sessions_one *session,
                 struct error *err)
 {
@@ -291,13 +291,14 @@ static int carry_out(struct node *node, struct work *work, struct error *err)
 
 /* -- Steps ------------------------------------------------------------------------------------ */
 
-/* What is put off in a turn of the clock is not due again in the same turn. */
+/* An action that is put off in a turn of the clock is not due again in the same turn. */
 static uint64_t step_ns(const struct node *node)
 {
         return node->turn_ns ? node->turn_ns : node_now_ns();
 }
 
-/* The core is told until it has nothing left to do about it: what fails then is owed. */
+/* Tells the core of failures until it has no action left: those that fail then are repeated
+ * later. */
 static void give_up(struct node *node, const char *name, bool is_unsaved, const char *who)
 {
         struct sessions_actions actions;
@@ -361,7 +362,7 @@ static void count(struct node *node, const struct sessions_event *event,
                 node->counts.refused[actions->answer]++;
 }
 
-/* As sessions_step(); with what is left of the owner's removed sessions. */
+/* As sessions_step(), with the number of the owner's removed sessions that still take room. */
 static void step_core(struct node *node, const struct sessions_event *event,
                       struct sessions_actions *ret)
 {
@@ -444,9 +445,9 @@ void node_tick_all(struct node *node)
         node->turn_ns = 0;
 }
 
-/* What one session costs is bounded elsewhere, how many of them are due at once is the tenants'
- * choice. What is left is due already, so the clock's timer comes again at once, behind whatever
- * else is ready then. */
+/* The cost of one session is bounded elsewhere; the number of sessions that are due at once is the
+ * tenants' choice. The rest is due already, so the clock's timer runs again at once, after all
+ * other ready events. */
 void node_tick(struct node *node)
 {
         const uint64_t until_ns = clock_machine_ns() + NODE_TURN_NS;

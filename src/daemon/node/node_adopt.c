@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The database is compared with the folders of the sessions before anything is promised.
+ * Compares the database with the folders of the sessions before the daemon promises anything.
  *
- *      node_adopt(node, &adoption, &err)       every row, and every folder that no row has
+ *      node_adopt(node, &adoption, &err)       every row, and every folder without a row
  *      node_adopt_room(node, &adoption)        once the GPUs are known
  *
- * SQLite leaves out the end of a WAL that does not check, and a deleted database comes again empty:
- * both open well and know fewer sessions. What a session's folder says is the daemon's own word too
- * (daemon/node/promise.h), so nothing that is there is forgotten: a folder without a row is
- * adopted, and of a row and a newer folder the folder holds. A removed session's row goes after its
- * folder, so a folder without a row is never one that was to go, unless it was shut: that goes when
- * nobody lives in it.
+ * SQLite leaves out the end of a WAL whose checksum is wrong, and a deleted database starts empty:
+ * both open without an error and have fewer sessions. A session's folder also has the daemon's own
+ * data (daemon/node/promise.h), so no existing session is forgotten: a folder without a row is
+ * adopted, and if a folder is newer than its row, the folder applies. A removed session's row is
+ * deleted after its folder. So a folder without a row was not about to be removed, unless it was
+ * shut; then it is removed when no process lives in it.
  *
- * A folder that cannot be read, that no row has and that somebody lives in stops the start.
+ * A folder without a row that cannot be read, and in which a process lives, stops the start.
  */
 #include <errno.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static bool is_page_newer(const struct sessions_one *row, const struct sessions_
                (page->version == row->version && !promise_is_same(row, page));
 }
 
-/* It is saved that a session ends before it is shut, but for one whose time is over: that one ends
+/* A session's end is saved before it is shut, except when its TTL has passed: that session ends
  * again by itself. */
 static bool is_end_lost(const struct sessions_one *row, const struct promise *page)
 {
@@ -65,7 +65,7 @@ static bool is_end_lost(const struct sessions_one *row, const struct promise *pa
                (!row->expires_ns || row->expires_ns > node_now_ns());
 }
 
-/* So that nobody who has seen either version takes it for this one. */
+/* A version that no client has seen with other content. */
 static uint64_t version_after(uint64_t version)
 {
         return version < INT64_MAX ? version + 1 : version;
@@ -78,7 +78,8 @@ static void end_gently(struct sessions_one *session)
         session->ended_ns = node_now_ns();
 }
 
-/* The page's limits; what a change that the row lost has lowered may be held still. */
+/* Takes the page's limits; memory above them may still be held from an earlier limit that the row
+ * lost. */
 static void take_shares(struct sessions_one *row, const struct sessions_one *said)
 {
         for (unsigned i = 0; i < said->share_count; i++) {
@@ -94,7 +95,7 @@ static void take_shares(struct sessions_one *row, const struct sessions_one *sai
         row->share_count = said->share_count;
 }
 
-/* Whether the row was not as the page says; then it is. */
+/* Makes the row equal to the page; returns whether it differed. */
 static bool follow_page(struct sessions_one *row, const struct promise *page)
 {
         const struct sessions_one *said = &page->session;
@@ -138,7 +139,7 @@ static int restore_row(const struct sessions_one *row, void *context)
         rc = take(adoption, &session, true, &place);
         if (rc < 0)
                 return rc;
-        note(adoption, place, found != 0, is_news); /* one that cannot be read is there */
+        note(adoption, place, found != 0, is_news); /* a session that cannot be read exists */
         if (is_news)
                 log_line(LOG_WARN,
                          "session %s is older in the database than in its folder: it is as its "
@@ -149,7 +150,7 @@ static int restore_row(const struct sessions_one *row, void *context)
 
 /* -- Folders ---------------------------------------------------------------------------------- */
 
-/* Whoever lives in it holds memory that nobody counts. */
+/* The memory of its living processes is counted nowhere. */
 static int doubt(struct node_adoption *adoption, const char *name, const struct promise *page,
                  const struct error *why)
 {
@@ -163,7 +164,7 @@ static int doubt(struct node_adoption *adoption, const char *name, const struct 
         return 0;
 }
 
-/* What its page does not hold is what does no harm: nobody is ended by a guess. */
+/* Fields that the page does not have get harmless values, so that no session ends by a guess. */
 static void complete(const struct node *node, struct promise *page)
 {
         struct sessions_one *session = &page->session;
@@ -209,7 +210,7 @@ static int adopt_folder(const char *name, void *context)
         return 0;
 }
 
-/* -- What is saved ---------------------------------------------------------------------------- */
+/* -- Saving ----------------------------------------------------------------------------------- */
 
 /* Where that fails, the next start finds the same. */
 static void save(struct node *node, const struct sessions_one *session)

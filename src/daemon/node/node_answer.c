@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What comes over those who hold memory of a GPU that no ledger explains: they are told of, get no
- * more, or are sent a signal. And errors of the GPUs, which are told of alone.
+ * Reacts to findings of the watch: reports processes and sessions that hold GPU memory that no
+ * ledger explains, clamps sessions, or sends signals. Also reports errors of the GPUs.
  *
- * Signals go to the process that the driver listed, by a descriptor, after its start was compared:
- * see identity.h and victim.h.
+ * Signals go to the process that the driver listed, by a descriptor, after its start time was
+ * compared: see identity.h and victim.h.
  */
 #include <jansson.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #include "daemon/node/judge_parts.h"
 #include "daemon/processes/victim.h"
 
-#define TELLS_MOST 16u /* events of one look: each waits for the disk */
+#define TELLS_MOST 16u /* events of one poll: each waits for the disk */
 
 static const char *const answer_names[] = { "ignore", "report", "term", "kill", "clamp" };
 
@@ -35,8 +35,8 @@ static const struct sessions_one *session_of(const struct node *node, const uint
         return NULL;
 }
 
-/* NULL: out of memory. By `owner` a session's own user is let hear of it. What the kernel says may
- * hold anything that somebody chose. */
+/* NULL: out of memory. `owner`: the session's own user may read it. Text from the kernel may
+ * contain anything that a user chose. */
 static char *describe(const struct look *look, const struct watch_action *action,
                       const struct sessions_one *session)
 {
@@ -69,7 +69,7 @@ static char *describe(const struct look *look, const struct watch_action *action
         return text;
 }
 
-/* Saves an event of the watch; `uid`: who caused it. */
+/* Saves an event of the watch; `uid`: the user who caused it. */
 static void tell_by(struct node *node, uint32_t uid, const char *type,
                     const struct sessions_one *session, const char *detail)
 {
@@ -124,7 +124,8 @@ static void tell_of(const struct look *look, const struct watch_action *action)
                 node->counts.forged++;
 }
 
-/* Of a session that answers as a whole, everybody who is on that GPU. */
+/* Whether the action includes this process: if a session is guilty as a whole, all its processes on
+ * that GPU. */
 static bool is_meant(const struct look *look, const struct watch_sight *sight, unsigned at)
 {
         const struct sample_process *process = &look->at->sample.process[at];

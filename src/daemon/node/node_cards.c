@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When the driver is asked, and what its answer says of the cards.
+ * Decides when to ask the driver, and uses its answer about the cards.
  *
- * Everything is asked for about once a second, less often where an answer takes long; who is on the
- * GPUs, more often while somebody is suspected. A driver that does not answer holds up its thread
- * and nothing else: cards stay as they were, and what is shown of them besides goes.
+ * A complete poll comes about once a second, less often if an answer takes long; a poll of the
+ * processes on the GPUs comes more often while any is suspected. A driver that does not answer
+ * blocks only its own thread: the cards stay as they were, and other values are no longer shown.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,14 +17,14 @@
 
 #define MS UINT64_C(1000000)
 #define WHOLE_LEAST_NS NODE_SECOND_NS          /* between two questions for everything */
-#define WHOLE_MOST_NS (3 * NODE_SECOND_NS / 2) /* who cheats is to be seen within 2 s */
-#define WHOLE_SHARE 200u                       /* ... or so many times what an answer took */
+#define WHOLE_MOST_NS (3 * NODE_SECOND_NS / 2) /* a cheating session must be found within 2 s */
+#define WHOLE_SHARE 200u                       /* ... or this many times the length of an answer */
 #define TROUBLE_NS (5 * NODE_SECOND_NS)        /* the same, while there are no cards */
 #define CLOSE_NS (50 * MS)                     /* between two looks at suspects */
 #define VIRTUAL_NS (20 * MS)                   /* between two looks at a clock that leaps */
-#define SILENT_NS (5 * NODE_SECOND_NS)         /* what is older is not shown */
-#define START_MS 5000u                         /* the start waits so long for an answer */
-#define AGAIN_MS 500u                          /* and who asks for the cards again */
+#define SILENT_NS (5 * NODE_SECOND_NS)         /* older values are not shown */
+#define START_MS 5000u                         /* the start waits this long for an answer */
+#define AGAIN_MS 500u                          /* and a request for the cards this long */
 
 /* -- Cards ------------------------------------------------------------------------------------ */
 
@@ -174,7 +174,7 @@ static void ask(struct node *node)
         node->must_restart_nvml = false;
         if (ask.extent == SAMPLE_WHOLE)
                 node->whole_ns = at_ns ? at_ns : 1;
-        /* For a driver that does not answer; its answer arms anew. */
+        /* for a driver that does not answer; an answer sets it again */
         event_add(node->asking, &(const struct timeval){ .tv_sec = 1 });
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What sessions claim to have used of a GPU's time, beside what the driver shows. Who is seen to
- * use more than it says is reported, as core/claims.h decides; nothing else comes of it.
+ * Compares the GPU time that sessions claim with the driver's figures. A session that uses more
+ * than it claims is reported, as core/claims.h decides; nothing else follows.
  *
- * What the driver shows of each process is the rule. Where it does not tell that (instances, older
- * GPUs, no permission), how busy the whole GPU is stands in for it, as long as one session has it
- * alone; and of a few readings the least, since each is of a fraction of a second. Who shares a GPU
- * under MPS is not told apart, and not judged.
+ * Usually the driver reports each process. If it does not (instances, older GPUs, no permission),
+ * the utilisation of the whole GPU is used while one session has it alone, the lowest of a few
+ * readings, because each covers a fraction of a second. Processes that share a GPU under MPS cannot
+ * be told apart and are not judged.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -24,17 +24,17 @@ _Static_assert(CLAIMS_WHOLE_PPM == PAGE_WHOLE_PPM, "no cap is the same word in b
 
 #define PPM_A_MILLI_PERCENT 10u
 
-/* What the driver showed of one GPU in this look. */
+/* What the driver showed of one GPU in this poll. */
 struct shown {
         bool is_known;     /* by process, or of the whole */
-        bool is_whole;     /* of the whole: only who has it alone is judged */
-        bool is_shared;    /* not all who are on it are of one session */
-        int place;         /* whose they are, of those seen so far; -1: nobody's */
-        uint64_t all_ns;   /* of everybody */
+        bool is_whole;     /* of the whole GPU: only a session that has it alone is judged */
+        bool is_shared;    /* its processes belong to several sessions, or to none */
+        int place;         /* the place of the only session seen so far; -1: none */
+        uint64_t all_ns;   /* of all processes */
         uint64_t whole_ns; /* of the whole, at least */
 };
 
-/* -- What the driver shows -------------------------------------------------------------------- */
+/* -- The driver's figures --------------------------------------------------------------------- */
 
 static void say_blind(const struct look *look, unsigned at, bool has_whole)
 {
@@ -52,7 +52,7 @@ static void say_blind(const struct look *look, unsigned at, bool has_whole)
                  has_whole ? "checked only while one has it alone" : "not checked");
 }
 
-/* The least of the latest readings; negative: not all of them are known. */
+/* The lowest of the latest readings; negative: some of them are unknown. */
 static int least_percent(struct claims_gpu *gpu, int percent)
 {
         int least = percent;
@@ -120,7 +120,7 @@ static void read_shown(const struct look *look, uint64_t elapsed_ns, struct show
         }
 }
 
-/* -- What is compared ------------------------------------------------------------------------- */
+/* -- The comparison --------------------------------------------------------------------------- */
 
 /* The place of a GPU in the sample; -ENOENT: it is not there. */
 static int device_of(const struct look *look, const uint8_t uuid[16])
@@ -150,7 +150,7 @@ struct judged {
         int device; /* negative: it is gone */
 };
 
-/* Fills in what is compared; false: there is nothing to compare. */
+/* Fills in the figures to compare; false: there are none. */
 static bool compare(const struct look *look, const struct judged *one, const struct shown *shown,
                     struct claims_sight *ret)
 {
@@ -196,7 +196,7 @@ static void see(const struct look *look, const struct judged *one, const struct 
                 uint64_t elapsed_ns)
 {
         struct seen_time *time = one->time;
-        /* Who is not there used nothing. */
+        /* A session without a process used nothing. */
         struct claims_sight sight = { .is_measured = true,
                                       .is_free = true,
                                       .cap_ppm = CLAIMS_WHOLE_PPM,

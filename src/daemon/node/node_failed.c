@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was decided and saved, and could not be carried out: told once, in the log and the audit
- * trail, and told again when it is something else. And when it is given up.
+ * Handles saved actions that could not be carried out: reports each once, in the log and the audit
+ * trail, and again if the error changes; and decides when to give up.
  *
- * An event such as `changed` or `killed` is of the decision, which is saved first. Where carrying
- * it out fails, the event `failed` follows it; each second it is tried again, and what it promised
- * stays so. Programs that outlive SIGKILL, or whom no SIGKILL reaches, are such a failure too.
+ * An event such as `changed` or `killed` means the decision, which is saved first. If carrying it
+ * out fails, the event `failed` follows. The action is repeated each second, and the session's
+ * memory stays promised. Programs that outlive SIGKILL, or that no SIGKILL reaches, are such a
+ * failure too.
  *
- * What keeps a session alive then can be a lock alone: its descriptor lies in a socket's queue, or
- * is another user's, or goes from process to process faster than these can be found. No such lock
- * holds memory of a GPU. Memory is a process's that the driver shows, which no child inherits, and
- * nobody joins a session that has ended. So when SIGKILL was sent often enough, the session goes as
- * soon as the driver shows nobody of it, and nobody of its owner's outside sessions, on its GPUs.
+ * A lock alone can keep such a session alive: its descriptor is in a socket's queue, or in another
+ * user's process, or moves from process to process faster than these can be found. Such a lock
+ * holds no GPU memory: memory belongs to a process that the driver shows, children do not inherit
+ * it, and no process can join an ended session. So after enough SIGKILLs the session is removed as
+ * soon as the driver shows on its GPUs no process of it, and none of its owner outside sessions.
  *
- * The other way round a process can hold memory without a lock: it has unmapped `slots` and closed
- * it. So a session without a lock goes at once where the driver shows no living process of its
- * owner, of it or outside all sessions, with memory on its GPUs; else when that is so, or after a
- * minute, since that process may have been outside sessions all along.
+ * In turn, a process can hold memory without a lock, if it has unmapped and closed `slots`. So a
+ * session without a lock is removed at once only if the driver shows no living process with memory
+ * on its GPUs that belongs to it or to its owner outside all sessions; otherwise when that becomes
+ * true, or after a minute, because that process may always have been outside sessions.
  */
 #include <jansson.h>
 #include <signal.h>
@@ -129,7 +130,7 @@ static bool is_on_a_gpu(const struct node *node, const struct nvml_look *look, u
         return false;
 }
 
-/* Not one that has ended since the look, nor one that is reaped later. */
+/* False for a process that has ended since the poll, or is a zombie. */
 static bool is_there(const struct identity *who)
 {
         scoped_fd int held = identity_hold(who->pid);
@@ -159,8 +160,9 @@ static bool is_holding(const struct node *node, const struct nvml_look *look, un
                is_its_gpu(session, look->sample.device[process->device].uuid) && is_there(who);
 }
 
-/* Who has let go of `slots` leaves the session's folder empty, not the card. Root's programs, and
- * those of the user who serves the node, have no need of that. */
+/* Whether a process may hold the session's memory from outside: one that has released `slots`
+ * leaves the session empty, but not the card. Processes of root and of the daemon's own user are
+ * exempt. */
 static bool is_held_outside(const struct node *node, const struct sessions_one *session)
 {
         const struct nvml_look *look = node_gpus(node);

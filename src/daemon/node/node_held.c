@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What sessions whose limit was lowered still hold: the core promises it to nobody before that is
- * given back.
+ * Finds out how much memory sessions with a lowered limit still hold; the core promises it to no
+ * other session before it is free.
  *
- * A session holds what its ledger says or what the driver shows, whichever is more: the ledger is
- * the tenant's to write. What its owner's processes outside sessions hold counts
- * too, and what those hold of whom it is not known whose they are: one may have let go of `slots`.
- * Root's programs, and those of the user who serves the node, have no need of that. A look that
- * began before the limit was written tells nothing.
+ * A session holds the greater of its ledger's and the driver's figure, because the tenant can write
+ * the ledger. Memory of its owner's processes outside sessions counts too, and that of unidentified
+ * processes: one of them may have released `slots`. Processes of root and of the daemon's own user
+ * are exempt. A poll that began before the limit was written says nothing.
  *
- * How many such sessions there are is the tenants' choice, so a look is about some of them.
+ * The number of such sessions is the tenants' choice, so a poll handles some of them.
  */
 #include <string.h>
 #include <unistd.h>
@@ -39,7 +38,7 @@ static bool may_be_its(const struct node *node, const struct nvml_look *look, un
         return !who || who->uid == session->owner_uid;
 }
 
-/* By the driver, as far as it tells. */
+/* By the driver, as far as it reports. */
 static uint64_t shown_bytes(const struct node *node, const struct nvml_look *look, unsigned device,
                             const struct sessions_one *session)
 {
@@ -86,7 +85,7 @@ static void look_at(struct node *node, const struct nvml_look *look,
         if (rc < 0 && (!node->judge->has_our_pids || judge_is_our_want(rc)))
                 return;
         if (rc < 0)
-                memset(ledger, 0, sizeof(ledger)); /* what the driver shows is what is held */
+                memset(ledger, 0, sizeof(ledger)); /* the driver's figure alone counts */
         held = *session;
         for (unsigned i = 0; i < held.share_count; i++)
                 held.share[i].memory_bytes = held_bytes(node, look, session, i, &ledger[i]);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose the processes on the GPUs are, and what their ledgers explain of what they hold; what comes
- * of it is decided in core/watch.h.
+ * Finds the session of each process on the GPUs, and how much of its memory the ledgers explain;
+ * core/watch.h decides what follows.
  *
- * A session's slots may say anything: which slot is whose is taken from them, since a false claim
- * only moves bytes about within the session; how much they can explain together is bounded by its
- * limit, or by the database's word on what is held still of a higher one.
+ * A session's slots may contain anything. Which process has which slot is taken from them, because
+ * a false claim only moves bytes within the session. How much they can explain together is bounded
+ * by the session's limit, or by the size in the database while memory of a higher limit is held.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -150,7 +150,7 @@ void judge_limited(struct node *node, const struct sessions_one *session)
                 seen->limited_ns = sample_now_ns();
 }
 
-/* -- What is explained ------------------------------------------------------------------------ */
+/* -- Explained memory ------------------------------------------------------------------------- */
 
 /* Within the session: see above. The start is not compared, as it differs in a time namespace. */
 static uint64_t slot_bytes(const struct folder_use *use, const struct identity *who, int row)
@@ -176,7 +176,7 @@ static int share_of(const struct sessions_one *session, const uint8_t uuid[16])
         return NOBODY;
 }
 
-/* A session whose processes are seen. */
+/* A session with processes on the GPUs. */
 struct seeing {
         const struct sessions_one *session;
         const struct folder_use *use;
@@ -184,10 +184,10 @@ struct seeing {
         bool is_listed; /* else what each of its slots says is not known at this look */
 };
 
-/* What a session's processes hold of a device, together. */
+/* The sum over a session's processes on a device. */
 struct sum {
         uint32_t processes;
-        bool is_guilty; /* one of them is, by its own slot */
+        bool is_guilty; /* one of its processes is guilty, by its own slot */
         uint64_t held_bytes;
 };
 
@@ -238,7 +238,7 @@ static void see_sum(const struct look *look, const struct seeing *seeing, unsign
                                      .held_bytes = sum->held_bytes };
 
         if (row < 0)
-                return; /* its processes answer for what is on others' GPUs */
+                return; /* on GPUs of other sessions its processes are judged one by one */
         sight.ledger_bytes =
                 min_u64(use->ledger[row].used_bytes, session->share[row].ceiling_bytes);
         sight.ledger_mark = use->ledger[row].tag;
@@ -258,9 +258,9 @@ bool judge_is_our_want(int rc)
         return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
 }
 
-/* Those of one session: order[from..end). A session that is beyond suspicion waits for a whole
- * look. Its ledger is read at each look, so what its processes hold together is always compared;
- * what each slot says is not where its owner's sessions take too long to list. */
+/* Judges the processes of one session: order[from..end). A session without suspicion waits for a
+ * complete poll. Its ledger is read at each poll, so the sum of its processes is always compared;
+ * the slots are not read if its owner's sessions take too long to list. */
 static void see_session(const struct look *look, unsigned from, unsigned end)
 {
         static struct folder_use use;
@@ -305,7 +305,7 @@ static void see_stranger(const struct look *look, const struct sample_process *p
                 .start_ticks = who->start_ticks,
                 .uid = who->uid,
                 .device = process->device,
-                /* Who may not be looked into may be no stranger at all. */
+                /* a process that cannot be read may be no stranger */
                 .is_managed = who->has_maps && identity_is_in(who, look->node->managed_cgroups),
                 .held_bytes = process->bytes,
         };
@@ -326,7 +326,7 @@ static int compare_places(const void *a, const void *b)
         return left < right ? -1 : left > right;
 }
 
-/* Slots that no session has may be those of one that was made since they were read. */
+/* An unknown `slots` file may belong to a session created since the list was read. */
 static void find_places(struct look *look)
 {
         struct node *node = look->node;
@@ -386,7 +386,7 @@ static void only_report(struct watch_policy *policy)
                 policy->forged = WATCH_REPORT;
 }
 
-/* Once, until there is room again for everybody. */
+/* Logged once, until there is room for all processes again. */
 static void tell_crowd(const struct look *look)
 {
         struct judge *judge = look->node->judge;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node's beginning: what was saved is compared with the folders that are there and restored,
- * the cards are told, and one tick carries out whatever a former daemon had no time for. Then
- * folders are looked for that a former daemon had shut and could not remove.
+ * Opens the node: compares the saved sessions with the existing folders and restores them, tells
+ * the core of the cards, and carries out in one tick what a former daemon left undone. Then it
+ * looks for folders that a former daemon had shut and could not remove.
  *
- * A saved session that makes no sense stops the beginning: what it was promised would be promised
- * to others too, and its folder would look like nobody's. Programs go on meanwhile.
+ * An invalid saved session stops the start: otherwise its memory would be promised to others too,
+ * and its folder would seem to belong to no session. Programs go on meanwhile.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "common/text.h"
 #include "daemon/node/node_adopt.h"
 
-/* Who still lives in it keeps what it has, as when its session had ended. */
+/* Its living processes keep what they have, as if their session had ended. */
 static int sweep_one(const char *name, void *context)
 {
         struct node *node = context;

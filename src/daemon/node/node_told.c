@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the programs of sessions count in their ledgers, summed up over all sessions, so that it can
- * be told without naming any.
+ * Sums up what all sessions' programs count in their ledgers, for metrics that name no session.
  *
- * The counters are the tenants' to write. A difference that no program makes in a second is a
- * forged one and left out; one that goes back begins anew. What was counted before the daemon came
- * is not its to tell.
+ * Tenants can write the counters. A difference that no program can cause in a second is forged and
+ * ignored; a counter that goes back begins again. Counts from before the daemon's start are left
+ * out.
  */
 #include <string.h>
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the node looks at by itself: the clock, its sessions' processes, its database's files, and
- * what tenants put behind their pages.
+ * The node's periodic checks: the clock, its sessions' processes, its database's files, and what
+ * tenants write behind their pages.
  *
- * When the next tick is due is the core's word, on the wall clock; the kernel says when that clock
- * is set, and then it is asked again. Whether somebody lives matters of sessions that end alone:
- * ten times a second, a few at a time, so that no load comes of there being many.
+ * The core says when the next tick is due, on the wall clock; the kernel reports when that clock is
+ * set, and then the core is asked again. Whether a process lives matters for ending sessions only:
+ * these are checked ten times a second, a few at a time, so that a large number of them causes no
+ * load.
  */
 #include "daemon/node/node_parts.h"
 
@@ -18,7 +19,7 @@
 #include "daemon/node/trim.h"
 
 #define LOOK_NS 100000000 /* at sessions that end */
-#define LOOKS 16u         /* at so many at once */
+#define LOOKS 16u         /* sessions checked at a time */
 #define ROUND_SECONDS 30  /* between two looks for folders left over */
 #define PLACE_SECONDS 1   /* between two at the database's files, and at the sizes of `slots` */
 
@@ -49,7 +50,7 @@ static void on_due(evutil_socket_t fd, short what, void *context)
         node_arm(node);
 }
 
-/* -- Who lives -------------------------------------------------------------------------------- */
+/* -- Living processes ------------------------------------------------------------------------- */
 
 static bool is_ending(const struct sessions_one *one)
 {
@@ -125,7 +126,8 @@ static void on_hunting(evutil_socket_t fd, short what, void *context)
                 event_add(node->hunting, &pause);
 }
 
-/* Not at once: sessions of one user that end together are searched for together. */
+/* Begins the search later, so that sessions of one user that end together are searched for
+ * together. */
 void node_hunt(struct node *node, const struct sessions_one *session,
                const struct folder_signal *signal)
 {
@@ -146,7 +148,7 @@ static void on_round(evutil_socket_t fd, short what, void *context)
                 node_sweep(node);
 }
 
-/* What was promised is put back at once, not with the next promise. */
+/* A missing database is written again at once, not with the next session. */
 static void on_placing(evutil_socket_t fd, short what, void *context)
 {
         struct node *node = context;

@@ -95,7 +95,7 @@ static int find_cards(struct nvml_thread *thread, struct error *err)
         return rc;
 }
 
-/* As the cards' own call counts: with what the driver keeps for itself. */
+/* Counted as the cards' own call does: including the driver's own memory. */
 static void copy_cards(const struct nvml_thread *thread, struct nvml_look *look)
 {
         look->cards = thread->cards;
@@ -345,7 +345,7 @@ void nvml_thread_stop(struct nvml_thread *thread)
                 release(thread);
                 return;
         }
-        /* The driver has it: what it holds is the thread's until it comes back, if ever. */
+        /* it is in the driver: its memory stays the thread's until it returns, if ever */
         pthread_detach(thread->id);
         event_free(thread->done);
         thread->done = NULL;

@@ -10,7 +10,7 @@
 #include "daemon/processes/readers.h"
 
 #define HELD_MOST 4096u /* descriptors of processes */
-#define READ_AGAIN 256u /* one of so many identities is read again at each whole look */
+#define READ_AGAIN 256u /* one of this many identities is read again in each complete poll */
 
 /* A process that NVML listed at the last look, by a descriptor that keeps its pid its own. */
 struct held {
@@ -20,8 +20,8 @@ struct held {
         bool must_read;         /* as soon as there is a ticket */
         uint64_t rest_until_ns; /* but not before that: CLOCK_MONOTONIC */
         bool is_known;
-        /* Its session is among those that were told, since they were told after it was listed
-         * first: a program is in its session before it uses a GPU. */
+        /* Its session is among those given to the reader since it was first listed: a program is in
+         * its session before it uses a GPU. */
         bool is_settled;
         unsigned listed, asked; /* by people->asks: first, and when it was asked for last */
         struct identity identity;
@@ -41,7 +41,7 @@ static void drop(const struct people *people, struct held *held)
         held->fd = -1;
 }
 
-/* -- Who is there ----------------------------------------------------------------------------- */
+/* -- Which processes are listed --------------------------------------------------------------- */
 
 static unsigned count_pids(const struct sample *sample)
 {
@@ -61,7 +61,7 @@ static bool must_read_again(const struct nvml_ask *ask, unsigned looks, const st
         return ask->extent == SAMPLE_WHOLE && (held->pid + looks) % READ_AGAIN == 0;
 }
 
-/* Another program in the same process (exec) changes what it has mapped, not who it is. */
+/* exec changes a process's mappings, not its identity. */
 static bool is_there(const struct held *held)
 {
         return held->fd >= 0 && identity_is_there(held->fd);
@@ -105,7 +105,7 @@ static unsigned hold_all(struct people *people, const struct nvml_ask *ask, unsi
         return count;
 }
 
-/* -- What is read of them --------------------------------------------------------------------- */
+/* -- Reading them ----------------------------------------------------------------------------- */
 
 static unsigned first_from(const struct people *people)
 {
@@ -116,7 +116,7 @@ static unsigned first_from(const struct people *people)
         return at;
 }
 
-/* Returns whether anybody is. Where there are too many, each has its turn. */
+/* Returns whether any question is open. If there are too many, each process gets its turn. */
 static bool ask_all(struct people *people)
 {
         const uint64_t now_ns = clock_machine_ns();
@@ -139,7 +139,7 @@ static bool ask_all(struct people *people)
         return is_any;
 }
 
-/* Its place was needed: it comes again when others had theirs. */
+/* Its entry was needed: it is asked for again after the others. */
 static void lose(const struct people *people, struct held *held)
 {
         drop_ticket(people, held);
@@ -147,8 +147,8 @@ static void lose(const struct people *people, struct held *held)
         held->rest_until_ns = clock_machine_ns() + READERS_REST_NS;
 }
 
-/* It had its pid before the driver listed it and has it still: it is the one that was listed. Who
- * is known already stays what it was until all is read. */
+/* The process had its pid before the driver listed it and has it still, so it is the listed one. A
+ * known process stays as it was until all is read. */
 static void take(struct held *held, const struct identity *said, uint64_t listed_ns)
 {
         if (!held->is_known && !identity_was_there(said, listed_ns))
@@ -181,7 +181,7 @@ static void take_all(struct people *people, uint64_t listed_ns)
         }
 }
 
-/* Who is on the way out is nobody any more: what it held goes, but after its mappings. */
+/* An exiting process no longer counts: its memory is freed soon, but after its mappings. */
 static bool is_somebody(const struct held *held)
 {
         return held->is_known && !held->identity.is_exiting && (held->fd < 0 || is_there(held));

@@ -14,7 +14,7 @@
 #define USUAL_WEIGHT 100u
 #define USUAL_PRIORITY 1u
 
-/* The version last: what was cut off before it counts as the version before. */
+/* Writes the version last: an interrupted write counts as the version before. */
 void promise_write(struct limits_page *page, const struct sessions_one *session)
 {
         for (unsigned i = 0; i < session->share_count; i++) {
@@ -69,8 +69,8 @@ static void read_page(const struct limits_page *page, struct promise *ret)
         ret->is_shut = page->removed != 0;
 }
 
-/* The owner of `slots` is the session's owner; only root can change it. `limits` is not asked here:
- * it may be what is damaged. */
+/* The owner of `slots` is the session's owner; only root can change it. `limits` is not used here,
+ * because it may be damaged. */
 static void look_at_slots(const struct store *store, const char *name, struct promise *ret)
 {
         struct store_session session = { .is_writable = false };

@@ -33,7 +33,7 @@ static void answer(struct node *node, const struct sessions_one *session)
                 node_hunt(node, session, &signal);
 }
 
-/* What could not be cut is told of and answered as well. */
+/* A file that could not be truncated is reported and acted on too. */
 static void judge_cut(struct node *node, unsigned place, const struct cleanup_cut *cut)
 {
         const struct sessions_one *session = &node->sessions->session[place];
