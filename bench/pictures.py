@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures in docs/pictures, from the records in a folder of docs/results.
+"""The pictures in docs/pictures, as PNG and SVG, from the records in a folder of docs/results.
 
     pictures.py FOLDER              draws what is there (share.json: bench/share.py's; swap.json: bench/swap.py's)
     pictures.py FOLDER --measure    measures the records of single mixes anew before, in virtual time
@@ -12,11 +12,15 @@ import sys
 from stage import BUILD
 
 PICTURES = pathlib.Path(__file__).resolve().parents[1] / "docs/pictures"
+# A mix of `aliquot bench share`, the picture's title, and of each session its name and what it was promised, in percent,
+# from when to when, in seconds.
 MIXES = {
     "share-change": (["--seconds", "10", "30,200us,60@5s", "70,200us,30@5s"],
-                     "Two sessions of 30 and 70 %; after 5 s they are made 60 and 30 %"),
+                     "Two sessions with caps of 30 and 70 %, which change to 60 and 30 % after 5 s",
+                     [("first session", [(0, 5, 30), (5, 10, 60)]), ("second session", [(0, 5, 70), (5, 10, 30)])]),
     "share-neighbour": (["--seconds", "10", "weight=300,200us", "weight=100,2ms,+3s,-7s"],
-                        "Weights 3 and 1: a neighbour comes after 3 s and goes after 7 s"),
+                        "A session with weight 3; a neighbour with weight 1 comes after 3 s and goes after 7 s",
+                        [("weight 3", [(0, 3, 100), (3, 7, 75), (7, 10, 100)]), ("neighbour, weight 1", [(3, 7, 25)])]),
 }
 # What they or their users publish, measured on their machines: pairs of cap and delivered share.
 PEERS = [
@@ -31,12 +35,36 @@ def aliquot(*words):
     subprocess.run([BUILD / "src/cli/aliquot", "bench", "share", *map(str, words)], check=True, stdout=subprocess.DEVNULL)
 
 
+def draw(name, figure):
+    for kind in ("png", "svg"):
+        subprocess.run([BUILD / "src/plot/aliquot-plot", PICTURES / f"{name}.{kind}"], input=json.dumps(figure), text=True,
+                       check=True)
+
+
+def delivered(session, promised):
+    """Percent of each sample, at the sample's middle, while the session was promised something."""
+    at, busy = [0, *session["at_us"]], [0, *session["busy_us"]]
+    points = [((a + b) / 2e6, 100 * (y - x) / (b - a)) for a, b, x, y in zip(at, at[1:], busy, busy[1:])]
+    return [(second, got) for second, got in points if any(begin < second < end for begin, end, _ in promised)]
+
+
 def draw_mixes(folder, is_measured):
-    for name, (mix, title) in MIXES.items():
+    for name, (mix, title, sessions) in MIXES.items():
         record = folder / f"{name}.json"
         if is_measured:
             aliquot("--sim", f"--json={record}", *mix)
-        aliquot("--from", record, "--png", PICTURES / f"{name}.png", "--title", title)
+        told = json.loads(record.read_text(encoding="utf-8"))
+        lines = [line(who, "line", colour, delivered(session, promised))
+                 for (who, promised), session, colour in zip(sessions, told["sessions"], (0, 1))]
+        for i, (_, promised) in enumerate(sessions):
+            lines.append(line("" if i else "promised", "dashes", 7,
+                              [point for begin, end, share in promised for point in ((begin, share), (end, share))]))
+        draw(name, {
+            "title": title,
+            "about": f"{told['gpu'][0].upper() + told['gpu'][1:]}, {told['clock']} time; delivered GPU time in each 100 ms, by the simulator's own account",
+            "note": f"Mean error {told['mean_error_points']:.2f} points; together {told['together_percent']:.1f} % of the GPU.",
+            "x": {"label": "seconds", "to": 10}, "y": {"label": "percent of the GPU", "to": 100},
+            "lines": lines})
 
 
 def line(name, style, colour, points):
@@ -50,17 +78,15 @@ def draw_caps(folder):
              for cap, got in zip(pair, rows[f"pair {pair[0]}/{pair[1]}, kernels of 200 us, worst error"])]
     figure = {
         "title": "What a cap delivers: 10 to 90 %, beside what peers publish",
-        "about": "Aliquot: simulated GPU, virtual time, kernels of 200 us, 30 s alone and 10 s in pairs; judged by the "
-                 "simulator's engine",
-        "note": "Peers: real GPUs, published by them or their users, with other programs. Not yet run on hardware here. "
-                "On the line: as promised.",
+        "about": "Aliquot: simulated GPU, virtual time, kernels of 200 us, 30 s alone and 10 s in pairs, by the simulator's "
+                 "own account",
+        "note": "Peers: published by them or their users, on real GPUs with other programs. A point on the line is as promised.",
         "x": {"label": "cap, percent of the GPU", "to": 100}, "y": {"label": "delivered, percent of the GPU", "to": 100},
         "lines": [line("promised", "dashes", 7, [(0, 0), (100, 100)]),
                   line("Aliquot, alone (simulated)", "discs", 0, [(int(cap), got) for cap, got in alone.items()]),
                   line("Aliquot, in pairs (simulated)", "circles", 2, pairs),
                   *(line(*peer) for peer in PEERS)]}
-    subprocess.run([BUILD / "src/plot/aliquot-plot", PICTURES / "share-caps.png"], input=json.dumps(figure), text=True,
-                   check=True)
+    draw("share-caps", figure)
 
 
 def progress(job, begin_ns, steps):
@@ -83,8 +109,7 @@ def draw_swap(folder):
         "lines": [line("one after the other", "dashes", 7, [(0, 0), (ms, 100)]), line("", "dashes", 7, [(ms, 0), (2 * ms, 100)]),
                   *(line(name, "line", colour, progress(job, begin_ns, steps)) for name, colour, job in
                     zip(("first job", "second job"), (0, 2), jobs))]}
-    subprocess.run([BUILD / "src/plot/aliquot-plot", PICTURES / "swap-turns.png"], input=json.dumps(figure), text=True,
-                   check=True)
+    draw("swap-turns", figure)
 
 
 def main():

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot-plot FILE: draws the figure on its standard input (plot/figure.h) as a PNG.
+ * aliquot-plot FILE: draws the figure on its standard input (plot/figure.h) as a PNG, or as an SVG
+ * if FILE ends in .svg.
  *
- * For `aliquot bench`, and for scripts. A program of its own: it alone needs cairo. With --version
- * it does nothing but show that it starts.
+ * For `aliquot bench`, and for scripts. It is a separate program because only it needs cairo. With
+ * --version it only shows that it starts.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,14 +19,14 @@ int main(int argc, char **argv)
         int rc;
 
         if (argc != 2) {
-                fputs("usage: aliquot-plot FILE.png <FIGURE.json\n", stderr);
+                fputs("usage: aliquot-plot FILE.png|FILE.svg <FIGURE.json\n", stderr);
                 return 2;
         }
         if (strcmp(argv[1], "--version") == 0)
                 return 0;
         rc = figure_read(stdin, &figure, &err);
         if (rc == 0) {
-                rc = paint_png(&figure, argv[1], &err);
+                rc = paint_file(&figure, argv[1], &err);
                 figure_free(&figure);
         }
         if (rc < 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plot/paint.h"
 
+#include <cairo-svg.h>
 #include <cairo.h>
 #include <errno.h>
 #include <math.h>
@@ -11,12 +12,12 @@
 #define WIDTH 960
 #define HEIGHT 400
 #define LEFT 62.0
-#define RIGHT (WIDTH - 262.0) /* the legend has the rest */
-#define TOP 62.0
+#define RIGHT (WIDTH - 24.0)
 #define BOTTOM (HEIGHT - 72.0)
-#define LEGEND (RIGHT + 18.0)
-#define LEGEND_ROW 21.0
-#define SAMPLE 26.0 /* of a line in the legend */
+#define LEGEND 67.0 /* height of the legend's first row */
+#define LEGEND_ROW 19.0
+#define LEGEND_GAP 22.0 /* between two names of a row */
+#define SAMPLE 26.0     /* of a line in the legend */
 #define TICKS_MOST 11
 #define MARK 4.5
 #define FONT "sans-serif"
@@ -83,16 +84,26 @@ static void write_across(cairo_t *page, double y, struct writing how, const char
         write_at(page, MARGIN, y, &how, text);
 }
 
+/* The figure, and the height at which its plot begins: below the legend. */
+struct area {
+        const struct figure *figure;
+        double top;
+};
+
 /* -- Axes ------------------------------------------------------------------------------------- */
 
-static double x_of(const struct figure *figure, double x)
+static double x_of(const struct area *area, double x)
 {
-        return LEFT + (RIGHT - LEFT) * (x - figure->x.from) / (figure->x.to - figure->x.from);
+        const struct figure_axis *axis = &area->figure->x;
+
+        return LEFT + (RIGHT - LEFT) * (x - axis->from) / (axis->to - axis->from);
 }
 
-static double y_of(const struct figure *figure, double y)
+static double y_of(const struct area *area, double y)
 {
-        return BOTTOM - (BOTTOM - TOP) * (y - figure->y.from) / (figure->y.to - figure->y.from);
+        const struct figure_axis *axis = &area->figure->y;
+
+        return BOTTOM - (BOTTOM - area->top) * (y - axis->from) / (axis->to - axis->from);
 }
 
 /* 1, 2 or 5 and zeros, for few enough of them. */
@@ -116,25 +127,26 @@ static void rule(cairo_t *page, double x1, double y1, double x2, double y2)
         cairo_stroke(page);
 }
 
-static void draw_tick(cairo_t *page, const struct figure *figure, double at, bool is_x)
+static void draw_tick(cairo_t *page, const struct area *area, double at, bool is_x)
 {
-        const struct figure_axis *axis = is_x ? &figure->x : &figure->y;
+        const struct figure_axis *axis = is_x ? &area->figure->x : &area->figure->y;
         const struct writing how = { .size = 12, .grey = 0.25, .align = is_x ? 0.5 : 1 };
         char text[32];
 
         snprintf(text, sizeof(text), "%.6g", at / axis->unit);
         cairo_set_source_rgb(page, 0.88, 0.88, 0.88);
         if (is_x) {
-                rule(page, x_of(figure, at), TOP, x_of(figure, at), BOTTOM);
-                write_at(page, x_of(figure, at), BOTTOM + 17, &how, text);
+                rule(page, x_of(area, at), area->top, x_of(area, at), BOTTOM);
+                write_at(page, x_of(area, at), BOTTOM + 17, &how, text);
         } else {
-                rule(page, LEFT, y_of(figure, at), RIGHT, y_of(figure, at));
-                write_at(page, LEFT - 7, y_of(figure, at) + 4, &how, text);
+                rule(page, LEFT, y_of(area, at), RIGHT, y_of(area, at));
+                write_at(page, LEFT - 7, y_of(area, at) + 4, &how, text);
         }
 }
 
-static void draw_axes(cairo_t *page, const struct figure *figure)
+static void draw_axes(cairo_t *page, const struct area *area)
 {
+        const struct figure *figure = area->figure;
         const struct writing label = { .size = 12, .grey = 0.25, .align = 0.5 };
 
         cairo_set_line_width(page, 1);
@@ -143,14 +155,14 @@ static void draw_axes(cairo_t *page, const struct figure *figure)
                 double step = step_of(axis), first = ceil(axis->from / step) * step;
 
                 for (unsigned i = 0; first + i * step <= axis->to + step / 1000; i++)
-                        draw_tick(page, figure, first + i * step, is_x);
+                        draw_tick(page, area, first + i * step, is_x);
         }
         cairo_set_source_rgb(page, 0.4, 0.4, 0.4);
-        rule(page, LEFT, TOP, LEFT, BOTTOM);
+        rule(page, LEFT, area->top, LEFT, BOTTOM);
         rule(page, LEFT, BOTTOM, RIGHT, BOTTOM);
         write_at(page, (LEFT + RIGHT) / 2, BOTTOM + 36, &label, figure->x.label);
         cairo_save(page);
-        cairo_translate(page, 18, (TOP + BOTTOM) / 2);
+        cairo_translate(page, 18, (area->top + BOTTOM) / 2);
         cairo_rotate(page, -M_PI / 2);
         write_at(page, 0, 0, &label, figure->y.label);
         cairo_restore(page);
@@ -204,13 +216,13 @@ static void set_stroke(cairo_t *page, const struct figure_line *line)
         cairo_set_dash(page, dashes, is_dashed ? 2 : 0, 0);
 }
 
-static void draw_line(cairo_t *page, const struct figure *figure, const struct figure_line *line)
+static void draw_line(cairo_t *page, const struct area *area, const struct figure_line *line)
 {
         bool is_line = line->style == FIGURE_LINE || line->style == FIGURE_DASHES;
 
         cairo_new_path(page);
         for (size_t i = 0; i + 1 < line->count; i += 2) {
-                double x = x_of(figure, line->at[i]), y = y_of(figure, line->at[i + 1]);
+                double x = x_of(area, line->at[i]), y = y_of(area, line->at[i + 1]);
 
                 if (is_line)
                         cairo_line_to(page, x, y);
@@ -224,57 +236,73 @@ static void draw_line(cairo_t *page, const struct figure *figure, const struct f
         cairo_set_dash(page, NULL, 0, 0);
 }
 
-static void draw_lines(cairo_t *page, const struct figure *figure)
+static void draw_lines(cairo_t *page, const struct area *area)
 {
         cairo_save(page);
-        cairo_rectangle(page, LEFT - MARK - 2, TOP - MARK - 2, RIGHT - LEFT + 2 * MARK + 4,
-                        BOTTOM - TOP + 2 * MARK + 4);
+        cairo_rectangle(page, LEFT - MARK - 2, area->top - MARK - 2, RIGHT - LEFT + 2 * MARK + 4,
+                        BOTTOM - area->top + 2 * MARK + 4);
         cairo_clip(page);
-        for (unsigned i = 0; i < figure->line_count; i++)
-                draw_line(page, figure, &figure->line[i]);
+        for (unsigned i = 0; i < area->figure->line_count; i++)
+                draw_line(page, area, &area->figure->line[i]);
         cairo_restore(page);
 }
 
-static void draw_sample(cairo_t *page, double y, const struct figure_line *line)
+/* -- The legend ------------------------------------------------------------------------------- */
+
+static void draw_sample(cairo_t *page, double x, double y, const struct figure_line *line)
 {
         if (line->style != FIGURE_LINE && line->style != FIGURE_DASHES) {
-                draw_mark(page, LEGEND + SAMPLE / 2, y, line);
+                draw_mark(page, x + SAMPLE / 2, y, line);
                 return;
         }
         cairo_new_path(page);
-        cairo_move_to(page, LEGEND, y);
-        cairo_line_to(page, LEGEND + SAMPLE, y);
+        cairo_move_to(page, x, y);
+        cairo_line_to(page, x + SAMPLE, y);
         set_stroke(page, line);
         cairo_stroke(page);
         cairo_set_dash(page, NULL, 0, 0);
 }
 
-/* All names in the size that fits the longest. */
-static void draw_legend(cairo_t *page, const struct figure *figure)
+/* Writes the names in rows below the title. Returns the height at which the plot can begin. */
+static double draw_legend(cairo_t *page, const struct figure *figure)
 {
-        struct writing how = { .size = 12, .grey = 0.1 };
-        double y = TOP + 6;
-
-        for (unsigned i = 0; i < figure->line_count; i++)
-                how.size =
-                        size_within(page, WIDTH - LEGEND - SAMPLE - 13, &how, figure->line[i].name);
+        double x = LEFT, y = LEGEND;
 
         for (unsigned i = 0; i < figure->line_count; i++) {
                 const struct figure_line *line = &figure->line[i];
+                struct writing how = { .size = 12, .grey = 0.1 };
+                double width;
 
                 if (!line->name[0])
                         continue;
-                draw_sample(page, y - 4, line);
-                write_at(page, LEGEND + SAMPLE + 7, y, &how, line->name);
-                y += LEGEND_ROW;
+                how.size = size_within(page, RIGHT - LEFT - SAMPLE - 7, &how, line->name);
+                width = SAMPLE + 7 + width_of(page, line->name);
+                if (x > LEFT && x + width > RIGHT) {
+                        x = LEFT;
+                        y += LEGEND_ROW;
+                }
+                draw_sample(page, x, y - 4, line);
+                write_at(page, x + SAMPLE + 7, y, &how, line->name);
+                x += width + LEGEND_GAP;
         }
+        return y + (x > LEFT ? 14 : -8);
 }
 
-int paint_png(const struct figure *figure, const char *path, struct error *err)
+static cairo_surface_t *new_surface(const char *path)
+{
+        size_t length = strlen(path);
+
+        if (length > 4 && strcmp(path + length - 4, ".svg") == 0)
+                return cairo_svg_surface_create(path, WIDTH, HEIGHT);
+        return cairo_image_surface_create(CAIRO_FORMAT_RGB24, WIDTH, HEIGHT);
+}
+
+int paint_file(const struct figure *figure, const char *path, struct error *err)
 {
         const struct writing title = { .size = 16, .grey = 0, .is_bold = true };
         const struct writing about = { .size = 12, .grey = 0.35 };
-        cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, WIDTH, HEIGHT);
+        struct area area = { .figure = figure };
+        cairo_surface_t *surface = new_surface(path);
         cairo_t *page = cairo_create(surface);
         cairo_status_t status;
 
@@ -287,9 +315,13 @@ int paint_png(const struct figure *figure, const char *path, struct error *err)
         draw_legend(page, figure);
         write_across(page, HEIGHT - 12, about, figure->note);
         status = cairo_status(page);
-        if (status == CAIRO_STATUS_SUCCESS)
+        if (status == CAIRO_STATUS_SUCCESS &&
+            cairo_surface_get_type(surface) == CAIRO_SURFACE_TYPE_IMAGE)
                 status = cairo_surface_write_to_png(surface, path);
         cairo_destroy(page);
+        cairo_surface_finish(surface);
+        if (status == CAIRO_STATUS_SUCCESS)
+                status = cairo_surface_status(surface);
         cairo_surface_destroy(surface);
         if (status == CAIRO_STATUS_SUCCESS)
                 return 0;

@@ -14,6 +14,7 @@ import signal
 import struct
 import subprocess
 import time
+import xml.etree.ElementTree
 import zlib
 
 import pytest
@@ -192,6 +193,17 @@ def test_a_picture(bench, pictures, tmp_path):
     assert unpack(one)[:2] == unpack(two)[:2] == (960, 400)
     assert len(set(unpack(two)[2])) > 50 and one != two
     assert len(two) < 100_000
+
+
+def test_a_picture_is_an_svg_where_its_name_says_so(build, pictures, tmp_path):
+    figure = {"title": "A title", "x": {"label": "seconds", "to": 2}, "y": {"label": "percent", "to": 100},
+              "lines": [{"name": "a session", "style": "line", "colour": 0, "points": [0, 30, 2, 40]}]}
+    for name in ("a.svg", "a.png"):
+        subprocess.run([build.folder / "src/plot/aliquot-plot", tmp_path / name], input=json.dumps(figure), text=True,
+                       timeout=HANG_SECONDS, check=True)
+    root = xml.etree.ElementTree.parse(tmp_path / "a.svg").getroot()
+    assert root.tag.endswith("}svg") and float(root.get("width").removesuffix("pt")) == 960
+    assert unpack((tmp_path / "a.png").read_bytes())[:2] == (960, 400)
 
 
 @pytest.mark.parametrize("flag", ("--json=", "--png="))
