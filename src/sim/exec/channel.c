@@ -8,7 +8,7 @@
 
 #include "common/environment.h"
 
-/* As the program asks, within what hardware has; else as the configuration says. */
+/* The program's number, within the hardware's bounds; else the configuration's. */
 static unsigned channel_count(void)
 {
         const char *text = environment_get("CUDA_DEVICE_MAX_CONNECTIONS");

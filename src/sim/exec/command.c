@@ -122,7 +122,7 @@ void command_drop(struct stream_command *command)
         case COMMAND_WORK: {
                 const struct command_work *work = payload;
 
-                /* Bookkeeping (a pool's free) must happen whatever became of the device. */
+                /* bookkeeping (a pool's free) must happen even if the device has failed */
                 if (work->function)
                         work->function(work->argument);
                 break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The execution side of a context, and what the memory side asks of it (exec.h).
+ * The execution side of a context, with the functions that the memory side calls (exec.h).
  */
 #include "sim/exec/exec.h"
 
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* All that ever were made. A closed one stays in its place, so that whoever walks the list meets
- * no surprise, and serves the next context. */
+/* All contexts ever made. A closed one stays in the list, so that walks of the list are safe, and
+ * is reused for the next context. */
 static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct exec_context *opened;
 
@@ -128,7 +128,7 @@ struct exec_place *exec_place_of(struct exec_context *exec)
         return load_acquire(&exec->has_place) ? &exec->place : NULL;
 }
 
-/* What was queued in any stream before a certain moment. */
+/* All work that was queued in any stream before a certain moment. */
 struct drained {
         struct exec_context *exec;
         uint64_t ticket;
@@ -145,7 +145,8 @@ static bool is_drained(void *argument)
         struct exec_context *exec = drained->exec;
         bool is_done = true;
 
-        /* A failed context is done: nothing of it goes on, though a thread may still be in it. */
+        /* a failed context counts as done: none of its work goes on, though a thread may still be
+         * in it */
         if (load_acquire(&exec->context->error))
                 return true;
         pthread_mutex_lock(&exec->lock);

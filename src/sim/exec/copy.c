@@ -44,7 +44,8 @@ static CUresult plan_array(const struct box_side *side, const CUDA_MEMCPY3D *box
         return CUDA_SUCCESS;
 }
 
-/* Whose rights count for device memory: another device's is staged by that device's context. */
+/* The context whose access rights apply to device memory: another device's memory is staged by that
+ * device's context. */
 static CUcontext rights(CUdeviceptr address, CUcontext context)
 {
         struct memory_block block;

@@ -144,7 +144,7 @@ CUresult sim_cuMemcpy3DPeerAsync(bool is_per_thread, const CUDA_MEMCPY3D_PEER *c
         CUresult rc = CUDA_SUCCESS;
 
         request.box = box_of_peer(copy);
-        /* What is said of an array's context is ignored. */
+        /* the context given for an array is ignored */
         if (copy->srcMemoryType != CU_MEMORYTYPE_ARRAY)
                 request.from_context = copy->srcContext;
         if (copy->dstMemoryType != CU_MEMORYTYPE_ARRAY)
@@ -156,7 +156,7 @@ CUresult sim_cuMemcpy3DPeerAsync(bool is_per_thread, const CUDA_MEMCPY3D_PEER *c
         return rc == CUDA_SUCCESS ? copy_issue(is_per_thread, stream, &request) : rc;
 }
 
-/* What a batch names as its stream; the legacy default stream takes none. */
+/* Whether a batch may name this stream; it may not name the legacy default stream. */
 static bool may_batch(bool is_per_thread, CUstream stream)
 {
         return stream != CU_STREAM_LEGACY && (stream || is_per_thread);

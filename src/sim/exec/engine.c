@@ -2,11 +2,11 @@
 /*
  * Engines shared between processes: seats, slices and links.
  *
- * A thread that runs work looks at its seat's clock, and if the clock is not yet where the work
- * ends, sleeps until it can be (as holder) or until the slice in force ends (else). A holder is
- * missing only while no seat wants the engine.
+ * A thread that runs work reads its seat's clock. If the clock has not reached the end of the work,
+ * the thread sleeps until it can (as holder), or until the present slice ends (otherwise). There is
+ * always a holder while any seat wants the engine.
  *
- * Changes are made in drafts (cell.h); what others are to hear of one comes behind its commit.
+ * Changes are made in drafts (cell.h); other threads are notified after the commit.
  */
 #include "sim/exec/engine.h"
 
@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* Longest sleep in one go: how soon a long kernel hears of its end, and the meters of it. */
+/* Longest single sleep: bounds how late a long kernel's end and its meters are noticed. */
 #define NAP_NS 20000000ULL
 #define DEFAULT_SLICE_NS 2000000ULL
 /* A holder that keeps its turn for longer than this after its queued work is done did not only wake
@@ -113,7 +113,7 @@ static void take_turn(struct engine_change *change, int seat, uint64_t ready_ns)
         change->is_changed = true;
 }
 
-/* A seat whose process is gone must not be given slices. */
+/* The seat of a dead process must get no slices. */
 static void drop_dead(struct engine_change *change, int seat)
 {
         struct exec_seat *at = &change->state->seat[seat];
@@ -124,7 +124,7 @@ static void drop_dead(struct engine_change *change, int seat)
             (node->row[at->row].generation == at->generation && node_row_is_alive(node, at->row)))
                 return;
         leave_turn(change, (unsigned)seat);
-        /* Else who takes the seat next would have held the engine since. */
+        /* otherwise the next user of the seat would seem to have held the engine since */
         if (change->state->holder == seat)
                 hand_over(change, sim_now_ns());
         *at = (struct exec_seat){ 0 };
@@ -151,8 +151,8 @@ static uint64_t clock_time(const struct exec_state *state, int seat, uint64_t cl
         return at->hold_end_ns > back ? at->hold_end_ns - back : 0;
 }
 
-/* A holder that has done all that was queued, and whose process is stopped, so that nobody says so,
- * is passed over from there on. */
+/* Skips a holder that has done all its queued work and whose process is stopped, so that it does
+ * not leave by itself. */
 static bool pass_over(struct engine_change *change, uint64_t now_ns)
 {
         struct exec_state *state = change->state;
@@ -200,7 +200,7 @@ static void change_begin(struct engine_change *change, struct exec_device *devic
         change->state = cell_begin(&device->cell, device->state, &change->draft);
 }
 
-/* False: somebody else was first, and nothing has happened. */
+/* False: another thread committed first, and nothing has happened. */
 static bool change_end(struct engine_change *change)
 {
         struct exec_device *device = change->device;
@@ -300,7 +300,7 @@ void exec_place_close(struct exec_place *place)
         } while (!change_end(&change));
 }
 
-/* Tells the meters what the seat has used since they last heard. */
+/* Adds to the meters what the seat has used since the last report. */
 static void report(struct exec_place *place, uint64_t clock, uint64_t now_ns)
 {
         uint64_t seen = load_acquire(&place->reported_clock);
@@ -342,7 +342,7 @@ void place_promise(struct exec_place *place, struct exec_queue *queue, uint64_t 
         promise(place, load_relaxed(&queue->clock) + add_relaxed(&queue->ns, ns) + ns);
 }
 
-/* Likewise, as the work is begun whose chain the mark is. */
+/* Likewise, when the work begins whose chain the mark describes. */
 static void promise_ahead(struct exec_place *place, const struct exec_mark *mark)
 {
         struct exec_queue *queue = mark->queue;
@@ -374,15 +374,15 @@ void place_on(struct exec_place *place, struct exec_mark *mark, uint64_t ready_n
         promise_ahead(place, mark);
 }
 
-/* How the seat stands: whether its clock has come to where work ends, and when it did; or until
- * when to sleep. */
+/* Whether the seat's clock has reached the end of the work, and when it did; else until when to
+ * sleep. */
 struct standing {
         bool is_reached, is_holder;
         uint64_t end_ns, wake_ns;
 };
 
-/* How far the clock is work: who is stopped, alone at the engine, holds it beyond what it had
- * queued, until it goes on and leaves. */
+/* The part of the clock that is work: a stopped process that is alone at the engine holds it beyond
+ * its queued work, until it continues and leaves. */
 static uint64_t worked_clock(const struct exec_place *place, uint64_t clock, uint64_t end_clock)
 {
         uint64_t queued = load_acquire(&place->device->queued_clock[place->seat]);
@@ -470,7 +470,7 @@ void place_off(struct exec_place *place, struct exec_mark *mark)
         } while (!change_end(&change));
         if (!is_last)
                 return;
-        /* Estimates of what is done no longer count. */
+        /* estimates of finished work no longer count */
         store_relaxed(&place->device->queued_clock[place->seat], clock);
         report(place, clock, now_ns);
 }

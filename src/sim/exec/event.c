@@ -31,7 +31,7 @@ static bool is_event(CUevent event)
         return event && event->magic == EVENT_MAGIC;
 }
 
-/* A live primary context may be another life of the one that the event was made in. */
+/* A live primary context may be in another life than the one in which the event was made. */
 static bool is_context_over(CUevent event)
 {
         return load_acquire(&event->context->is_destroyed) ||
@@ -70,7 +70,7 @@ void event_release(CUevent event)
         pthread_mutex_unlock(&free_lock);
 }
 
-/* A new one is listed for good: when its context ends, nobody else may know it any more. */
+/* A new event stays in the list for good: when its context ends, no other code may know it. */
 static CUevent event_take(void)
 {
         CUevent event;
@@ -262,8 +262,7 @@ CUresult sim_cuEventDestroy_v2(CUevent event)
         return rc;
 }
 
-/* A record in a stream that has nothing to do is complete at once, unless it takes its time: nobody
- * need be woken. */
+/* A record in an idle stream completes at once, unless it has a cost: no thread must be woken. */
 static CUresult record_now(CUstream stream, CUevent event)
 {
         struct command_event record = { event, event_record_begin(event), config_get()->event_ns };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Green contexts, as far as memory goes: a part of the multiprocessors, and the device's primary
- * context, which each of them retains (manual of cuGreenCtxCreate).
+ * Green contexts, as far as memory is concerned: a part of the multiprocessors, and the device's
+ * primary context, which each green context retains (manual of cuGreenCtxCreate).
  *
- * The CUcontext of one is the primary context itself, so that memory
- * and streams made in it are the primary's; on hardware it is another handle. Work is not confined
- * to the part.
+ * The CUcontext of a green context is the primary context itself, so memory and streams made in it
+ * belong to the primary context; on hardware it is another handle. Work is not confined to the
+ * part.
  */
 #include "common/atomic.h"
 #include "sim/context/context.h"

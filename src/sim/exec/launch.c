@@ -105,7 +105,7 @@ static CUresult capture_launch(CUstream stream, const struct op_launch *shape,
         return rc;
 }
 
-/* Parameters are checked before room is taken in the queue: what is begun must be committed. */
+/* Checks parameters before space is taken in the queue: a begun command must be committed. */
 static CUresult params_check(CUfunction function, const struct launch_params *params)
 {
         const void *buffer;
@@ -205,7 +205,7 @@ CUresult sim_cuLaunchCooperativeKernel(bool is_per_thread, CUfunction function, 
         return rc == CUDA_SUCCESS ? launch(is_per_thread, stream, &shape, &given) : rc;
 }
 
-/* Takes what an attribute changes here; the others tune hardware that is not modelled. */
+/* Applies an attribute that changes the model; others tune hardware that is not modelled. */
 static CUresult attribute_take(const CUlaunchAttribute *attribute, struct op_launch *shape,
                                CUevent *ret_event)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The links of a device, which all processes share: a copy reserves one and sleeps until its end.
+ * The links of a device, which all processes share: a copy reserves a link and sleeps until its
+ * end.
  *
  * A reservation follows the last one of its link, and its length is fixed when it is made. Beside
  * reservations of the other direction it is longer (duplex=). The earlier copy was reserved as if
- * it were alone, and that stays true: whoever comes later makes way.
+ * it were alone, and keeps its time: the later copy gets the rest.
  *
- * Reservations are made in drafts (cell.h), so a process that dies or is stopped holds nobody up
- * for longer than its copy.
+ * Reservations are made in drafts (cell.h), so a process that dies or stops delays others by the
+ * length of its copy at most.
  */
 #include "sim/exec/engine.h"
 
@@ -18,9 +19,9 @@
 /* Longest sleep in one go: how soon a copy hears that its context ends. */
 #define NAP_NS 20000000ULL
 
-/* What a copy takes that alone takes `ns`, when the other direction is busy for `beside_ns` from
- * its start on. Reservations of a link follow one another without a gap, so a direction that is
- * free at some time has been busy until then. */
+/* The length of a copy that takes `ns` alone, if the other direction is busy for `beside_ns` from
+ * its start on. Reservations of a link have no gaps between them, so a direction that is free at
+ * some time was busy until then. */
 static uint64_t duplex_ns(uint64_t ns, uint64_t beside_ns)
 {
         uint64_t percent = config_get()->duplex_percent - 100;

@@ -55,7 +55,7 @@ static bool copy_ensure(const struct op_copy *copy)
                backing_ensure(copy->to.address, extent(&copy->to, copy), ACCESS_WRITE);
 }
 
-/* The device whose memory it is, or CU_DEVICE_CPU. */
+/* The device that has the memory, or CU_DEVICE_CPU. */
 static CUdevice home(const struct op_side *side)
 {
         struct memory_block block;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A kernel runs: its host function is called once, on the stream's thread, with the services of
- * aliquot_sim.h behind it.
+ * Runs a kernel: calls its host function once, on the stream's thread, with the services of
+ * aliquot_sim.h.
  *
- * It occupies the engine for the time it asks for with spend_ns(), and for whatever its function
- * takes beyond that: a kernel is never over before its effects are there.
+ * The kernel occupies the engine for the time that it requests with spend_ns(), and for any longer
+ * time that its function takes: a kernel never ends before its effects are visible.
  */
 #include "sim/exec/op.h"
 #include "sim/exec/stream.h"
@@ -37,8 +37,8 @@ struct running {
         struct kernel_access asked[ASKED_MAX]; /* the first ones */
 };
 
-/* The built-in kernels touch memory before they spend time. What other functions do is not known,
- * and one that waits for memory to change would keep cuMemUnmap waiting. */
+/* The built-in kernels access memory before they spend time. The accesses of other functions are
+ * unknown, and a function that waits for memory to change would block cuMemUnmap. */
 static void touch_begin(struct running *running, kernel_entry entry)
 {
         running->is_touching = builtin_is(entry);

@@ -186,8 +186,8 @@ static bool try_lock(void *argument)
         return pthread_mutex_trylock(&((CUstream)argument)->lock) == 0;
 }
 
-/* Its holder may be waiting for room, which takes modelled time: whoever makes room announces it,
- * and so does the command that the holder then puts in, in the end. */
+/* The holder of the lock may be waiting for space, which takes modelled time: a thread that frees
+ * space announces it, and so does the command that the holder then adds. */
 static void lock_stream(CUstream stream)
 {
         if (clock_authority())
@@ -273,7 +273,7 @@ CUresult stream_push(CUstream stream, enum command_kind kind, const void *payloa
         return CUDA_SUCCESS;
 }
 
-/* `oldest` only grows, so it may lag behind and hold somebody up, but never lets one through. */
+/* `oldest` only grows, so a late value may delay a command, but never lets one pass too early. */
 bool stream_is_past(CUstream stream, uint64_t ticket)
 {
         uint64_t enqueued = load_acquire(&stream->enqueued);
@@ -351,7 +351,7 @@ CUresult stream_wait(CUstream stream)
         return (CUresult)load_acquire(&stream->context->error);
 }
 
-/* Streams whose worker is gone; `next` links them. Never given back to the heap (stream.h). */
+/* Streams without a worker; `next` links them. Never returned to the heap (stream.h). */
 static pthread_mutex_t recycled_lock = PTHREAD_MUTEX_INITIALIZER;
 static CUstream recycled;
 

@@ -93,7 +93,7 @@ CUresult sim_cuStreamSynchronize(bool is_per_thread, CUstream handle)
                 rc = exec_capture_check_unsafe();
         if (rc != CUDA_SUCCESS)
                 return rc;
-        /* The legacy stream stands for the blocking streams too. */
+        /* the legacy stream also means the blocking streams */
         rc = stream->kind == STREAM_LEGACY ? stream_drain(stream) : stream_wait(stream);
         memory_synchronized(stream->context->device);
         return rc;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread of a stream: takes commands out and carries them out, one after the other.
+ * The thread of a stream: takes commands out of the queue and executes them in order.
  *
- *      sleep until a command is there; wait until implicit barriers allow it;
- *      run it; count it complete; tell whoever waits
+ *      sleep until there is a command; wait until implicit barriers allow it;
+ *      run it; count it as complete; wake the waiting threads
  *
- * Between commands that use the compute engine the stream stays on it, so that a backlog runs
- * without gaps; before anything that may block it gets off. A context with a sticky error, or one
- * that is going away, has its commands completed without effect.
+ * Between commands that use the compute engine the stream keeps its seat, so that a backlog runs
+ * without gaps; before a command that may block it leaves the seat. In a context with a sticky
+ * error, or one that is ending, commands complete without effect.
  */
 #include "sim/exec/event.h"
 #include "sim/exec/stream.h"
@@ -148,7 +148,7 @@ static bool is_turn(void *argument)
         return channel_is_turn(turn->channel, turn->number);
 }
 
-/* It stands in the channel until it is over. */
+/* Whether the command blocks its channel until it is complete. */
 static bool holds_channel(const struct stream_command *command)
 {
         return command->kind == COMMAND_WAIT || command->kind == COMMAND_MEMORY ||
@@ -161,7 +161,7 @@ static void leave_engine(CUstream stream, struct exec_mark *mark)
                 place_off(&stream->exec->place, mark);
 }
 
-/* What is before it in the channel has begun. */
+/* Waits until the earlier commands of the channel have begun. */
 static void await_channel(CUstream stream, const struct stream_command *command, struct op_run *run)
 {
         struct channel_turn turn = { stream->channel, command->number };
@@ -215,7 +215,7 @@ static void serve(CUstream stream, struct stream_command *command, struct exec_m
         store_release(&stream->end_ns, mark->end_ns);
 }
 
-/* When the command just served was over; one that was dropped, now. */
+/* When the last command completed; for a dropped one, now. */
 static uint64_t end_of(CUstream stream, const struct exec_mark *mark)
 {
         return is_dead(stream) ? sim_now_ns() : mark->end_ns;
@@ -271,7 +271,7 @@ void *stream_worker(void *argument)
                 if (command->is_in_flight)
                         flights_complete(stream->context->unit, end_of(stream, &mark));
                 add_relaxed(&stream->queue.ns, -command->estimate_ns);
-                /* Its time is counted before anybody who waits for it is told. */
+                /* its time is counted before waiting threads are woken */
                 if (load_acquire(&stream->published) == head)
                         leave_engine(stream, &mark);
                 retire(stream, head);

@@ -176,7 +176,7 @@ static void dirty_punch(struct arena *arena)
 void run_free(struct arena *arena, uint32_t first, uint32_t run)
 {
         arena->dirty_chunks += run;
-        /* Also those in the middle, where nobody looks but who walks all chunks. */
+        /* also the chunks in the middle, which only a walk over all chunks reads */
         for (uint32_t i = first; i < first + run; i++)
                 arena->chunk[i].state = CHUNK_FREE;
         if (first > 0 && arena->chunk[first - 1].state == CHUNK_FREE) {

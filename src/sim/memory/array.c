@@ -35,7 +35,7 @@ struct CUmipmappedArray_st {
         struct CUmipmappedArray_st *next;
 };
 
-/* process_lock guards both lists. An entry stays for ever; its magic says whether it is live. */
+/* process_lock guards both lists. An entry stays for ever; its magic shows whether it is live. */
 static struct array_entry {
         struct CUarray_st array;
         struct array_entry *next;
@@ -71,9 +71,9 @@ static uint64_t round_up(uint64_t value, uint64_t to)
         return to ? (value + to - 1) / to * to : value;
 }
 
-/* The driver tells the requirements of arrays only that are to be mapped later ("If the CUDA array
- * is not allocated with flag CUDA_ARRAY3D_DEFERRED_MAPPING CUDA_ERROR_INVALID_VALUE will be
- * returned"), and those are not modelled. */
+/* The driver reports requirements only for arrays with deferred mapping ("If the CUDA array is not
+ * allocated with flag CUDA_ARRAY3D_DEFERRED_MAPPING CUDA_ERROR_INVALID_VALUE will be returned"),
+ * and those are not modelled. */
 static CUresult requirements_check(const void *ret)
 {
         return ret && !config_get()->grants.has_no_array_requirements ? CUDA_SUCCESS

@@ -41,7 +41,7 @@ static uint64_t busy_bytes(CUmemoryPool pool, uintptr_t stream)
         return busy;
 }
 
-/* Pool's lock held. What the stream itself freed is the first to be used again. */
+/* The pool's lock is held. Memory that the same stream freed is reused first. */
 static void pending_reuse(CUmemoryPool pool, uintptr_t stream, uint64_t bytes)
 {
         struct pool_pending **link = &pool->pending;
@@ -233,8 +233,8 @@ static void plain_free_run(void *argument)
 }
 
 /* Plain memory may be freed in stream order (CUDA Programming Guide, stream-ordered memory
- * allocator: cudaFreeAsync() of what cudaMalloc() returned). The guide does not say it of managed
- * memory. `*ret_is_plain` false: it is none, nothing happened. */
+ * allocator: cudaFreeAsync() of memory from cudaMalloc()). The guide does not say so of managed
+ * memory. `*ret_is_plain` false: it is not plain memory, and nothing happened. */
 static CUresult plain_free_async(CUdeviceptr address, CUstream stream, bool is_per_thread,
                                  bool *ret_is_plain)
 {

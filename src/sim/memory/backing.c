@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See backing.h. A page that is there stays there: only what was never touched needs room.
+ * Backs device memory with pages; backing.h has the contract. An existing page stays: only memory
+ * that was never accessed needs room.
  */
 #include "sim/memory/backing.h"
 
@@ -25,7 +26,7 @@
 /* What others may take between the look and the touch. */
 #define SLACK_BYTES (UINT64_C(16) << 20)
 
-/* What the state folder's file system has left. */
+/* Free space of the state folder's file system. */
 static uint64_t room_bytes(void)
 {
         struct statvfs fs;

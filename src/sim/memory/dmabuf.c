@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handles by which others reach device memory by its place: dma-buf descriptors.
+ * dma-buf descriptors: handles by which other devices reach device memory.
  *
- * What is checked is what the manual of cuMemGetHandleForAddressRange says: whole pages of the
- * host's, of one block or of mappings without a gap. The descriptor leads to no byte: nothing here
- * is another device.
+ * The checks are those of the manual of cuMemGetHandleForAddressRange: whole host pages, of one
+ * block or of mappings without a gap. The descriptor gives access to no byte, because the simulator
+ * has no other kind of device.
  */
 #include <stddef.h>
 #include <sys/mman.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pinned host memory: allocated by the driver, or the program's own, registered.
+ * Pinned host memory: allocated by the driver, or the program's own memory, registered.
  *
- * With unified addressing the device pointer is the host pointer. Pinned memory takes nothing of a
- * device, but pinning takes time of the caller (pin=). What a context allocated goes with it; what
- * it registered is then unregistered.
+ * With unified addressing the device pointer is the host pointer. Pinned memory takes no device
+ * memory, but pinning takes time of the caller (pin=). When a context ends, its allocations are
+ * freed and its registrations removed.
  */
 #include <errno.h>
 #include <stddef.h>

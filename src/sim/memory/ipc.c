@@ -310,7 +310,8 @@ struct CUextMemory_st {
         struct range *range; /* the whole, unlisted: buffers are seen through it */
 };
 
-/* Takes what a descriptor stands for: a hold on a share, or bytes of our own for a plain file. */
+/* Takes over what a descriptor refers to: a hold on a share, or memory of our own for a plain
+ * file. */
 static CUresult external_take(uint64_t share, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc,
                               unsigned unit, struct share_view *ret_view)
 {

@@ -54,7 +54,7 @@ static CUresult managed_find(CUdeviceptr address, size_t bytes, struct memory_bl
         return CUDA_SUCCESS;
 }
 
-/* A place as an ordinal, -1 for the host; INVALID_DEVICE for one that does not exist. */
+/* A location as an ordinal, -1 for the host; INVALID_DEVICE for an unknown one. */
 static CUresult place_of(const CUmemLocation *location, int *ret)
 {
         switch (location->type) {
@@ -204,8 +204,8 @@ static CUresult batch_check(const struct batch *batch, unsigned long long flags)
         return CUDA_SUCCESS;
 }
 
-/* Also cuMemDiscardAndPrefetchBatchAsync: what is discarded may read as anything; here it keeps its
- * value. */
+/* Also cuMemDiscardAndPrefetchBatchAsync: discarded memory may have any value afterwards; here it
+ * keeps its value. */
 CUresult sim_cuMemPrefetchBatchAsync(bool is_per_thread, CUdeviceptr *addresses, size_t *bytes,
                                      size_t count, CUmemLocation *places, size_t *starts,
                                      size_t place_count, unsigned long long flags, CUstream stream)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lies at an address, and who may touch it; see memory.h.
+ * Finds the memory at an address, and checks access to it; see memory.h.
  *
- * Blocks of the arenas first (constant time), then VMM mappings, then everything else. A range of
- * bytes may span several VMM mappings, never several blocks.
+ * Blocks of the arenas come first (constant time), then VMM mappings, then everything else. A range
+ * of bytes may span several VMM mappings, never several blocks.
  */
 #include "sim/memory/memory.h"
 
@@ -264,7 +264,7 @@ void memory_managed_move(CUdeviceptr base, bool is_to_device)
                 node_release(before.context->unit, FAMILY_MANAGED, before.bytes);
 }
 
-/* A taken block goes; one that other processes may hold, when they let go. */
+/* Ends a taken block; if other processes may hold it, when they release it. */
 static void block_end(CUdeviceptr address, const struct arena_block *block)
 {
         uint64_t share = block->flags & BLOCK_EXPORTED ? ipc_export_take(address) : 0;
@@ -275,7 +275,7 @@ static void block_end(CUdeviceptr address, const struct arena_block *block)
                         block_release(block);
                 return;
         }
-        /* First the bytes: who is given the address again may take them for given back. */
+        /* the bytes first: a program that gets the address again may expect them to be free */
         if (!share || block->place.slab)
                 block_release(block);
         arena_free(address);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first interface, whose addresses and sizes have 32 bits.
+ * The first CUDA interface, with 32-bit addresses and sizes.
  *
- * Its memory lies below 4 GiB, as ranges outside the arenas, and is freed by either interface. A
- * size that does not fit is said as large as it can be.
+ * Its memory lies below 4 GiB, as ranges outside the arenas, and either interface can free it. A
+ * size that does not fit is reported as the largest possible one.
  */
 #include <stddef.h>
 #include <stdlib.h>

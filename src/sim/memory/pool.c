@@ -95,7 +95,7 @@ void memory_synchronized(CUdevice device)
         pthread_mutex_unlock(&pools_lock);
 }
 
-/* What was asked for, with a plain location. */
+/* The requested properties, with a plain location. */
 static CUresult props_take(const CUmemPoolProps *asked, CUmemPoolProps *props)
 {
         if (!asked)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a pool or the graphs of a device hold of it: grows in steps, shrinks when asked.
+ * The reserve of a pool or of a device's graphs: grows in steps, shrinks when asked.
  *
- * A step that does not fit any more is tried again in the driver's smallest unit, 2 MiB.
+ * A step that no longer fits is tried again in the driver's smallest unit, 2 MiB.
  */
 #include "sim/memory/pool.h"
 #include "sim/node/config.h"

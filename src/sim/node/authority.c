@@ -17,11 +17,11 @@
 #include "sim/node/authority_internal.h"
 #include "sim/node/robust.h"
 
-/* How often a waiting party looks at the one that runs, in real time: the one that began to wait
- * last, and the others, which only see to it that there is such a one. */
+/* How often a waiting party checks the running one, in real time: the party that began to wait
+ * last, and the others, which only make sure that there is such a party. */
 #define WATCH_NS 2000000
 #define WATCH_FOR_WATCHER_NS 50000000
-/* Those who find no place among the parties: between two looks at the time, in real time. */
+/* For threads without an entry among the parties: time between two checks, in real time. */
 #define LOOK_NS 1000000
 #define BEGIN_BY_NS (10 * CLOCK_SECOND_NS)
 
@@ -41,7 +41,7 @@ void authority_make(struct authority *authority)
         store_relaxed(&state->idle_since_ns, clock_shared_ns());
 }
 
-/* How its thread's own party stands, in the record. */
+/* The state of the thread's own party in the record. */
 static uint32_t look(struct authority *authority, uint32_t index, bool *ret_is_woken)
 {
         uint64_t seen;
@@ -57,8 +57,8 @@ static uint32_t look(struct authority *authority, uint32_t index, bool *ret_is_w
         return go;
 }
 
-/* Looks after who runs, unless it is the caller by now. What somebody else does meanwhile makes the
- * look void, and needless. */
+/* Checks the running party, unless that is the caller by now. If another thread changes the record
+ * meanwhile, the check is void and not needed. */
 static void look_after(struct authority *authority, uint32_t index, uint32_t seen)
 {
         struct draft draft;
@@ -220,7 +220,7 @@ uint64_t authority_word(const _Atomic uint32_t *address, bool is_private)
         return (at ^ (uint64_t)getpid() << 42) | 1;
 }
 
-/* For one that found no place: real naps. */
+/* Waits with real sleeps, for a thread that found no entry. */
 static bool wait_outside(struct authority *authority, bool has_word, uint64_t deadline_ns)
 {
         const struct timespec nap = { .tv_nsec = LOOK_NS };
@@ -231,7 +231,7 @@ static bool wait_outside(struct authority *authority, bool has_word, uint64_t de
         return authority_now(authority) < deadline_ns;
 }
 
-/* What a thread waits for, besides the time. */
+/* What a thread waits for besides the time. */
 struct awaited {
         unsigned count;
         const _Atomic uint32_t *const *address;
@@ -322,7 +322,7 @@ bool authority_wait_any(struct authority *authority, const _Atomic uint32_t *con
         return wait_for(authority, &awaited, deadline_ns);
 }
 
-/* Who has waited longest for the word, or NULL. */
+/* The party that has waited longest for the word, or NULL. */
 static struct party *first_waiter(struct authority_state *state, uint64_t word, bool is_private)
 {
         struct party *first = NULL;
@@ -339,8 +339,8 @@ static struct party *first_waiter(struct authority_state *state, uint64_t word, 
         return first;
 }
 
-/* Commits also when nobody waits: one who has looked at the word, and is about to wait, then looks
- * again. */
+/* Commits even if no party waits: a thread that has read the word and is about to wait then reads
+ * it again. */
 void authority_wake(struct authority *authority, uint64_t word, uint32_t count)
 {
         bool is_private = word & 1;
@@ -386,7 +386,7 @@ void authority_begin(struct authority *authority, uint32_t index)
         struct draft draft;
         uint32_t seen;
 
-        /* One who looks whether its holder is alive has it for a moment. */
+        /* a party that checks whether the holder is alive has the mutex for a moment */
         if (robust_lock(&authority->place[index].alive) == EOWNERDEAD)
                 pthread_mutex_consistent(&authority->place[index].alive);
         do {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A change of the authority's record, and whose the parties in it are. See authority.h.
+ * Changes of the authority's record, and the owners of its parties. See authority.h.
  *
- * A thread may reach the same authority through two libraries of a process, each with this code
- * and its own memory of the thread: whichever has none yet looks for the thread's party by its id.
+ * A thread may reach the same authority through two libraries of a process, each with this code and
+ * its own thread-local memory: a library that has no party for the thread yet searches for it by
+ * the thread's id.
  */
 #include <linux/futex.h>
 #include <sched.h>
@@ -30,8 +31,8 @@ void draft_begin(struct draft *draft, struct authority *authority)
         draft->state = cell_begin(&authority->cell, authority->state, &draft->cell);
 }
 
-/* Behind everything that may have dispatched. Who is stopped or dies in between is made up for by
- * the woken one's own look. */
+/* Rings after a commit that may have picked the next party. If the ringing process stops or dies in
+ * between, the woken party's own periodic check makes up for it. */
 static void ring(struct party_place *place)
 {
         add_acq_rel(&place->bell, 1);
@@ -110,8 +111,8 @@ struct party *own_party(struct draft *draft)
         return NULL;
 }
 
-/* The first that is free and whose `alive` can be had, which the caller then holds; how many of
- * this process there are. */
+/* Finds the first free party whose `alive` can be taken, which the caller then holds; also counts
+ * the parties of this process. */
 static struct party *find_free(struct draft *draft, uint64_t *ret_number)
 {
         struct authority_state *state = draft->state;
@@ -164,9 +165,9 @@ struct party *party_take(struct draft *draft, enum time_role role)
         return party;
 }
 
-/* On the node's processor, where it may be there. One party runs at a time: on one processor the
- * turn passes by a switch of threads, on two by waking one that sleeps, which takes ten times as
- * long and more. */
+/* Moves the thread to the node's processor, if it may run there. One party runs at a time: on one
+ * processor the turn passes by a switch of threads; on two, by waking a sleeping thread, which
+ * takes at least ten times as long. */
 static void place_thread(struct authority *authority)
 {
         cpu_set_t processors;

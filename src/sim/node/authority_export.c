@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node's virtual time, offered to others in the process: common/time_authority.h.
+ * Offers the node's virtual time to other code in the process: common/time_authority.h.
  *
- * The node may not be mapped yet when somebody asks for the time, since nobody has initialised the
- * driver: it is found or made then. Where that fails time stays the machine's, as nothing of the
- * simulator will work.
+ * If the time is requested before the driver is initialised, the node is not mapped yet: it is
+ * found or made then. If that fails, the machine's time is used, because nothing of the simulator
+ * will work.
  */
 #include "common/time_authority.h"
 
@@ -66,7 +66,7 @@ static bool will_rest(struct authority *time, const struct export_awaited *await
         return !is_there(awaited) && deadline_ns > authority_now(time);
 }
 
-/* Who was woken for no reason waits on, and is late when there is one. */
+/* A thread that was woken without a reason waits on, and is late when there is one. */
 static void end_rest(const struct export_awaited *awaited, bool is_early)
 {
         if (!is_early || is_there(awaited))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose turn it is, and where time goes when it is nobody's. See authority.h.
+ * Picks the next party, and moves time when no party is ready. See authority.h.
  */
 #include <errno.h>
 
@@ -79,8 +79,8 @@ static uint32_t count_processes(const struct authority_state *state)
         return count;
 }
 
-/* Time begins when all are there who were to be waited for: then those in line go in their order,
- * however they came. */
+/* Time begins when all expected processes are there: then the ready parties go in their order, in
+ * whatever order they came. */
 static void begin_when_complete(struct draft *draft)
 {
         struct authority_state *state = draft->state;
@@ -116,7 +116,7 @@ static bool goes_before(const struct party *party, const struct party *other)
         return party->number < other->number;
 }
 
-/* Everybody who waits for a time that has come is ready, all at once. */
+/* Makes all parties ready whose deadline has come. */
 static void expire(struct authority_state *state)
 {
         uint64_t now_ns = load_relaxed(&state->now_ns);
@@ -148,7 +148,8 @@ static struct party *first_ready(struct authority_state *state)
         return first;
 }
 
-/* Who waits for the earliest time, among all or in the foreground; NULL: nobody waits for one. */
+/* The party that waits for the earliest time, among all or in the foreground; NULL: none waits for
+ * a time. */
 static struct party *first_due(struct authority_state *state, bool is_foreground)
 {
         struct party *first = NULL;
@@ -175,7 +176,7 @@ static void let_run(struct draft *draft, struct party *party)
         store_relaxed(&party->go, load_relaxed(&party->go) + 1);
 }
 
-/* Catches up with the machine's time, if that is whose pace it went at. */
+/* Adds the machine's time that has passed, if virtual time followed it. */
 static void end_idleness(struct authority_state *state)
 {
         uint64_t since_ns = load_relaxed(&state->idle_since_ns);
@@ -186,8 +187,7 @@ static void end_idleness(struct authority_state *state)
         store_relaxed(&state->idle_since_ns, 0);
 }
 
-/* Nobody is ready: to the next time that somebody waits for, unless a party turns out to be dead.
- */
+/* No party is ready: jumps to the next deadline, unless a party turns out to be dead. */
 static void leap(struct draft *draft, struct party *foreground)
 {
         struct authority_state *state = draft->state;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looking after the party that runs. See authority.h.
+ * Checks the party that runs. See authority.h.
  *
- * What it does is the kernel's word again: the state of its thread in /proc. It is absent when it
- * sleeps where the authority knows of no sleep, and it is the same sleep for a while (a short one
- * is a lock, or a page fault) or one nap after the other; when it is stopped; and when it has
- * computed for half a second of its own processor's time, so that a program may spin until its
- * kernel writes a word. Who is runnable and does not get the processor is not absent, and neither,
- * for a second, is who may be waiting for such a one: a busy machine changes nothing.
+ * The kernel shows what it does: the state of its thread in /proc. It counts as absent in these
+ * cases: it sleeps outside the authority, in the same sleep for a while (a short one is a lock or a
+ * page fault) or in one nap after another; it is stopped; or it has computed for half a second of
+ * processor time, so that a program may spin until its kernel writes a word. A runnable thread
+ * without a processor is not absent, nor, for a second, is a thread that may be waiting for such a
+ * one: a busy machine changes nothing.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -23,14 +23,14 @@
 #include "sim/node/authority_internal.h"
 #include "sim/node/proc_stat.h"
 
-/* The same sleep for so long. */
+/* Length of the same sleep. */
 #define BLOCKED_NS UINT64_C(30000000)
-/* Never seen but asleep for so long: it naps. */
+/* Seen only asleep for this long: it naps. */
 #define NAPPING_NS UINT64_C(200000000)
-/* Either, while somebody is about to do something who may be what it sleeps for. Who gets no
- * processor for longer comes too late; test_authority_away.c knows this time. */
+/* The limit for both, while another thread, for which it may be waiting, is about to act. A thread
+ * without a processor for longer comes too late; test_authority_away.c uses this value. */
 #define HELD_UP_NS UINT64_C(1000000000)
-/* A thread that cannot be looked at (another PID namespace) runs for so long. */
+/* A thread whose state cannot be read (another PID namespace) may run this long. */
 #define UNSEEN_NS UINT64_C(1000000000)
 /* So much processor time without a call, in parts of a second. */
 #define COMPUTES_PER_SECOND 2
@@ -54,7 +54,7 @@ bool party_is_in_sight(const struct party *party)
         return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == party->pid_namespace;
 }
 
-/* How often the thread has gone to sleep of its own accord; 0 when it cannot be told. */
+/* How often the thread has gone to sleep voluntarily; 0 if unknown. */
 static uint64_t switches_of(const struct party *party)
 {
         static const char name[] = "\nvoluntary_ctxt_switches:";
@@ -142,7 +142,7 @@ static bool is_asleep_elsewhere(struct party *party)
         return false;
 }
 
-/* Nobody is about to end its sleep, or it has had that long to. */
+/* No thread is about to end its sleep, or has had time enough to do so. */
 static bool is_left_alone(const struct authority_state *state, const struct party *party)
 {
         return clock_shared_ns() - party->seen_idle_ns >= HELD_UP_NS || !is_anyone_busy(state);
@@ -181,8 +181,9 @@ static bool is_elsewhere(const struct authority_state *state, struct party *part
         return false;
 }
 
-/* The process that was to make a party's thread is gone. The caller's own is there, whatever it
- * reads of itself: qemu-user tells each thread another start of its process (7.2). */
+/* Whether the process that was to make a party's thread is gone. The caller's own process exists,
+ * whatever it reads about itself: qemu-user gives each thread another start time of its process
+ * (7.2). */
 static bool is_maker_gone(const struct party *party)
 {
         struct proc_stat process;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See cell.h.
+ * A record that changes in one step; cell.h has the contract.
  *
- * A copy that is not the record may be written by whoever has its mutex, while others still read
- * it who found it to be the record a moment ago: they look once more afterwards. The writer's
- * fence stands between its look at the record and its first write, the reader's between its last
- * read and its second look.
+ * A writer with the mutex of a copy may write it while other threads still read it, because it was
+ * the record a moment ago: these check again after reading. The writer's fence is between its check
+ * of the record and its first write, the reader's between its last read and its second check.
  */
 #include "sim/node/cell.h"
 
@@ -27,7 +26,7 @@ void cell_make(struct cell *cell, size_t stride)
                 robust_init(&cell->busy[i]);
 }
 
-/* One that is not the record, now the caller's; CELL_COPIES: none is left. */
+/* Takes a copy that is not the record; CELL_COPIES: none is left. */
 static unsigned copy_take(struct cell *cell, unsigned record)
 {
         for (unsigned i = 0; i < CELL_COPIES; i++) {

@@ -22,7 +22,7 @@
 #define CALL_NS 1000
 
 static struct authority *_Atomic followed;
-/* The calling thread carries out what is queued. */
+/* The calling thread executes queued work. */
 static __thread bool is_of_device __attribute__((tls_model("initial-exec")));
 
 void clock_follow_node(struct authority *authority)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a key is that the text does not set: a constant, what the model says, a cost, or a rule of
- * grants.
+ * The values of keys that the text does not set: a constant, a value of the model, a cost, or a
+ * rule of grants.
  *
- * A cost is 0, or with costs=real what a driver charges, as measured, or as published by others.
+ * A cost is 0, or with costs=real that of a driver, measured or published by others.
  * docs/simulator-costs.md has the source of each figure, or says that it is assumed. A rule of
- * grants is the plain one, or with grants=real a driver's; docs/simulator-memory.md has the
- * sources. None of them follows from how Aliquot works.
+ * grants is the simple one, or with grants=real a driver's; docs/simulator-memory.md has the
+ * sources. None of them was derived from how Aliquot works.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -107,7 +107,7 @@ static const struct cost {
         { FIELD(utilization_ns), 0, 1000 * MS },
 };
 
-/* `since`: the CUDA version of the driver from which on the rule is `real`; 0: of all of them. */
+/* `since`: the first CUDA version of the driver with the rule `real`; 0: all versions. */
 static const struct rule {
         size_t offset; /* of a uint64_t in struct sim_config */
         uint64_t plain, real;
@@ -144,7 +144,7 @@ static uint64_t *rule_in(struct sim_config *config, size_t index)
         return (uint64_t *)((char *)config + rules[index].offset);
 }
 
-/* As for contexts: a card made small for a test does not show half of it as taken. */
+/* As for contexts: a small card, made for a test, does not show half of it as taken. */
 static uint64_t reserved_real(const struct sim_config *config)
 {
         const struct model_spec *spec = model_spec(config->model);
@@ -172,7 +172,7 @@ static void rules_complete(struct sim_config *config)
         }
 }
 
-/* vmm= stands for each VMM call that has no key of its own. */
+/* vmm= sets the cost of each VMM call without a key of its own. */
 static void vmm_complete(struct sim_config *config)
 {
         for (unsigned call = 0; call < VMM_CALLS && config->vmm_ns != CONFIG_UNSET; call++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The union of intervals, as they are told. See flight.h.
+ * Computes the union of intervals as they are reported. See flight.h.
  */
 #include "common/minmax.h"
 #include "sim/node/flight.h"

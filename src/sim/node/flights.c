@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who has work in flight, in the node's shared memory. See flights.h.
+ * Counts work in flight by process and by tag, in the node's shared memory. See flights.h.
  *
- * Under a lock for each device. Whoever dies with it leaves at most one piece counted for the row
- * and not for the tag, or the other way round: the tags' counts are added up anew.
+ * There is a lock for each device. A process that dies with it leaves at most one piece that is
+ * counted for the row and not for the tag, or the reverse: the tags' counts are then summed again.
  */
 #include "sim/node/flights.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counting what is granted: exact, across processes, whatever instruction one dies at.
+ * Counts grants exactly, across processes that may die at any instruction.
  *
- * All under the device's lock. The families of the columns are the truth; the device's and the
- * tags' figures are their sums, kept up to date, and added up anew when the lock's owner died.
- * A tag's high-water mark is raised only after its dead have been taken off, for their bytes
- * may have been granted again at once (draining).
+ * All under the device's lock. The families of the columns are the primary data; the figures of the
+ * device and the tags are their sums, kept up to date, and computed again when the lock's owner
+ * died. A tag's high-water mark is raised only after its dead processes were removed, because their
+ * bytes may have been granted again at once (draining).
  */
 #include <errno.h>
 #include <string.h>

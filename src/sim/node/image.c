@@ -297,7 +297,7 @@ static const char *ptx_param(const char *p, const char *end, uint32_t *ret_bytes
         return p;
 }
 
-/* What the braces after a kernel's head declare of local memory, and all that is in them. */
+/* The local memory that is declared in the braces after a kernel's head, including nested ones. */
 static uint64_t ptx_local_bytes(const char *p, const char *end)
 {
         char word[IMAGE_NAME_MAX];

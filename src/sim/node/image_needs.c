@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of an image gets to the device: its code and its variables, of one architecture.
+ * Computes how much of an image goes to the device: its code and its variables, of one
+ * architecture.
  *
  *      text     PTX is compiled: code as long as the text (assumed), and the .global variables
- *      ELF      the segments that are loaded; what they have beyond the file begins as zeros
- *      cubin    sections that are loaded, but those of shared and local memory
+ *      ELF      the loaded segments; the part beyond the file is zero-initialised
+ *      cubin    the loaded sections, except those of shared and local memory
  *      fat      the cubin that fits the device best, else the newest PTX that it can run
  *
- * The header of a part of a fat binary is as n-eiling/cuda-fatbin-decompression describes it; the
- * fields that are read here can be checked with cuobjdump. Of a part that is compressed only the
- * size is known, which counts as code.
+ * n-eiling/cuda-fatbin-decompression describes the header of a part of a fat binary; the fields
+ * read here can be checked with cuobjdump. Of a compressed part only the size is known, which
+ * counts as code.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -161,8 +162,8 @@ static void needs_of_cubin(const char *bytes, size_t size, struct image_needs *r
         ret->variable_bytes = variables;
 }
 
-/* A cubin runs on its own architecture and on later minor ones of the same major; PTX on all that
- * are not older. Higher is better; 0: it does not run. */
+/* A cubin runs on its own architecture and on later minor ones of the same major; PTX on the same
+ * and all newer ones. Higher is better; 0: it does not run. */
 static unsigned fitness(const struct fatbin_part *part, unsigned architecture)
 {
         if (part->architecture > architecture)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who lives in the node: taking a row, telling the dead, letting their memory drain.
+ * Life and death of the node's processes: takes rows, detects dead processes, drains their memory.
  *
- * A row's mutex `alive` is held by the thread that attached, for ever. The kernel marks it when
- * that thread leaves its address space, which comes before any of the process's mappings and file
- * locks go: so while it is unmarked the process is certainly there. Marked, it may be that only the
- * thread ended; then the lock on the row's byte of STATE_DIR/alive decides, and where that is
- * still held, whether every thread of the process is exiting.
+ * The thread that attached holds the row's mutex `alive` for ever. The kernel marks it when that
+ * thread leaves its address space, before any of the process's mappings and file locks go. So while
+ * it is unmarked, the process exists. If it is marked, perhaps only the thread has ended; then the
+ * lock on the row's byte of STATE_DIR/alive decides, and if that is still held, whether every
+ * thread of the process is exiting.
  *
- * Nothing here waits. Nobody is told when a process dies, so a dead row's memory is released one
- * drain delay after its last sign of life: its last grant, or the last look that found it alive.
- * That is never later than the delay after its death. It is sooner, or at once, where nobody
- * looked shortly before the death.
+ * Nothing here waits. No process is notified of a death, so a dead row's memory is released one
+ * drain delay after its last sign of life: its last grant, or the last check that found it alive.
+ * That is never later than the delay after its death. It is earlier, or at once, if there was no
+ * check shortly before the death.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -153,8 +153,8 @@ bool node_row_is_stopped(struct sim_node *node, unsigned index)
         return proc_status_read(path, &is) && strchr("Tt", is.state);
 }
 
-/* Virtual time may stand for want of anybody who waits: the dead do not, and then who looks does.
- */
+/* Virtual time may stand still while no party waits for a time. Dead processes do not wait, and
+ * then the checking process does. */
 static uint64_t settling_time_ns(struct sim_node *node)
 {
         if (node->is_clock_virtual)
@@ -171,7 +171,7 @@ static bool is_of_tag(const struct sim_node *node, const struct node_column *col
 void life_settle_device(struct sim_node *node, unsigned device, int tag)
 {
         unsigned high = load_acquire(&node->row_high);
-        uint64_t looked_ns = sim_now_ns(); /* before the look: who is seen alive lived then */
+        uint64_t looked_ns = sim_now_ns(); /* before the check: a process seen alive lived then */
         uint64_t now_ns = 0;
 
         for (unsigned row = 0; row < high; row++) {
@@ -255,8 +255,8 @@ static bool is_overlaid(int fd)
         return fstatfs(fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
-/* A high number, since programs count on the low ones; any number where the limit of descriptors
- * is lower. */
+/* A high number, because programs rely on the low ones; any number if the limit of descriptors is
+ * lower. */
 static int lock_keep(int fd)
 {
         lock_fd = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR);
@@ -266,7 +266,7 @@ static int lock_keep(int fd)
 }
 
 /* Locks byte `row` of the liveness file and lets one private mapping carry the lock, so that it
- * lives exactly as long as this address space, whatever becomes of descriptors or children. */
+ * lasts exactly as long as this address space, independent of descriptors and children. */
 static int liveness_take(unsigned row)
 {
         char path[320];
@@ -310,7 +310,7 @@ static void alive_hold(struct node_row *row)
         robust_init(&row->alive);
         store_release(&row->is_holder_gone, 0);
         (void)pthread_mutex_trylock(
-                &row->alive); /* free, for nobody knows it yet; never waited for */
+                &row->alive); /* free, because no other process knows it yet; never waited for */
 }
 
 static void forked_child(void)
@@ -361,7 +361,7 @@ int node_attach(struct sim_node *node)
                 rc = row_reserve(node, i);
                 if (rc < 0)
                         break;
-                /* A lock still held on a free row belongs to one who died a moment ago. */
+                /* the lock on a free row belongs to a process that just died */
                 rc = liveness_take(i);
                 if (rc == -EAGAIN || rc == -EACCES)
                         continue;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process had of a GPU, for programs that judge by it: exported by the simulated
- * libcuda.so.1 beside the driver's functions.
+ * Reports GPU time of a process to benchmark programs: exported by the simulated libcuda.so.1
+ * beside the driver's functions.
  *
  *      uint64_t aliquot_sim_busy_ns(const unsigned char uuid[16])
  *      uint64_t aliquot_sim_flight_ns(const unsigned char uuid[16])
  *
- * The engine's own count of this process's compute, in ns; what runs counts when it ends. And how
- * long this process had work in flight, with flights=on (flights.h). 0 before cuInit, and for a GPU
- * that is not there.
+ * The first is the engine's own count of this process's compute, in ns; running work counts when it
+ * ends. The second is how long this process had work in flight, with flights=on (flights.h). 0
+ * before cuInit, and for an unknown GPU.
  */
 #include <string.h>
 

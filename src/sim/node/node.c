@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making, finding and mapping the node file.
+ * Creates, finds and maps the node file.
  *
- * STATE_DIR/lock is locked while a process looks at the node file and, if there is none that it can
- * use, makes a new one beside it and renames it over. A node that somebody lives in is never
- * replaced: a process that asks for another shape is then refused (EBUSY), said on stderr.
+ * STATE_DIR/lock is held while a process examines the node file and, if there is none that it can
+ * use, makes a new one beside it and renames it over. A node with a living process is never
+ * replaced: a process that asks for another shape is refused (EBUSY), with a message on stderr.
  */
 #include "sim/node/node.h"
 
@@ -217,7 +217,7 @@ static bool node_is_lived_in(struct sim_node *node, int folder)
         return false;
 }
 
-/* Who holds it is done in milliseconds, or was stopped. */
+/* A holder of the lock is done in milliseconds, or was stopped. */
 static int folder_lock(int lock, const char *state_dir)
 {
         const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };

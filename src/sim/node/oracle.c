@@ -180,7 +180,7 @@ static void tag_print(struct oracle *oracle, unsigned tag, FILE *out)
         fprintf(out, "]");
 }
 
-/* {"cuLaunchKernel": {"program": 3, "library": 0}, ...}: what was called at all. */
+/* {"cuLaunchKernel": {"program": 3, "library": 0}, ...}: functions with at least one call. */
 static void calls_print(const struct sim_node *node, unsigned tag, FILE *out)
 {
         bool is_first = true;

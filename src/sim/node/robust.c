@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See robust.h.
+ * Robust mutexes; robust.h has the contract.
  *
- * A waiter that is woken and killed before it has the mutex takes the wake-up with it: when another
- * thread got the mutex in between, it does not know of those who sleep on, and wakes nobody. So
- * nobody sleeps on one for long.
+ * A waiter that is woken and killed before it has the mutex loses the wake-up: a thread that got
+ * the mutex in between does not know of the other sleepers, and wakes none. So no thread sleeps for
+ * long.
  */
 #include "sim/node/robust.h"
 
@@ -32,7 +32,7 @@ void robust_init(pthread_mutex_t *mutex)
 }
 
 #ifdef __SANITIZE_THREAD__
-/* The thread sanitizer takes pthread_mutex_timedlock() that returned EOWNERDEAD for one that did
+/* The thread sanitizer treats a pthread_mutex_timedlock() that returned EOWNERDEAD as one that did
  * not get the mutex (gcc 12). */
 static void tell_inherited(pthread_mutex_t *mutex)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who holds what between processes; see share.h. All under node.lock and then the device's lock.
+ * Memory held by several processes; see share.h. All under node.lock and then the device's lock.
  *
  * An exported descriptor is an open file STATE_DIR/export-ID with a shared flock on its
- * description, which travels with it to other processes and ends with its last copy: a flock that
- * can be had exclusively means that nobody holds one.
+ * description, which moves with it to other processes and ends with its last copy. If the flock can
+ * be taken exclusively, no process has such a descriptor.
  */
 #include "sim/node/share.h"
 
@@ -46,7 +46,8 @@ static struct sim_holder *holder_find(struct node_object *object, unsigned row, 
         return NULL;
 }
 
-/* Another holder that could carry: of the tag, or (tag < 0) one that carries for its own. */
+/* Another holder that can carry the bytes: one of the tag, or (tag < 0) one that carries them for
+ * its own tag. */
 static struct sim_holder *heir_find(struct sim_node *node, struct node_object *object,
                                     const struct sim_holder *leaver, int tag)
 {
@@ -116,7 +117,7 @@ static void column_put(struct sim_node *node, const struct node_object *object,
         node->tag[node->row[holder->row].tag].column[object->device].current_bytes += object->bytes;
 }
 
-/* Takes the holder off and passes on what it carries. The device's lock is held. */
+/* Removes the holder and passes on what it carries. The device's lock is held. */
 static void holder_remove(struct sim_node *node, struct node_object *object,
                           struct sim_holder *leaver)
 {
@@ -211,7 +212,7 @@ static bool backing_name(uint64_t id, int fd)
         return false;
 }
 
-/* One that nobody has, NULL if there is none. The node's lock is held. */
+/* An unused object, or NULL. The node's lock is held. */
 static struct node_object *object_free(struct sim_node *node)
 {
         struct node_object *object = node->object;
