@@ -310,9 +310,9 @@ int paint_file(const struct figure *figure, const char *path, struct error *err)
         cairo_paint(page);
         write_across(page, 25, title, figure->title);
         write_across(page, 44, about, figure->about);
-        draw_axes(page, figure);
-        draw_lines(page, figure);
-        draw_legend(page, figure);
+        area.top = draw_legend(page, figure);
+        draw_axes(page, &area);
+        draw_lines(page, &area);
         write_across(page, HEIGHT - 12, about, figure->note);
         status = cairo_status(page);
         if (status == CAIRO_STATUS_SUCCESS &&
