@@ -298,6 +298,28 @@ def test_a_daemon_that_was_killed_finds_the_share_again(daemon, sim, container):
         assert session_of(daemon, container)["id"] == before and len(daemon.names()) == 1
 
 
+@pytest.mark.needs("mount namespaces", "powers over other users' programs")
+@pytest.mark.parametrize("uid", [0, USER])
+def test_an_administrator_ends_the_programs_of_all_its_users(sim, uid):
+    sim.configure(memory="1GiB")
+    daemon = Daemon(sim, CONFIG + "[admission]\non_end = kill\n").start()
+    to = sim.folder / "door"
+    to.mkdir()
+    to.chmod(0o755)
+    with Container(sim) as container, container.script(door_of(sim)) as first:
+        first.ready()  # so that there is a simulated card, for all users
+        open_to_all(sim)
+        place.need("a build folder for other users")
+        with container.script(to / "socket", uid=uid, mount=(door_of(sim).parent, to)) as gpu:
+            gpu.ready().do(f"alloc 1 {MIB}")
+            name = session_of(daemon, container)["name"]
+            assert daemon.delete(f"/v1/sessions/{name}?force=true").status == 202
+            gpu.process.wait(HANG_SECONDS)
+            wait_for(lambda: name not in daemon.names(), daemon.said)
+        assert container.first.poll() is None  # which is in the container, and not in the session
+        assert container.ask(door_of(sim)) == f"welcome {name}"
+
+
 def test_a_bound_of_ttls_ends_no_container(sim):
     sim.configure(memory="1GiB")
     daemon = Daemon(sim, CONFIG + "[admission]\nttl_most = 4s\n").start()

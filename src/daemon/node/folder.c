@@ -531,8 +531,12 @@ int folder_signal(const struct store *store, const struct sessions_one *session,
 {
         char path[STORE_PATH_BYTES];
         struct liveness_file file;
-        const struct victim_order order = { &file, session->owner_uid, signal->number,
-                                            SIGNALS_MOST_NS, walk };
+        const struct victim_order order = { .slots = &file,
+                                            .owner_uid = session->owner_uid,
+                                            .number = signal->number,
+                                            .most_ns = SIGNALS_MOST_NS,
+                                            .walk = walk,
+                                            .container = session->container.id };
         struct store_session joined;
         int sent = 0;
         int rc = join(store, session, &joined, NULL);

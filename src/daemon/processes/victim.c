@@ -17,6 +17,7 @@
 #include "common/atomic.h"
 #include "common/machine_clock.h"
 #include "common/scoped.h"
+#include "daemon/base/cgroup.h"
 
 /* A user may end every process in the user namespaces that the user made, under all user ids mapped
  * there (subordinate ones). All namespaces are below the first one, which is root's. */
@@ -51,6 +52,12 @@ static bool is_search(uint32_t parent, uint32_t real, const struct victim_order 
         return parent == order->walk->spared && real == getuid();
 }
 
+/* The session is the container's, whichever user of it runs there. */
+static bool is_in_its_container(uint32_t pid, const struct victim_order *order)
+{
+        return order->container && order->container[0] && cgroup_is_in(pid, order->container);
+}
+
 /* By the lines "PPid:" and "Uid:" (the real one) of its status. */
 static bool is_users(uint32_t pid, const struct victim_order *order)
 {
@@ -64,7 +71,8 @@ static bool is_users(uint32_t pid, const struct victim_order *order)
                 if (sscanf(line, "PPid: %u", &parent) == 1 || sscanf(line, "Uid: %u", &real) != 1)
                         continue;
                 return !is_search(parent, real, order) &&
-                       (real == order->owner_uid || is_in_users_namespace(pid, order->owner_uid));
+                       (real == order->owner_uid || is_in_users_namespace(pid, order->owner_uid) ||
+                        is_in_its_container(pid, order));
         }
         return false;
 }

@@ -34,6 +34,7 @@ struct victim_order {
         int number;
         uint64_t most_ns; /* maximum processor time, also for one process with many mappings */
         struct victim_walk *walk;
+        const char *container; /* whose users are the session's as well; NULL or "": none */
 };
 
 /* Signals the processes that the slots name, each once, even if many slots name it. Returns how
@@ -41,10 +42,10 @@ struct victim_order {
 unsigned victim_signal_told(struct usage_process *list, unsigned count,
                             const struct victim_order *order);
 
-/* Signals every process of the owner that maps `slots` or holds a lock on it, whatever the slots
- * say: a walk over all processes, for a session whose slots cannot be trusted. Returns how many got
- * the signal. Ends after the time in the order; the next walk continues with the processes not
- * reached. */
+/* Signals every process of the owner (or of the container) that maps `slots` or holds a lock on it,
+ * whatever the slots say: a walk over all processes, for a session whose slots cannot be trusted.
+ * Returns how many got the signal. Ends after the time in the order; the next walk continues with
+ * the processes not reached. */
 unsigned victim_signal_all(const struct victim_order *order);
 
 /* Signals the process with this identity, if it still exists. */
