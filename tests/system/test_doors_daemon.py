@@ -161,6 +161,14 @@ def test_a_container_is_in_no_other_sessions_by_its_door(daemon, sim, container)
         assert len(daemon.names()) == 3
 
 
+def test_a_name_that_is_taken_keeps_no_container_out(daemon, sim, container):
+    name = f"{SMALL}.{container.id[:12]}"
+    daemon.create(name, "4MiB")
+    said = container.ask(door_of(sim))
+    assert said.startswith(f"welcome {SMALL}.{container.id[:12]}-") and container.ask(door_of(sim)) == said
+    assert session_of(daemon, container)["devices"][0]["memory_bytes"] == 256 * MIB
+
+
 def test_what_is_no_hello_is_refused_there_too(daemon, sim, container):
     assert container.ask(door_of(sim), message=b"x" * 80).startswith(f"{joiner.MALFORMED} 0 ")
     assert container.ask(door_of(sim), message=joiner.hello(least=7, most=9)).startswith(f"{joiner.NO_VERSION} 0 ")
