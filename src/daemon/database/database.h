@@ -7,11 +7,12 @@
  *      database_save(database, session, &event, &err)  // one transaction with its audit row
  *
  * SQLite in WAL mode with synchronous=FULL: when a call has returned (of a batch: when that has
- * ended), what it wrote survives a kill, a crash and a power cut; when it was cut off or failed, nothing of it is there, and the
- * next call works again once there is room. One process has it open at a time, and sees its own
- * writes only. What is read is checked as if a stranger had written it. A database that is damaged,
- * newer or not ours is refused, never repaired and never deleted: database_put_aside() renames it,
- * when asked to. One that is deleted while it is open is written anew.
+ * ended), what it wrote survives a kill, a crash and a power cut; when it was cut off or failed,
+ * nothing of it is there, and the next call works again once there is room. One process has it open
+ * at a time, and sees its own writes only. What is read is checked as if a stranger had written it.
+ * A database that is damaged, newer or not ours is refused, never repaired and never deleted:
+ * database_put_aside() renames it, when asked to. One that is deleted while it is open is written
+ * anew.
  *
  * One thread. Every call may wait for the disk. Errors: -ENOSPC, -EROFS, -EACCES, -EIO; -EPROTO
  * made by a newer version; -EBADMSG damaged; -EPERM others could have written it; -EBUSY another

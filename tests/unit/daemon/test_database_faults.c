@@ -73,6 +73,16 @@ static int save_new(struct database *database)
         return database_save(database, &session, &event, &last_error);
 }
 
+/* Safe when the batch has ended. */
+static int save_in_batch(struct database *database)
+{
+        int rc;
+
+        database_begin_batch(database);
+        rc = save_new(database);
+        return rc < 0 ? rc : database_end_batch(database, &last_error);
+}
+
 static int save_changed(struct database *database)
 {
         struct sessions_one session = session_of(2);
@@ -119,6 +129,7 @@ static const struct deed deeds[] = {
         { "taking it to the present version", prepare_old, nothing },
         { "opening and closing", prepare_three, nothing },
         { "saving a new one", prepare_three, save_new },
+        { "saving a new one in a batch", prepare_three, save_in_batch },
         { "saving a changed one", prepare_three, save_changed },
         { "adopting one", prepare_three, adopt },
         { "forgetting one", prepare_three, forget },
