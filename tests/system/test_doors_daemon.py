@@ -102,6 +102,9 @@ def test_all_users_of_a_container_are_in_its_share(daemon, sim, container):
         session = session_of(daemon, container)
         listed = {process["uid"] for process in daemon.get(f"/v1/sessions/{session['name']}/processes").json}
         assert session["owner"] == 0 and listed == {0, USER, OTHER_USER}
+        daemon.kill()  # whom who has joined needs no more: the locks in `slots` tell them of each other
+        one.kill()
+        other.do(f"alloc 1 {150 * MIB}")
 
 
 def test_what_a_tenant_makes_below_its_control_group_changes_nothing(daemon, sim, container):
