@@ -253,16 +253,17 @@ def test_a_share_outlives_programs_and_ends_with_its_container(daemon, sim, cont
         gpu.ready()
         first = session_of(daemon, container)["id"]
     sub = container.below("sub")
-    with container.script(door_of(sim), procs=sub) as gpu:  # the only one left, below
-        gpu.ready()
-        container.first.kill()
-        container.first.wait()
-        daemon.kill().start()
-        await_a_look(daemon, sim)
-        assert session_of(daemon, container)["id"] == first
-        assert session_of(daemon, container)["state"] == "open"
-        container.empty()
-        wait_for(lambda: not daemon.names(), daemon.said)
+    last = container.run_in(["sleep", "1000"], preload=False, procs=sub)  # below, and with no part in the share
+    container.wait_until(lambda: last.pid in container.processes())
+    container.first.kill()
+    container.first.wait()
+    daemon.kill().start()
+    await_a_look(daemon, sim)
+    assert session_of(daemon, container)["id"] == first
+    assert session_of(daemon, container)["state"] == "open"
+    last.kill()
+    last.wait()
+    wait_for(lambda: not daemon.names(), daemon.said)
     assert not daemon.folders()
     types = [event["type"] for event in daemon.events(most=8) if (event["session"] or "").startswith(SMALL)]
     assert types == ["created", "released", "gone"]
