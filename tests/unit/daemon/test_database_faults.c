@@ -310,6 +310,51 @@ static void survive(const struct deed *deed, enum fault fault, bool is_killed)
         assert_true(at > 2); /* it met its fault at least once */
 }
 
+/* In a child, from a start that was killed: the deed, and then the end, with this armed. How it
+ * ended; or, where nothing was armed, how many changes the deed is. */
+static int act_armed(const struct deed *deed, enum fault fault, unsigned at)
+{
+        int status = 0;
+        pid_t child;
+
+        prepare(deed, true);
+        child = fork();
+        if (child == 0) {
+                struct database *database = open_good();
+
+                fault_arm(fault, at);
+                if (deed->act(database) < 0)
+                        _exit(0);
+                if (fault == FAULT_NONE)
+                        _exit((int)fault_count());
+                database_close(database);
+                _exit(0);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        return WEXITSTATUS(status);
+}
+
+/* The power goes at the first change behind the deed, which was answered for. */
+static void test_what_was_answered_for_survives_a_power_cut(void **state)
+{
+        static char before[HELD_BYTES], after[HELD_BYTES], now[HELD_BYTES];
+
+        for (const struct deed *deed = deeds; deed->name; deed++) {
+                int changes;
+
+                if (deed->act == nothing)
+                        continue;
+                learn(deed, before, after);
+                changes = act_armed(deed, FAULT_NONE, 0);
+                assert_in_range(changes, 1, FAULT_STATUS - 1);
+                assert_int_equal(act_armed(deed, FAULT_CUT, (unsigned)changes + 1), FAULT_STATUS);
+                look(now);
+                if (strcmp(now, after) != 0)
+                        fail_msg("%s: now\n%sexpected\n%s", deed->name, now, after);
+        }
+}
+
 static void survive_all(enum fault fault)
 {
         for (const struct deed *deed = deeds; deed->name; deed++) {
@@ -478,6 +523,7 @@ int main(void)
                 story(test_death_at_any_change_leaves_the_old_or_the_new),
                 story(test_death_within_any_write_leaves_the_old_or_the_new),
                 story(test_a_power_cut_leaves_the_old_or_the_new),
+                story(test_what_was_answered_for_survives_a_power_cut),
                 story(test_a_full_disk_changes_nothing_and_later_all_works),
                 story(test_a_disk_that_is_full_from_the_start_is_told_and_harms_nothing),
                 story(test_a_sync_that_fails_is_told),
