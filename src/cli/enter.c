@@ -151,14 +151,16 @@ static int create(const struct attempt *attempt, struct entrance *entrance, stru
         return create_here(attempt, entrance, err);
 }
 
-/* --swap=no; the variable asks for nothing so. */
-static bool is_swap_refused(const struct attempt *attempt)
+/* Whether --swap=no was said of a session that swaps; the variable asks for nothing so. */
+static bool swaps_unasked(const struct attempt *attempt, const struct entrance *entrance)
 {
         const struct settings_flag *flag = attempt->flags->flag;
+        const struct limits_page *page = entrance->session.limits;
 
         while (flag->variable && strcmp(flag->flag, "--swap") != 0)
                 flag++;
-        return flag->variable && !attempt->request->settings.swaps;
+        return flag->variable && !attempt->request->settings.swaps && page &&
+               page->flags & PAGE_SWAPS;
 }
 
 static int join(const struct attempt *attempt, struct entrance *entrance, struct error *err)
@@ -171,7 +173,7 @@ static int join(const struct attempt *attempt, struct entrance *entrance, struct
                             "%s: session %s is there already; leave it out to join, or change it "
                             "with aliquot set",
                             daemon_wish, entrance->name);
-        if (rc == 0 && is_swap_refused(attempt) && entrance->session.limits->flags & PAGE_SWAPS)
+        if (rc == 0 && swaps_unasked(attempt, entrance))
                 return fail(err, -EEXIST,
                             "--swap=no: session %s swaps, which is fixed when a session is made; "
                             "leave it out to join, or name another with --session",

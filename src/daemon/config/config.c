@@ -132,27 +132,45 @@ int config_set(struct config *config, const char *key, const char *value, const 
         return set_key(config, found, value, origin, report);
 }
 
+static bool has_section(const char *section)
+{
+        for (size_t i = 0; i < config_key_count; i++) {
+                if (strcmp(config_keys[i].section, section) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static void list_keys(const char *section, struct text *text)
+{
+        for (size_t i = 0; i < config_key_count; i++) {
+                if (strcmp(config_keys[i].section, section) == 0)
+                        text_add(text, "%s%s", text->used ? ", " : "", config_keys[i].name);
+        }
+}
+
+static void list_sections(struct text *text)
+{
+        const char *before = "";
+
+        for (size_t i = 0; i < config_key_count; i++) {
+                if (strcmp(config_keys[i].section, before) != 0)
+                        text_add(text, "%s[%s]", text->used ? ", " : "", config_keys[i].section);
+                before = config_keys[i].section;
+        }
+        text_add(text, ", [policy]");
+}
+
 /* What could have been meant: the keys of that section, or the sections. */
 static void list_known(const char *section, char *ret, size_t bytes)
 {
         struct text text;
-        const char *before = "";
-        bool has_section = false;
 
-        for (size_t i = 0; i < config_key_count; i++)
-                has_section = has_section || strcmp(config_keys[i].section, section) == 0;
         text_begin(&text, ret, bytes);
-        for (size_t i = 0; i < config_key_count; i++) {
-                const struct config_key *key = &config_keys[i];
-
-                if (has_section && strcmp(key->section, section) == 0)
-                        text_add(&text, "%s%s", text.used ? ", " : "", key->name);
-                if (!has_section && strcmp(key->section, before) != 0)
-                        text_add(&text, "%s[%s]", text.used ? ", " : "", key->section);
-                before = key->section;
-        }
-        if (!has_section)
-                text_add(&text, ", [policy]");
+        if (has_section(section))
+                list_keys(section, &text);
+        else
+                list_sections(&text);
 }
 
 /* -- Policy ----------------------------------------------------------------------------------- */

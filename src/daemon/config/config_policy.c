@@ -14,8 +14,7 @@
 #define SECTION_BYTES 49u /* from here on inih cuts a section's name */
 #define ANY "any"
 #define MILLI 1000u
-#define GUARANTEE_MOST (100u * POLICY_CARDS_MOST)
-#define CARDS_PERCENT_MOST (100u * POLICY_CARDS_MOST)
+#define CARDS_PERCENT_MOST (UINT64_C(100) * POLICY_CARDS_MOST) /* of one card */
 #define WEIGHT_MOST 10000u
 #define SESSIONS_A_USER_MOST 4096u
 #define UUID_DIGITS 32u
@@ -298,7 +297,7 @@ static bool read_amount(enum policy_key key, const char *text, struct policy_rul
         case POLICY_COMPUTE:
                 return read_percent(text, 1, 100, ret) && (*ret *= MILLI);
         case POLICY_GUARANTEE_IN_ALL:
-                if (!read_percent(text, 0, GUARANTEE_MOST, ret))
+                if (!read_percent(text, 0, CARDS_PERCENT_MOST, ret))
                         return false;
                 *ret *= MILLI;
                 return true;
