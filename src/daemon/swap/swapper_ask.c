@@ -11,8 +11,16 @@ int swapper_fd(const struct swapper *self)
         return self->told;
 }
 
-/* The place of a GPU, which may take the place of a GPU without sessions. SWAP_CARDS: no place is
- * free, since GPUs that are gone still have sessions. */
+static bool is_given(const struct swapper *self, unsigned at)
+{
+        static const uint8_t nobody[16];
+
+        return memcmp(self->card[at].gpu, nobody, sizeof(nobody)) != 0;
+}
+
+/* The place of a GPU. A new one takes a place that was never given to a GPU, as what was said of a
+ * GPU must not be lost before its first session comes; else that of a GPU without sessions.
+ * SWAP_CARDS: no place is free, since GPUs that are gone still have sessions. */
 static unsigned card_of(struct swapper *self, const uint8_t gpu[16])
 {
         unsigned spare = SWAP_CARDS;
@@ -20,7 +28,9 @@ static unsigned card_of(struct swapper *self, const uint8_t gpu[16])
         for (unsigned i = 0; i < SWAP_CARDS; i++) {
                 if (memcmp(self->card[i].gpu, gpu, sizeof(self->card[i].gpu)) == 0)
                         return i;
-                if (!self->card[i].entries && spare == SWAP_CARDS)
+                if (self->card[i].entries)
+                        continue;
+                if (spare == SWAP_CARDS || (is_given(self, spare) && !is_given(self, i)))
                         spare = i;
         }
         if (spare < SWAP_CARDS) {
