@@ -3,19 +3,61 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "common/atomic.h"
 #include "common/clock.h"
+#include "common/log.h"
+#include "common/text.h"
 #include "interpose/gate.h"
 #include "shim/helper.h"
 #include "shim/room.h"
 #include "shim/session.h"
+#include "store/ask.h"
 
 /* A thread that waits at the gate looks again after this long: the owner may have died between
  * opening the gate and waking. It also writes again that it waits. */
 #define LOOK_AGAIN_NS UINT64_C(50000000)
 
+/* How long a thread waits before it is looked whether a daemon is there, and between two looks. */
+#define ALONE_NS UINT64_C(1000000000)
+#define LOOKS_LATE_NS (10 * LOOK_AGAIN_NS)
+
 static uint32_t own_gate;
+
+/* The daemon's own socket of the session: beside `slots`, or by which we joined. */
+static bool is_daemon_gone(void)
+{
+        const char *slots = session_slots_file()->path;
+        const char *name = strrchr(slots, '/');
+        char path[STORE_PATH_BYTES];
+
+        return name &&
+               text_put(path, sizeof(path), NULL, "%.*s/socket", (int)(name - slots), slots) == 0 &&
+               ask_is_deserted(path);
+}
+
+/* One line where nobody can open the gate: the program would seem to hang. The daemon's scheduler
+ * writes its time while it has the session, so a socket is only looked at where it does not. */
+static void tell_if_alone(uint64_t now_ns)
+{
+        static _Atomic uint64_t since_ns, seen_ns, looked_ns;
+        static _Atomic bool is_told;
+        const struct limits_page *limits = session_limits();
+
+        if (now_ns - load_relaxed(&seen_ns) > LOOKS_LATE_NS)
+                store_relaxed(&since_ns, now_ns);
+        store_relaxed(&seen_ns, now_ns);
+        if (load_relaxed(&is_told) || now_ns - load_relaxed(&since_ns) < ALONE_NS ||
+            now_ns - load_relaxed(shared_word(&limits->scheduler_at_ns)) < ALONE_NS ||
+            now_ns - load_relaxed(&looked_ns) < ALONE_NS)
+                return;
+        store_relaxed(&looked_ns, now_ns);
+        if (is_daemon_gone() && log_once(&is_told))
+                log_tell("aliquot: session %s has no turn of memory, and its daemon has ended; the "
+                         "program waits until aliquotd is back",
+                         limits->name);
+}
 
 static void wait_for_end(const uint32_t *word)
 {
@@ -24,6 +66,7 @@ static void wait_for_end(const uint32_t *word)
         if (!seen)
                 return;
         room_stand();
+        tell_if_alone(clock_now_ns());
         clock_wait(shared_half(word), seen, clock_now_ns() + LOOK_AGAIN_NS);
 }
 

@@ -8,7 +8,6 @@
 #include "common/minmax.h"
 #include "common/sums.h"
 #include "shim/attach.h"
-#include "shim/bell.h"
 #include "shim/charge.h"
 #include "shim/session.h"
 
@@ -242,7 +241,6 @@ bool room_wait(struct room_wait *wait, const struct room_want *want)
         const struct limits_page *limits = session_limits();
         struct room_books books;
         enum room_answer answer;
-        bool is_first;
         uint32_t epoch;
 
         if (rows.card < 0)
@@ -261,10 +259,7 @@ bool room_wait(struct room_wait *wait, const struct room_want *want)
                 return false;
         if (want->is_held)
                 room_stand();
-        is_first = !wait->wished_ns;
         wish(wait, &books, want);
-        if (is_first && wait->wished_ns)
-                bell_ring(session_slots());
         clock_wait(shared_half(&limits->epoch), epoch, clock_now_ns() + WISH_NS);
         return true;
 }
@@ -273,8 +268,7 @@ void room_stand(void)
 {
         int card = room_rows().card;
 
-        if (card < 0)
-                return;
-        store_relaxed(shared_word(&session_slots()->meter[card].stood_at_ns), clock_now_ns());
-        bell_ring(session_slots());
+        if (card >= 0)
+                store_relaxed(shared_word(&session_slots()->meter[card].stood_at_ns),
+                              clock_now_ns());
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finding the session, once: settings, runtime folder, join or create, publish. A program without
- * settings gets a session from the daemon whose door is open (docs/swap.md), if there is one.
+ * settings gets a session from the daemon whose door is open (docs/swap-node.md), if there is one.
  *
  * One thread finds the session while others wait for the state to change. That thread's process is
  * recorded, so a child forked meanwhile does not wait for a thread that it does not have. A call

@@ -35,5 +35,7 @@ int share_join(const struct settings *settings, struct store_session *ret, struc
         if (rc == 0)
                 rc = text_put(path, sizeof(path), err, "%s/sessions/%s/socket", store.path,
                               ret->limits->name);
+        if (rc == 0)
+                rc = text_put(ret->path, sizeof(ret->path), err, "%s", path);
         return rc < 0 ? rc : socket_renew_at(path, err);
 }

@@ -5,6 +5,7 @@
  */
 #include "store/ask.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -127,6 +128,23 @@ static int open_connection(struct ask_attempt *attempt, struct error *err)
         default:
                 return fail_as(err, rc);
         }
+}
+
+bool ask_is_deserted(const char *path)
+{
+        const struct ask ask = { .path = path };
+        struct ask_attempt attempt = { .ask = &ask };
+        int saved = errno;
+        int rc, fd = (int)raw_call(SYS_socket, AF_UNIX,
+                                   SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, 0, 0);
+
+        if (fd < 0)
+                return false;
+        attempt.fd = liveness_raise(fd);
+        rc = connect_to(&attempt);
+        liveness_close(attempt.fd);
+        errno = saved;
+        return rc == -ECONNREFUSED;
 }
 
 /* -- Messages --------------------------------------------------------------------------------- */

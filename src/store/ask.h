@@ -39,6 +39,9 @@ struct ask {
  * that can be, which the caller closes. */
 int ask_join(const struct ask *ask, struct store_session *ret, int *ret_slots, struct error *err);
 
+/* Whether the socket at `path` is there and nobody listens on it: its daemon has ended. */
+bool ask_is_deserted(const char *path);
+
 /* Another descriptor of `slots` of the joined session; nothing is mapped. Negative errno. The
  * caller must block fork() until it is closed, as liveness.h says. */
 int ask_slots(const struct ask *ask);

@@ -157,6 +157,23 @@ def test_pages_that_swap_without_saying_so_in_their_version_are_put_aside(daemon
     assert Page(sim).version == SWAP_VERSION
 
 
+def test_a_program_that_waits_in_a_held_session_without_a_daemon_says_so(daemon, sim):
+    """Nobody can bring its memory in: it would seem to hang. It goes on when a daemon is back."""
+    swap(daemon)
+    kernels = sim.build.program("hooks/bytes_kernels.so")
+    with Script(sim, ALIQUOT_SESSION="s", BYTES_KERNELS=kernels) as gpu:
+        gpu.ready().do("kernels", f"alloc 1 {MIB}")
+        daemon.kill()
+        with open(sim.runtime / "sessions/s/limits", "r+b") as file:
+            file.seek(GATE_AT)
+            file.write(struct.pack("<I", 1))
+        gpu.send(f"fill 1 {MIB} 1")
+        said = gpu.process.stderr.readline()
+        assert "session s has no turn of memory, and its daemon has ended" in said, said
+        daemon.start()
+        assert gpu.hear()[0] == "0"
+
+
 def test_without_a_size_it_is_what_one_session_may_have_of_the_card(daemon, sim):
     daemon.reload("[admission]\nreserve = 64MiB\n")
     answer = daemon.post("/v1/sessions", {"name": "s", "swap": True})

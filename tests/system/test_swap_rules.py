@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How turns of memory are dealt on a node, and what becomes of a session that gives its memory back never (docs/swap.md)."""
+"""How turns of memory are dealt on a node, and what becomes of a session that gives its memory back never (docs/swap-node.md)."""
 import itertools
 import os
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that have the library in LD_PRELOAD and no setting share the card of a daemon that says so (docs/swap.md)."""
+"""Programs that have the library in LD_PRELOAD and no setting share the card of a daemon that says so (docs/swap-node.md)."""
 import pytest
 
 from cli import Command
