@@ -5,7 +5,7 @@ import pathlib
 import re
 import sys
 
-CLASSES = ('pass', 'gate', 'hook', 'refuse')
+CLASSES = ('pass', 'hook')
 PROTOTYPE = re.compile(r'^(\w+) (\w+)\(([^()]*)\);', re.MULTILINE)
 Row = collections.namedtuple('Row', 'symbol since kind why base is_per_thread made')
 Made = collections.namedtuple('Made', 'names shape arguments')

@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What C cannot say, for aarch64: going on to a function with the caller's registers and stack as
- * they were. Two stubs behind the thunks, and the four doors.
+ * they were. The stub behind the thunks, and the four doors.
  *
- * bind_first, gate_shut: entered with a thunk's number in w17; call bind_entry() or gate_enter() with
- * x0-x8 and q0-q7 saved, which is all that carries arguments in the AAPCS64, then branch where it
- * says. (Functions with scalable-vector arguments would need more; no API here has any.)
+ * bind_first: entered with a thunk's number in w17; calls bind_entry() with x0-x8 and q0-q7 saved,
+ * which is all that carries arguments in the AAPCS64, then branches where it says. (Functions with scalable-vector arguments would need more; no API here has any.)
  *
  * The doors end in a branch with x30 as the caller left it: the loader takes that for the caller,
  * whose RUNPATH counts and whom RTLD_NEXT is relative to.
  */
         .text
         .hidden bind_entry
-        .hidden gate_enter
         .hidden door_dlopen
         .hidden door_dlmopen
         .hidden door_dlsym
         .hidden door_dlvsym
 
-.macro DETOUR name, decide
-        .globl \name
-        .hidden \name
-        .type \name, %function
+        .globl bind_first
+        .hidden bind_first
+        .type bind_first, %function
         .balign 16
-\name:
+bind_first:
         .cfi_startproc
         stp x29, x30, [sp, #-224]!
         .cfi_def_cfa_offset 224
@@ -40,7 +37,7 @@
         stp q4, q5, [sp, #160]
         stp q6, q7, [sp, #192]
         mov w0, w17
-        bl \decide
+        bl bind_entry
         mov x16, x0
         ldp q0, q1, [sp, #96]
         ldp q2, q3, [sp, #128]
@@ -57,11 +54,7 @@
         .cfi_def_cfa_offset 0
         br x16
         .cfi_endproc
-        .size \name, . - \name
-.endm
-
-DETOUR bind_first, bind_entry
-DETOUR gate_shut, gate_enter
+        .size bind_first, . - bind_first
 
 /* Builds a struct door_call (doors.h) on the stack and lets C decide: an address to branch to with
  * the arguments as it left them, or NULL (the C library has no such function), which is the answer. */

@@ -21,7 +21,7 @@
         32u /* every thunk is padded to this, so its address follows from its number \
              */
 
-enum entry_class { ENTRY_PASS, ENTRY_GATE, ENTRY_HOOK, ENTRY_REFUSE };
+enum entry_class { ENTRY_PASS, ENTRY_HOOK };
 
 struct entry {
         uint32_t name; /* offset into strings: relocations would cost every program start-up time */

@@ -18,9 +18,7 @@ static const char *const door_names[] = { "dlopen", "dlmopen", "dlsym", "dlvsym"
 
 static const char *const class_names[] = {
         [ENTRY_PASS] = "pass",
-        [ENTRY_GATE] = "gate",
         [ENTRY_HOOK] = "hook",
-        [ENTRY_REFUSE] = "refuse",
 };
 
 EXPORTED unsigned aliquot_doctor_apis(void)

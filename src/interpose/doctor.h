@@ -25,7 +25,7 @@ struct doctor_api {
 
 struct doctor_row {
         const char *symbol;
-        const char *kind; /* pass, gate, hook, refuse */
+        const char *kind; /* pass, hook */
         const char *why;
         unsigned since;
         bool is_in_library;

@@ -50,9 +50,3 @@ void gate_wait(void)
         }
         errno = saved_errno;
 }
-
-void *gate_enter(unsigned number)
-{
-        gate_wait();
-        return bind_target(number);
-}

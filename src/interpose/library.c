@@ -177,11 +177,3 @@ void *bind_entry(unsigned number)
                 return address;
         return (void *)(uintptr_t)(l ? api->no_function : api->no_library);
 }
-
-void *bind_target(unsigned number)
-{
-        unsigned entry;
-        const struct api *api = api_of_number(number, &entry);
-
-        return load_plain_acquire(&api->table->slot[entry]);
-}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What C cannot say, for x86-64: going on to a function with the caller's registers and stack as
- * they were. Two stubs behind the thunks, and the four doors.
+ * they were. The stub behind the thunks, and the four doors.
  *
- * bind_first, gate_shut: entered with a thunk's number pushed; call bind_entry() or gate_enter() with
- * everything saved that can carry an argument, then jump where it says. Vector registers are saved
- * whole (xsave: an AVX argument must survive, and the C library's own functions use wide registers)
- * or, on a machine or emulator without xsave, by fxsave.
+ * bind_first: entered with a thunk's number pushed; calls bind_entry() with everything saved that can
+ * carry an argument, then jumps where it says. Vector registers are saved whole (xsave: an AVX
+ * argument must survive, and the C library's own functions use wide registers) or, on a machine or
+ * emulator without xsave, by fxsave.
  *
  * The doors end in a jump, never a call: the loader takes the return address for the caller, whose
  * RUNPATH counts and whom RTLD_NEXT is relative to.
@@ -21,7 +21,6 @@
 
         .text
         .hidden bind_entry
-        .hidden gate_enter
         .hidden door_dlopen
         .hidden door_dlmopen
         .hidden door_dlsym
@@ -60,12 +59,11 @@ ask_vector_means:             /* all registers but %rax are kept */
         .size ask_vector_means, . - ask_vector_means
 
 /* On entry: 0(%rsp) the number, 8(%rsp) the return address. */
-.macro DETOUR name, decide
-        .globl \name
-        .hidden \name
-        .type \name, @function
+        .globl bind_first
+        .hidden bind_first
+        .type bind_first, @function
         .balign 16
-\name:
+bind_first:
         .cfi_startproc
         .cfi_adjust_cfa_offset 8
         pushq %rbp
@@ -98,7 +96,7 @@ ask_vector_means:             /* all registers but %rax are kept */
         jmp 3f
 2:      fxsave64 (%rsp)
 3:      movl 8(%rbp), %edi
-        call \decide
+        call bind_entry
         movq %rax, %r11
         cmpb $1, vector_means(%rip)
         jne 4f
@@ -123,11 +121,7 @@ ask_vector_means:             /* all registers but %rax are kept */
         .cfi_adjust_cfa_offset -8
         jmp *%r11
         .cfi_endproc
-        .size \name, . - \name
-.endm
-
-DETOUR bind_first, bind_entry
-DETOUR gate_shut, gate_enter
+        .size bind_first, . - bind_first
 
 /* Builds a struct door_call (doors.h) on the stack and lets C decide: an address to jump to with the
  * arguments as it left them, or NULL (the C library has no such function), which is the answer. */

@@ -22,13 +22,6 @@ static nvmlReturn_t answer_no_function(void)
         return NVML_ERROR_FUNCTION_NOT_FOUND;
 }
 
-/* The function behind the thunks of class refuse. */
-nvmlReturn_t refuse_nvml(void);
-nvmlReturn_t refuse_nvml(void)
-{
-        return NVML_ERROR_NOT_SUPPORTED;
-}
-
 static const struct library *_Atomic library;
 
 const struct api nvml_api = {

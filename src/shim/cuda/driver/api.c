@@ -19,13 +19,6 @@ static CUresult answer_no_function(void)
         return CUDA_ERROR_NOT_FOUND;
 }
 
-/* Where the thunks of class refuse go. */
-CUresult refuse_cuda(void);
-CUresult refuse_cuda(void)
-{
-        return CUDA_ERROR_NOT_SUPPORTED;
-}
-
 static const struct library *_Atomic library;
 
 const struct api cuda_api = {

@@ -14,12 +14,6 @@ static int answer_no_function(void)
         return TOY_NO_FUNCTION;
 }
 
-int refuse_toy(void);
-int refuse_toy(void)
-{
-        return TOY_REFUSED;
-}
-
 int hook_toyHooked(int a)
 {
         return real.toyHooked(a) + 1000;

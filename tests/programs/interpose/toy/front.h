@@ -9,7 +9,6 @@
 
 #define TOY_NO_LIBRARY 34
 #define TOY_NO_FUNCTION 500
-#define TOY_REFUSED 801
 #define TOY_VARIABLE "TOY_REAL_LIBRARY"
 
 #endif

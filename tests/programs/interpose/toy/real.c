@@ -43,20 +43,9 @@ long toyVariadic(int count, ...)
         return sum;
 }
 
-long toyGated(long a, double b, toy_wide c, long d, long e, long f, long g, long h, double i)
-{
-        return a + 2 * (long)b + 3 * (long)(c[0] + c[1] + c[2] + c[3]) + 5 * d + 7 * e + 11 * f +
-               13 * g + 17 * h + 19 * (long)i;
-}
-
 int toyHooked(int a)
 {
         return a + 1;
-}
-
-int toyRefused(int a)
-{
-        return a;
 }
 
 const char *toyWho(void)

@@ -41,9 +41,7 @@ double toyMixed(int a, float b, double c, long d, double e, float f, long g, dou
 double toyWide(toy_wide a, toy_wide b, int c);
 long toyBig(struct toy_big a, int b);
 long toyVariadic(int count, ...);
-long toyGated(long a, double b, toy_wide c, long d, long e, long f, long g, long h, double i);
 int toyHooked(int a);
-int toyRefused(int a);
 int toyAbsent(int a);
 const char *toyWho(void);
 
