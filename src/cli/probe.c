@@ -17,6 +17,7 @@
 #include "common/scoped.h"
 #include "common/text.h"
 #include "interpose/us.h"
+#include "settings/front_ends.h"
 
 #define PROBE "probe"
 
@@ -41,14 +42,17 @@ static void say(const char *door, const void *address, const void *mark)
                        mark && strcmp(file, file_of(mark)) == 0 ? "ours" : "theirs", file);
 }
 
+#define FRONT_END_FILE(file, hooked)             \
+        {                                        \
+                "dlopen(" file ")", file, hooked \
+        }
+
 static const struct {
         const char *door; /* as its users write it */
         const char *file;
         const char *symbol; /* one that Aliquot hooks */
 } by_name[] = {
-        { "dlopen(libcuda.so.1)", "libcuda.so.1", "cuMemAlloc_v2" },
-        { "dlopen(libcuda.so)", "libcuda.so", "cuMemAlloc_v2" },
-        { "dlopen(libnvidia-ml.so.1)", "libnvidia-ml.so.1", "nvmlDeviceGetMemoryInfo" },
+        FRONT_END_FILES,
 };
 
 static void say_by_name(void)

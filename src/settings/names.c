@@ -10,7 +10,13 @@
 
 #include "common/minmax.h"
 #include "common/text.h"
+#include "settings/front_ends.h"
 #include "settings/reading.h"
+
+#define FRONT_END(variable)                                 \
+        {                                                   \
+                variable, .is_kept = true, .is_whole = true \
+        }
 
 /* Ours first. */
 static const struct setting_name {
@@ -40,8 +46,7 @@ static const struct setting_name {
         { "ALIQUOT_LOG", .is_kept = true, .is_whole = true },
         { "ALIQUOT_LOG_FILE", .is_kept = true, .is_whole = true },
         { "ALIQUOT_SIM", .is_kept = true, .is_whole = true },
-        { "ALIQUOT_REAL_LIBCUDA", .is_kept = true, .is_whole = true },
-        { "ALIQUOT_REAL_LIBNVML", .is_kept = true, .is_whole = true },
+        FRONT_END_VARIABLES,
         { "TENSOR_FUSION_CUDA_MEM_LIMIT", .limits = true },
         { "TENSOR_FUSION_CUDA_UP_LIMIT", .limits = true },
         { "VCUDA_MEMORY_LIMIT", .limits = true },
