@@ -28,9 +28,9 @@ static CUresult try_to_reserve(struct charged_call *call, uint64_t *ret_bytes)
 
 /* The turn is not held while this waits for room: another process may wait for the turn, in a call
  * that holds up a hold. */
-struct charged_call context_begin(const CUcontext *ret, CUdevice device)
+struct charged_call context_begin(struct out ret, CUdevice device)
 {
-        struct charged_call call = { .ret = out_of(ret) };
+        struct charged_call call = { .ret = ret };
         struct room_wait wait = { 0 };
         uint64_t bytes;
 

@@ -16,7 +16,7 @@
 #include "shim/cuda/charge/charged_call.h"
 
 /* `ret` is where the program wants the new context. */
-struct charged_call context_begin(const CUcontext *ret, CUdevice device);
+struct charged_call context_begin(struct out ret, CUdevice device);
 CUresult context_end(struct charged_call *call);
 
 /* A context that is being destroyed: found by nobody from begin on. */
