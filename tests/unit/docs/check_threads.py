@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/threads.md names each thread that src/ starts, each lock, and each word that threads of the library
+"""The pages of docs/threads name each thread that src/ starts, each lock, and each word that threads of the library
 or of the daemon share without one; and nothing that is not there."""
 import pathlib
 import re
 import sys
 
 root = pathlib.Path(sys.argv[1])
+PAGES = ("threads.md", "threads-library.md", "threads-time.md", "threads-cuda.md")
 WORDS_OF = ("src/shim", "src/daemon")
 STARTS = re.compile(r'\b(?:pthread_create|make|thread_start)\(&[\w>.-]+, (?:NULL|&attributes|"[\w-]+"), (\w+), ')
 LOCK = re.compile(r"^\s*(?:static )?(?:_Alignas\(64\) )?(?:struct lock|pthread_mutex_t) (\w+)(?:\[\w+\])?(?: = \w+)?;")
@@ -42,7 +43,7 @@ def started():
 def rows(*kinds):
     """Of tables whose first row names one of the kinds: its files, and the names in the next cell."""
     kind = None
-    for line in (root / "docs/threads.md").read_text().splitlines():
+    for line in (line for page in PAGES for line in [*(root / "docs" / page).read_text().splitlines(), ""]):
         cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
         if not cells:
             kind = None
@@ -57,7 +58,7 @@ def rows(*kinds):
 
 def compare(what, code, docs):
     for file, name in sorted(code ^ docs):
-        print(f"{what} {name} of {file}: {'not in docs/threads.md' if (file, name) in code else 'in docs/threads.md only'}")
+        print(f"{what} {name} of {file}: {'in no page of docs/threads' if (file, name) in code else 'in a page of docs/threads only'}")
     return code == docs
 
 
