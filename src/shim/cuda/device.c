@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The device as the program sees it: its start, its name, its size, what is free.
+ * The device as the program sees it: its start, name, size, and free memory.
  *
- * With a limit the card is as large as the limit, and what is free is the smaller of what the limit
- * leaves and what the driver has; with memory of the host in its place (spill.h), larger by that.
- * The driver is asked first, always, with the program's own arguments: so a wrong argument is
- * answered by the driver, and only good answers are changed.
+ * With a limit, the card is as large as the limit, and free memory is the smaller of what the limit
+ * leaves and what the driver has; with host memory in place of the card's (spill.h), more by that.
+ * The driver is always asked first, with the program's own arguments: so the driver answers a wrong
+ * argument, and only successful answers are changed.
  */
 #include <limits.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #include "shim/cuda/memory/pool.h"
 #include "shim/cuda/place/front.h"
 
-/* A broken session refuses: no context means no memory, whatever the program calls. */
+/* A broken session refuses here: without a context the program gets no memory by any call. */
 CUresult hook_cuInit(unsigned int flags)
 {
         CUresult rc = real.cuInit(flags);
@@ -30,8 +30,8 @@ CUresult hook_cuInit(unsigned int flags)
         return front_start() ? CUDA_SUCCESS : CUDA_ERROR_NOT_PERMITTED;
 }
 
-/* Who was refused at the start gets no device's number, name or size either. The driver would
- * answer: it was started, since only then the session is looked for. */
+/* A program that was refused at the start gets no device's number, name or size either. The driver
+ * would answer, because it was started: only then the session is searched for. */
 static bool is_refused(void)
 {
         return session_state() == SESSION_BROKEN;
@@ -64,7 +64,8 @@ static bool view(struct place place, struct charge_card *card)
         return charge_view(place.row, card);
 }
 
-/* The first interface counts in 32 bits; what does not fit is said as large as it can be. */
+/* The first interface has 32-bit sizes; a size that does not fit is reported as the largest
+ * possible one. */
 static unsigned int narrow(uint64_t bytes)
 {
         return (unsigned int)min_u64(bytes, UINT_MAX);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting for the device: where pools shrink, and where the program itself learns that streams are
- * empty (told.h).
+ * Waits for the device: pools shrink then, and the program learns that streams are empty (told.h).
  *
- * The driver gives a pool's unused memory back when it has been waited for; that is read here, so
- * that other processes of the session find the room without waiting for this one's next allocation.
- * A program without pools and graph memory pays one or two loads.
+ * After a wait the driver releases a pool's unused memory. The pool is read here, so that other
+ * processes of the session find the room without waiting for this one's next allocation. A program
+ * without pools and graph memory pays for one or two loads.
  */
 #include "shim/cuda/charge/host_frees.h"
 #include "shim/cuda/charge/remainder.h"
@@ -16,7 +15,7 @@
 #include "shim/cuda/stream/time.h"
 #include "shim/cuda/stream/told.h"
 
-/* What was there before the wait. */
+/* The state before the wait. */
 struct wait {
         CUstream stream; /* waited for; TOLD_CONTEXT: all of the context; NULL: unknown */
         uint64_t frees;
@@ -28,7 +27,7 @@ static struct wait wait_begin(CUstream stream)
         return (struct wait){ stream, pool_frees(), told_begin() };
 }
 
-/* Which stream is waited for nobody knows. */
+/* For a wait whose stream is unknown. */
 static struct wait wait_begin_somewhere(void)
 {
         return (struct wait){ .told = told_begin() };

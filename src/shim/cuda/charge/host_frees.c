@@ -21,8 +21,8 @@ struct host_free {
         bool is_passed;
 };
 
-/* On a thread of the driver, which must not be called here. A block whose context has ended is not
- * there any more. */
+/* Runs on a thread of the driver, which must not be called here. If a block's context has ended,
+ * the block is no longer in the table. */
 static void passed(void *number)
 {
         struct host_free *block;
@@ -148,7 +148,7 @@ bool host_frees_are_pending(void)
         return load_acquire(&host_frees_state.host_frees_live) != 0;
 }
 
-/* Takes out one that is passed; it counts among those that live until it is unpinned. */
+/* Takes out a block whose stream has reached its free; it counts as live until it is unpinned. */
 static bool take_passed(struct host_free *ret)
 {
         struct host_free *block;
@@ -166,8 +166,8 @@ static bool take_passed(struct host_free *ret)
         return block;
 }
 
-/* The charge is taken first: the address may be another block's at once. One that the driver knows
- * and does not free stays charged until its context ends. */
+/* The charge is taken first, because another block may get the address at once. A block that the
+ * driver knows but does not free stays charged until its context ends. */
 static void unpin_passed(const struct host_free *block)
 {
         scoped_relaxed struct relaxed was = relax();
@@ -199,8 +199,8 @@ void host_frees_sweep(void)
         access_end(CUDA_SUCCESS);
 }
 
-/* An unpinning that waits for the device is not waited for without end: the end of the context,
- * too, waits for what it waits for. */
+/* Waits for unpinnings, but not without end: an unpinning waits for the device, and the end of the
+ * context may wait for the same work. */
 void host_frees_hold(void)
 {
         add_acq_rel(&host_frees_state.host_free_ends, 1u);

@@ -19,8 +19,8 @@
 #define STATED UINT64_C(2)
 
 enum import_state {
-        IMPORT_SETTLED,  /* it is charged, or not to be charged yet */
-        IMPORT_WAITING,  /* somebody else of the session is charged */
+        IMPORT_SETTLED,  /* it is charged, or need not be charged yet */
+        IMPORT_WAITING,  /* another process of the session is charged */
         IMPORT_CHARGING, /* a thread of ours is about to be */
 };
 
@@ -31,8 +31,8 @@ struct memory_import {
         uint64_t bytes;  /* the greatest so far */
         int row; /* CHARGE_NO_DEVICE until it was charged, or found to be another's charge */
         enum import_state state;
-        void *charge_lock; /* of who is charged, or NULL; not with IMPORT_WAITING */
-        void *hold_lock;   /* of those who import, or NULL */
+        void *charge_lock; /* lock of the charged process, or NULL; not with IMPORT_WAITING */
+        void *hold_lock;   /* lock of an importer, or NULL */
 };
 
 struct import_handle {
@@ -108,7 +108,7 @@ uint64_t import_bytes_known(uint64_t name)
         return bytes;
 }
 
-/* What whoever is charged locks. */
+/* The name that the charged process locks. */
 static uint64_t charge_name(uint64_t name, uint64_t bytes)
 {
         return name & STATED ? mix(name, bytes) : name;
@@ -129,7 +129,7 @@ static void set_state(struct memory_import *import, enum import_state next)
                 add_relaxed(&shared_state.imports_uncharged, 1u);
 }
 
-/* Under imports_lock: one that nobody refers to and that is nowhere yet; NULL: no memory. */
+/* Under imports_lock: a new import without references; NULL: no memory. */
 static struct memory_import *import_make(uint64_t name)
 {
         struct memory_import *import = table_make(&shared_state.imports, sizeof(*import));
@@ -159,14 +159,14 @@ static struct memory_import *hold(uint64_t name)
         return import;
 }
 
-/* The driver tells the size: what was charged first is all of it. */
+/* Whether the driver reports the size, so that the first charge is complete. */
 static bool is_told(const struct memory_import *import)
 {
         return import->link.key && !(import->link.key & STATED);
 }
 
-/* True: the caller is to charge it. Waits while another thread does: if that one is refused, the
- * next tries. `ret` and `place` are what the import was charged with until now, and where. */
+/* True: the caller must charge it. Waits while another thread does; if that one is refused, the
+ * next thread tries. `ret` and `place`: the present charge, and its place. */
 static bool is_mine_to_charge(struct memory_import *import, struct import_growth *ret,
                               struct place *place)
 {
@@ -238,7 +238,8 @@ CUresult import_settle(struct import_growth *growth, CUresult rc)
                 set_state(import, growth->is_charged ? IMPORT_SETTLED : IMPORT_WAITING);
         } else {
                 charge_drop(&growth->more);
-                unlock(growth->charge_lock); /* first: who is next must not find us charged */
+                /* first, so that the next process does not find this one charged */
+                unlock(growth->charge_lock);
                 set_state(import, growth->was_waiting ? IMPORT_WAITING : IMPORT_SETTLED);
         }
         charge_drop(&charge);
@@ -374,8 +375,8 @@ void import_export(uint64_t name, enum charge_space space, uint64_t key)
         if (!name || session_state() != SESSION_ACTIVE)
                 return;
         lock_take(&shared_state.imports_lock);
-        /* What was imported and is passed on is its importers' business: nothing of it is charged
-         * here under `key`. */
+        /* memory that was imported and is passed on is charged to its importers, not here under
+         * `key` */
         is_known = find_export(space, key) || find_handle(space, key);
         lock_drop(&shared_state.imports_lock);
         if (is_known)
@@ -407,7 +408,7 @@ static struct memory_import *heir(uint64_t name, uint64_t bytes)
         return is_heir && (!(name & STATED) || import->bytes == bytes) ? import : NULL;
 }
 
-/* Under imports_lock: it has a charge from now on, and the lock of who is charged. */
+/* Under imports_lock: gives it the charge and the lock of the charged process. */
 static void inherit(struct memory_import *import, struct charge *take_charge, void *charge_lock)
 {
         charge_keep(take_charge, SPACE_IMPORT, import->number);
@@ -443,11 +444,11 @@ void import_unexport(enum charge_space space, uint64_t key, struct charge *charg
                 give_up(name, &charge_lock, charge);
         }
         lock_drop(&shared_state.imports_lock);
-        unlock(charge_lock); /* what is left of the charge is of memory that nobody else holds */
+        unlock(charge_lock); /* the rest of the charge is for memory that no other process holds */
 }
 
-/* Takes the charge of an export of this context's; 0: there is none. Of others it looks too, since
- * only who takes a charge is told its owner. */
+/* Takes the charge of an export of this context; 0: there is none. It also visits others' exports,
+ * because a charge's owner is known only once it is taken. */
 static uint64_t take_owned(uint32_t owner, enum charge_space *ret_space, struct charge *ret)
 {
         uint64_t key = 0;

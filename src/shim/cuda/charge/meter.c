@@ -11,8 +11,8 @@
 #include "shim/cuda/state/meters.h"
 #include "shim/cuda/stream/ask.h"
 
-/* A pool is closed when nobody asks the driver about it any more; a thread that was ended in the
- * middle of that is waited for 20 ms. */
+/* A pool is closed once no thread asks the driver about it any more; a thread that was killed in
+ * the middle of that is waited for 20 ms. */
 #define CLOSE_SLEEP_NS 20000
 #define CLOSE_TRIES 1000u
 
@@ -104,7 +104,7 @@ void meter_let_go(struct meter *meter)
         add_acq_rel(&meter->readers, -1u);
 }
 
-/* A capture elsewhere in the process must not be broken by what we ask behind its back. */
+/* Our question must not break a capture of another thread. */
 static bool attribute(struct meter *meter, CUmemPool_attribute asked, uint64_t *ret)
 {
         uint64_t key = meter_hold(meter);
@@ -135,8 +135,8 @@ bool meter_read_used(struct meter *meter, uint64_t *ret_bytes)
         return attribute(meter, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, ret_bytes);
 }
 
-/* Under the meter's lock: the charge becomes `reserved`, grown from `grant`. What others have in
- * flight may already be part of what was read; their grants cover it. */
+/* Under the meter's lock: sets the charge to `reserved`, and takes an increase from `grant`. Memory
+ * of calls in flight may be part of the reading; their grants cover it. */
 static bool set_charge(struct meter *meter, uint64_t reserved, struct charge *grant)
 {
         enum charge_space space = (enum charge_space)load_relaxed(&meter->space);
@@ -155,8 +155,8 @@ static bool set_charge(struct meter *meter, uint64_t reserved, struct charge *gr
                         charge_trim(grant, missing);
                 charge_join(&kept, grant);
         } else if (reserved < held && !meter->is_alone) {
-                /* A call that goes without a grant may make the pool what it was: its room stays.
-                 */
+                /* a call without a grant may rely on the pool's present size, so its charge
+                 * stays */
                 charge_trim(&kept, reserved);
                 remainder_is_due(load_relaxed(&meter->row));
         }
@@ -187,7 +187,8 @@ static void keep_all(struct meter *meter, struct charge *grant)
         lock_drop(&meter->lock);
 }
 
-/* A grant of so many bytes is about to be used on the meter; meter_settle() ends it. */
+/* Notes a grant of this many bytes that is about to be used on the meter; meter_settle() ends
+ * it. */
 static void add_pending(struct meter *meter, uint64_t bytes)
 {
         lock_take(&meter->lock);

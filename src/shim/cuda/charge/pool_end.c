@@ -2,16 +2,17 @@
 /*
  * The end of a pool.
  *
- * What a pool has reserved after a trim is in use, or was freed in a stream that has not executed
- * the free yet. The driver keeps that memory beyond cuMemPoolDestroy, but a destroyed pool cannot
- * be read, so nobody could tell when it is gone. Therefore a pool that is not empty is only
- * *ended*: it is no device's current pool any more, gives back at every synchronisation what it
- * can, and its meter goes on being read like any other. It is destroyed when it is found empty.
+ * Memory that a pool still has reserved after a trim is in use, or was freed in a stream that has
+ * not executed the free yet. The driver keeps that memory beyond cuMemPoolDestroy. But a destroyed
+ * pool cannot be read, so it would be unknown when the memory is freed. Therefore a pool that is
+ * not empty is only *ended*: it is no longer any device's current pool, it releases what it can at
+ * every synchronisation, and its meter is read like any other. It is destroyed when it is found
+ * empty.
  *
- * Only a pool that the program made itself is kept so: of another one the driver might refuse the
- * end. What such a pool has reserved at its end stays charged until the process ends.
+ * Only pools made by the program are kept so, because the driver might refuse to destroy others.
+ * What such another pool has reserved at its end stays charged until the process ends.
  *
- * What is done to a pool behind the program's back is done relaxed: it breaks no capture.
+ * All calls on a pool behind the program's back are made in relaxed mode: they break no capture.
  */
 #include "shim/cuda/charge/pool_end.h"
 
@@ -46,7 +47,7 @@ static bool pool_empty(struct meter *meter)
         return meter_read(meter, &reserved) && reserved == 0;
 }
 
-/* A device whose current pool ends has its default pool again. False: the driver does not say. */
+/* Gives a device whose current pool ends its default pool again. False: the driver does not say. */
 static bool pool_withdraw(CUmemoryPool pool, CUdevice device)
 {
         CUmemoryPool now, first;

@@ -12,8 +12,8 @@
 #include "shim/cuda/state/remainders.h"
 
 #define PAUSE_NS UINT64_C(20000000)
-/* What one question takes, times so many, lies between two by the clock; where it is quick each
- * change is looked at. */
+/* Periodic questions are this many times as far apart as one takes; if it is quick, each change is
+ * followed by a look. */
 #define COSTS_APART 500u
 /* The same, when it was not answered. */
 #define FAILURES_APART 10u
@@ -21,10 +21,10 @@
 #define TRIES 3u
 #define DOUBTS 5u
 
-/* The driver takes memory in pages: a call that asks for less than whole ones may take up to one
- * more than it is charged, or give back less (docs/simulator-memory.md: measured). */
+/* The driver takes memory in pages: a request for part of a page may take up to one page more than
+ * it is charged, or free less (docs/simulator-memory.md: measured). */
 #define DRIVER_PAGE_BYTES (UINT64_C(2) << 20)
-/* Where there is room each process may have taken so much uncharged: a part of the limit. */
+/* If there is room, each process may have taken this part of the limit without a charge. */
 #define UNLOOKED_LEAST_BYTES (UINT64_C(4) << 20)
 #define UNLOOKED_MOST_BYTES (UINT64_C(32) << 20)
 #define PARTS_OF_LIMIT 64u
@@ -35,7 +35,8 @@
 
 /* Estimates that the next look replaces. No context's number: those begin at 1. */
 #define ESTIMATES_OWNER(row) (UINT32_MAX - (uint32_t)(row))
-/* A heap is taken when so many parts of it less one are: something may be given back meanwhile. */
+/* The heap counts as taken when all but one of this many parts are: memory may be freed
+ * meanwhile. */
 #define HEAP_PARTS 8u
 
 static struct remainder *of_row(int row)
@@ -91,7 +92,7 @@ static uint64_t key_of_row(int row)
         return (uint64_t)row + 1;
 }
 
-/* Under its lock: the charge becomes what it should be. */
+/* Under its lock: sets the charge. */
 static void set(int row, uint64_t bytes)
 {
         uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
@@ -105,7 +106,7 @@ static void set(int row, uint64_t bytes)
         charge_keep(&more, SPACE_REMAINDER, key_of_row(row));
 }
 
-/* A thread may have to wait for a processor meanwhile: what it took at least, of late. */
+/* The thread may have waited for a processor meanwhile: keeps the minimum of recent questions. */
 static void note_cost(struct remainder *remainder, uint64_t ns)
 {
         uint64_t most_ns = remainder->cost_ns ? remainder->cost_ns + remainder->cost_ns / 8 + 1
@@ -117,7 +118,7 @@ static void note_cost(struct remainder *remainder, uint64_t ns)
                 remainder->first_cost_ns = ns;
 }
 
-/* Who was listed and is not any more holds nothing. */
+/* A process that was listed and no longer is holds nothing. */
 static bool is_listed(const struct remainder *remainder, const uint8_t uuid[16], uint64_t *ret_seen)
 {
         enum cards_answer answer = cards_own_bytes(uuid, ret_seen);
@@ -136,8 +137,8 @@ struct answer {
         bool is_certain; /* no charge began meanwhile */
 };
 
-/* What NVML says, while no charge of this process begins. Sums alone would not tell: a block may
- * come and go between two of them. */
+/* NVML's answer, if no charge of this process began meanwhile. Comparing sums would not show that:
+ * a block may be allocated and freed between two of them. */
 static bool ask(struct remainder *remainder, int row, struct answer *ret)
 {
         const uint64_t *uuid = session_limits()->device[row].uuid;
@@ -163,8 +164,8 @@ static bool ask(struct remainder *remainder, int row, struct answer *ret)
         return true;
 }
 
-/* A heap that was set is taken with the first module that needs it: where the driver took so much
- * at once, its charge is from then on one of those that NVML shows. Returns the bytes of it. */
+/* The driver allocates a heap with the first module that needs it: if it took that much at once,
+ * the heap's charge counts from then on as shown by NVML. Returns its bytes. */
 static uint64_t take_heap(uint64_t *key, uint64_t more_bytes)
 {
         uint64_t bytes = *key ? charge_held(SPACE_CONTEXT, *key) : 0;
@@ -191,8 +192,8 @@ static void correct(struct remainder *remainder, int row, uint64_t bytes, bool m
                 set(row, bytes);
 }
 
-/* Under its lock. What is on its way may not be on the card yet, or not any more: then the
- * remainder is only raised. True: it is what the driver took. */
+/* Under its lock. Memory of calls in flight may not be on the card yet, or no longer: then the
+ * remainder is only raised. True: the remainder is exact. */
 static bool note(struct remainder *remainder, int row, const struct answer *answer)
 {
         uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
@@ -209,7 +210,7 @@ static bool note(struct remainder *remainder, int row, const struct answer *answ
                 correct(remainder, row, bytes, answer->is_calm);
                 return answer->is_calm;
         }
-        /* A program that never stands still: so much at least, by several answers. */
+        /* for a program whose charges always change: the minimum over several answers */
         remainder->least_bytes =
                 remainder->doubts++ ? min_u64(remainder->least_bytes, bytes) : bytes;
         if (remainder->doubts < DOUBTS)
@@ -255,11 +256,11 @@ static void look(struct remainder *remainder, int row)
         tell(row);
         if (note(remainder, row, &answer) && swap_acq_rel(&remainder->has_estimates, 0))
                 charge_drop_owner(ESTIMATES_OWNER(row));
-        /* What was on its way may have been taken after the answer. */
+        /* calls in flight may have taken more after the answer */
         add_relaxed(&remainder->unlooked_bytes, answer.on_way * DRIVER_PAGE_BYTES - unlooked_bytes);
 }
 
-/* By so much what the driver takes for a request may be more than is asked. */
+/* How much more than requested the driver may take. */
 static uint64_t rounding(uint64_t bytes)
 {
         return -bytes % DRIVER_PAGE_BYTES;
@@ -271,7 +272,7 @@ static uint64_t unlooked_most(uint64_t limit_bytes)
                        min_u64(UNLOOKED_MOST_BYTES, limit_bytes / PARTS_OF_LIMIT));
 }
 
-/* The limit could be passed by what was taken since the last look. */
+/* Whether memory taken since the last look could exceed the limit. */
 static bool may_pass(struct remainder *remainder, int row, uint64_t bytes)
 {
         uint64_t unlooked_bytes = load_acquire(&remainder->unlooked_bytes), room_bytes;
@@ -284,7 +285,7 @@ static bool may_pass(struct remainder *remainder, int row, uint64_t bytes)
                sum_of(bytes, rounding(bytes) + unlooked_bytes) > room_bytes;
 }
 
-/* Before a grant: of what the driver took by itself nobody knows how much it is. */
+/* Whether to look before a grant: how much the driver took by itself is unknown. */
 static bool is_to_be_looked(struct remainder *remainder, int row, uint64_t bytes)
 {
         return (bytes && load_acquire(&remainder->is_changed)) || may_pass(remainder, row, bytes);

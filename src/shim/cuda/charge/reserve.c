@@ -105,7 +105,7 @@ static CUresult reserve_in_time(const struct reserve_request *request)
         return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Nothing is asked, or nothing can be: let the driver say what is wrong with it. */
+/* Without a device or a size: lets the driver report the error. */
 static CUresult reserve_nowhere(struct charge *ret, struct place place, uint64_t bytes)
 {
         charge_begin(ret, CHARGE_NO_DEVICE, 0);

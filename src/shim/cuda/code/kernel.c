@@ -12,8 +12,8 @@
 #define TOGETHER 64u
 #define PROBES 16u
 
-/* After the launch: a look before it would not see the code. Where no place is left the function is
- * taken for one that was launched before. */
+/* After the launch, because an earlier look would not see the code. If the table is full, the
+ * function counts as launched before. */
 void kernel_note_launched(CUfunction function, uint32_t at)
 {
         for (uint32_t i = 0; i < PROBES; i++) {

@@ -47,7 +47,7 @@ static uint64_t read_bytes(int fd, uint64_t bytes, unsigned capability)
         return loaded;
 }
 
-/* 0 when it cannot be told: the driver will say why. */
+/* 0 if unknown: the driver will report the error. */
 static uint64_t file_bytes(const char *path, struct place place)
 {
         int saved = errno;
@@ -175,7 +175,7 @@ CUresult code_unload_end(struct code_unload *unload, CUresult rc)
         return access_end(rc);
 }
 
-/* What is loaded lazily is taken when it is first asked for; or by a launch (kernel.c). */
+/* Lazily loaded code is taken at the first request for it, or by a launch (kernel.c). */
 static void look_behind(uint64_t key)
 {
         int row;

@@ -64,7 +64,7 @@ CUresult context_end(struct charged_call *call)
         return access_end(call->rc);
 }
 
-/* What was made in the context went with it. */
+/* Releases what was made in the context. */
 void context_owner_gone(uint32_t owner)
 {
         host_frees_owner_gone(owner);
@@ -119,7 +119,7 @@ CUresult context_destroy_end(struct context_destroy *destroy, CUresult rc)
         return access_end(rc);
 }
 
-/* One user less; the last one ends it, which the driver tells by not knowing it any more. */
+/* One user less; the last one ends it: the driver then no longer knows the context. */
 CUresult hook_cuCtxDetach(CUcontext context)
 {
         scoped_access const struct credit *access = access_scope();

@@ -62,7 +62,7 @@ static uint64_t estimate(struct place place)
         size_t card_bytes;
         char model[128];
 
-        /* What is not told is as large as it can be. */
+        /* an unknown model gets the largest estimate */
         if (real.cuDeviceGetName(model, sizeof(model), place.device) != CUDA_SUCCESS)
                 strcpy(model, "B200");
         /* By NVML a card has a little more than by CUDA; of a large one it makes no difference. */
@@ -83,7 +83,8 @@ uint64_t context_bytes(struct place place)
         return is_sensible(measured) ? measured : estimate(place);
 }
 
-/* What NVML says of this process, for all. Who is not told never takes back what another was. */
+/* Asks NVML about this process, and stores the answer for the session. A process without an answer
+ * never replaces another one's. */
 static uint64_t ask(struct place place)
 {
         uint64_t known = 0;

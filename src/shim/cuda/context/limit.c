@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The heap that kernels allocate from: device memory by another name.
+ * The heap from which kernels allocate: it is device memory too.
  *
- * cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE) sets aside that much of the card for malloc() in
- * kernels. What goes beyond the driver's default, which is part of what a context takes, is
- * charged, and goes with the context. The driver takes it with the first module that needs it, and
- * refuses to change it then. The other limits (stack, printf) take little, or depend on
- * the kernels that run: they are overhead, see docs/memory.md.
+ * cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE) reserves that much of the card for malloc() in kernels.
+ * The part beyond the driver's default, which is included in a context's size, is charged until the
+ * context ends. The driver allocates the heap with the first module that needs it, and then refuses
+ * changes. The other limits (stack, printf) take little, or depend on the kernels that run: they
+ * are overhead, see docs/memory.md.
  */
 #include "shim/cuda/charge/remainder.h"
 #include "shim/cuda/charge/reserve.h"

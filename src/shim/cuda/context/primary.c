@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Primary contexts, and green ones, which keep them alive.
+ * Primary contexts, and green contexts, which keep them alive.
  *
- * A primary context is one a device, however often retained, and only the driver knows whether a
- * call made or ended it. So these calls are made one after the other, under primary_lock (the
- * driver serialises them too), and its word afterwards counts: active and not charged is
- * charged, charged and not active is given back.
+ * A device has one primary context, however often it is retained, and only the driver knows whether
+ * a call made or ended it. So these calls are made one after the other, under primary_lock (the
+ * driver serialises them too). The driver's state afterwards decides: an active context without a
+ * charge is charged, a charged one that is not active is released.
  */
 #include "shim/cuda/charge/host_frees.h"
 #include "shim/cuda/charge/remainder.h"
@@ -43,7 +43,7 @@ static bool is_active(struct place place, CUcontext context)
         return active != 0;
 }
 
-/* Under primary_lock: the one that is known is no more. */
+/* Under primary_lock: the known context has ended. */
 static void primary_gone(struct place place)
 {
         uint64_t *known = &primary_state.primary[place.device];
@@ -56,8 +56,8 @@ static void primary_gone(struct place place)
 }
 
 /*
- * Under primary_lock, after a call: makes the books follow the driver's word. `context` is what the
- * driver gave, NULL if none; `charge` was reserved for the case that it is new, and is empty after.
+ * Under primary_lock, after a call: makes the charges follow the driver's state. `context` is the
+ * driver's result, NULL if none; `charge` was reserved in case it is new, and is empty afterwards.
  * True: it is new.
  */
 static bool primary_settle(struct place place, CUcontext context, struct charge *charge)
@@ -163,8 +163,8 @@ CUresult hook_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
         return retaining.rc;
 }
 
-/* Around a call that may end a primary context: nobody asks the driver meanwhile about what is in
- * it, nor afterwards if it ended, since a driver may crash then. */
+/* Around a call that may end a primary context: meanwhile no thread asks the driver about its
+ * objects, nor afterwards if it ended, because a driver may crash then. */
 struct primaries {
         uint64_t began_ns;
         CUcontext gone; /* NULL: none */
@@ -177,7 +177,8 @@ static struct primaries primaries_hold(void)
         return (struct primaries){ .began_ns = time_context_ends(NULL) };
 }
 
-/* The driver has ended it if it says so, or was told to, whoever else had retained it. */
+/* Whether the driver has ended it: it says so, or was told to reset it, however many users it
+ * had. */
 static void primary_check(struct primaries *primaries, CUdevice device, bool is_reset)
 {
         CUcontext context = (CUcontext)(uintptr_t)primary_state.primary[device];
@@ -263,7 +264,7 @@ CUresult hook_cuDevicePrimaryCtxReset_v2(CUdevice device)
         return releasing_end(&releasing, real.cuDevicePrimaryCtxReset_v2(device), true);
 }
 
-/* A green context keeps its device's primary context alive, and brings little of its own. */
+/* A green context keeps its device's primary context alive, and takes little memory of its own. */
 static uint64_t green_bytes(struct place place)
 {
         uint64_t bytes = GREEN_BYTES;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CUDA driver, as the interposer sees it.
+ * Describes the CUDA driver to the interposer.
  *
- * No driver at all answers "stub library", what the toolkit's own stand-in answers: a program that
- * links libcuda.so.1 reaches these; one that opens it is told by dlopen.
+ * Without a driver all functions return "stub library", as the toolkit's own stub does: a program
+ * that links libcuda.so.1 reaches these functions; a program that opens it gets an error from
+ * dlopen.
  */
 #include "shim/apis.h"
 #include "shim/cuda/driver/real.h"

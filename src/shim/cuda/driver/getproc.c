@@ -2,10 +2,10 @@
 /*
  * cuGetProcAddress, both ABIs.
  *
- * CUDA 12 gave the name a fifth parameter; which function a program gets for it depends on the
- * version that it asks with, and is decided like any other row (interpose/proc.h). Both forms
- * behave alike: what was asked before is answered at once, all else goes to the driver with the
- * program's own arguments, and only the address in a good answer is replaced.
+ * CUDA 12 gave the function a fifth parameter; the version of the request decides which one a
+ * program gets, as for any other row (interpose/proc.h). Both forms behave alike: an earlier
+ * request is answered at once; any other goes to the driver with the program's own arguments, and
+ * only the address in a successful answer is replaced.
  */
 #include "interpose/library.h"
 #include "interpose/proc.h"
@@ -83,9 +83,9 @@ static bool is_there(const char *symbol)
 }
 
 /*
- * A facade exports both forms whatever driver is behind it, so that a program finds what the driver
- * alone has not (the newer one comes with CUDA 12, the older with 11.3): then it is answered by
- * what there is. Sources: the exports of drivers 418, 470 and 535.
+ * A facade exports both forms, whatever the driver behind it. So a program may find a form that the
+ * driver lacks (the newer one comes with CUDA 12, the older with 11.3), and is answered by the
+ * other form or by the exports. Sources: the exports of drivers 418, 470 and 535.
  */
 static void *find_without(const struct proc_request *r, const struct proc_query *query,
                           const struct proc_row *row)
@@ -102,7 +102,7 @@ static void *find_without(const struct proc_request *r, const struct proc_query 
         return proc_settle(query, row, address);
 }
 
-/* As the newer form answers, which tells why there is none. */
+/* The answer in the newer form, which has a reason if there is no function. */
 static CUresult answer_without(const struct proc_request *r, const struct proc_query *query,
                                const struct proc_row *row)
 {

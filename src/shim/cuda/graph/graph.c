@@ -2,8 +2,8 @@
 /*
  * Memory of graphs: allocation nodes, charged as the device's graph memory grows.
  *
- * The need of an executable graph is found when it is instantiated, and noted by card; what a
- * launch or an upload of it costs is in graph_launch.h.
+ * The need of an executable graph is computed when it is instantiated, and stored by card;
+ * graph_launch.h charges a launch or an upload.
  */
 #include "shim/cuda/graph/graph.h"
 
@@ -42,8 +42,8 @@ static CUresult note(CUgraphExec exec, struct place place, const struct graph_ne
         return part ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* A graph whose memory is not known, or is nobody's, does not get as far as a launch. Nor does one
- * that is not noted yet: the program's other threads see it when that is done (withheld). */
+/* A graph whose memory is unknown, or belongs to no device of the session, is refused here. An
+ * unfinished graph is invisible to the program's other threads (withheld). */
 static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph)
 {
         struct graph_need need;
@@ -158,7 +158,7 @@ CUresult graph_launch(__typeof__(&cuGraphLaunch) driver, CUgraphExec exec, CUstr
         return submission_end(rc);
 }
 
-/* Under graphs_lock: what is known of a graph, taken out. */
+/* Under graphs_lock: takes out the stored needs of a graph. */
 static struct graph_part *take_parts(uint64_t key)
 {
         struct graph_part *list = NULL;

@@ -104,7 +104,7 @@ static bool is_launched(CUgraphExec exec, const struct launch_part *part, uint64
         return is_launched;
 }
 
-/* One look: 0 if what is granted is enough, and the launch is counted; else what is missing. */
+/* One try: 0 if the grant is enough, and the launch is counted; else the missing bytes. */
 static uint64_t try_to_enter(struct launch_part *part, CUgraphExec exec, uint64_t stream)
 {
         struct meter *meter = part->meter;
@@ -152,7 +152,7 @@ static CUresult part_begin(struct launch_part *part, CUgraphExec exec, uint64_t 
         return CUDA_SUCCESS;
 }
 
-/* What the driver has reserved becomes the charge, whatever became of the launch. */
+/* Charges what the driver has reserved, whatever the result of the launch. */
 static void part_end(struct launch_part *part)
 {
         if (!meter_settle(part->meter, &part->charge))
@@ -175,8 +175,9 @@ static CUresult grant(struct launch *launch)
         return rc;
 }
 
-/* What is captured does not run: if the driver takes it at all, it becomes part of another graph,
- * whose need is found when that is made. The capture does not end before launch_end(). */
+/* A captured launch does not run: if the driver accepts it at all, it becomes part of another
+ * graph, whose need is computed when that graph is made. The capture does not end before
+ * launch_end(). */
 CUresult launch_begin(struct launch *ret, CUgraphExec exec, CUstream stream)
 {
         ret->count = 0;
@@ -208,8 +209,8 @@ CUresult launch_begin_unknown(struct launch *ret, const struct graph_need *need,
         return grant(ret);
 }
 
-/* A graph that was not captured after all runs, and is charged what the driver has reserved: above
- * the limit if need be. */
+/* A launch that was not captured after all runs, and is charged what the driver has reserved, above
+ * the limit if needed. */
 static void captured_end(struct launch *launch, CUresult rc)
 {
         if (capture_let_go(launch->stream, launch->capture) || rc != CUDA_SUCCESS)

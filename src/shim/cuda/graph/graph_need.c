@@ -38,7 +38,7 @@ static uint64_t hash_of(CUdeviceptr address, uint64_t key)
         return scramble(scramble(address ^ key) + key);
 }
 
-/* Memory on the host is not the card's; of a place that is not known nobody can tell. */
+/* Host memory does not count; memory at an unknown place makes the need unknown. */
 static bool add_memory(CUgraphNode node, struct graph_need *need)
 {
         CUDA_MEM_ALLOC_NODE_PARAMS params;
@@ -59,7 +59,7 @@ static bool add_memory(CUgraphNode node, struct graph_need *need)
         return true;
 }
 
-/* Of its own memory, or of another graph's. */
+/* A free of the graph's own memory, or of another graph's. */
 static bool add_free(CUgraphNode node, struct graph_need *need)
 {
         CUdeviceptr address;

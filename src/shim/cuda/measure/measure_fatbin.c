@@ -19,13 +19,12 @@ enum { PART_PTX = 1, PART_ELF = 2 };
 
 #define PART_LZ4 UINT64_C(0x2000)
 #define PART_ZSTANDARD UINT64_C(0x8000)
-/* So many times as large at most is what was compressed: a header that says more is not believed.
- */
+/* Maximum compression ratio: a header that claims more is not believed. */
 #define LZ4_MOST 255u
-/* A block of that size, of one byte. */
+/* Maximum size of a block of one byte. */
 #define ZSTANDARD_MOST (128u << 10)
 
-/* What says that it is larger is not walked through. */
+/* An image that claims to be larger is not walked through. */
 #define WALKED_MOST_BYTES (UINT64_C(4) << 30)
 
 struct measured_part {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stream-ordered memory and its pools. pool.h has the accounting; this is who asks for it.
+ * Hooks of stream-ordered memory and its pools. pool.h has the accounting.
  *
- * The per-thread variants (_ptsz) differ only in what the stream 0 means, which is spelt out for
- * everything but the call itself. In a stream that is being captured an allocation is a node, and
- * is charged with its graph (graph.c).
+ * The per-thread variants (_ptsz) differ only in the meaning of stream 0, which is resolved for
+ * everything but the call itself. In a captured stream an allocation is a node, and is charged with
+ * its graph (graph.c).
  */
 #include "shim/cuda/charge/import.h"
 #include "shim/cuda/charge/plain_frees.h"
@@ -104,7 +104,7 @@ CUresult free_in_order(__typeof__(&cuMemFreeAsync) driver, CUdeviceptr address, 
         return freeing_end(&freeing, rc, address);
 }
 
-/* A new pool has nothing reserved; it is noted because nobody tells later where its memory is. */
+/* A new pool has nothing reserved; it is noted because its location cannot be asked later. */
 static struct meter *note_pool(CUmemoryPool pool, const CUmemLocation *location)
 {
         CUdevice device;
@@ -130,7 +130,7 @@ CUresult hook_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
         if (rc != CUDA_SUCCESS || !is_ours)
                 return rc;
         meter = note_pool(*ret, &props->location);
-        if (!meter) { /* every meter is taken: those of ended pools may be free by now */
+        if (!meter) { /* all meters are taken: those of ended pools may be free by now */
                 meters_refresh(-1, true);
                 meter = note_pool(*ret, &props->location);
         }

@@ -27,7 +27,7 @@ CUresult hook_cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
         return rc;
 }
 
-/* The memory is on the device of the context that opens it, or on a peer of it. */
+/* The memory is on the device of the context that opens it, or on a peer device. */
 static struct place place_of_address(CUdeviceptr address)
 {
         const struct place unknown = { .row = SESSION_NO_ROW, .device = -1 };

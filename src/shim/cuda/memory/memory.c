@@ -107,7 +107,8 @@ static CUresult settle_unknown(struct memory_import *import, CUresult rc, CUdevi
         return rc;
 }
 
-/* A block that can leave the card has an address of its own, and none within it is one. */
+/* A block that can leave the card has an address of its own; addresses inside it are not valid
+ * here. */
 static CUresult free_unknown(CUdeviceptr address)
 {
         struct memory_import *import;

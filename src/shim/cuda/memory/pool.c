@@ -16,7 +16,7 @@
 #define ENTER_SLEEP_NS 20000
 #define ENTER_TRIES 1000u
 
-/* False: the driver does not say. A device without pools has none, which says it too. */
+/* False: the driver does not say; so for a device without pools. */
 static bool pool_of(CUmemoryPool *ret, CUdevice device,
                     CUresult (*ask)(CUmemoryPool *ret, CUdevice device))
 {
@@ -46,7 +46,7 @@ static struct place place_of_pool(CUmemoryPool pool, struct place otherwise)
         return otherwise;
 }
 
-/* A pool that cannot be told is an error, never free of charge. */
+/* An unknown pool is an error, never free of charge. */
 static CUresult find_meter(struct growth *growth, CUmemoryPool pool)
 {
         struct place place = growth->place;
@@ -92,7 +92,7 @@ static bool enter(struct growth *growth, bool is_alone)
         return false;
 }
 
-/* Whoever was alone kept the pool's charge from falling: it falls now. */
+/* The thread that was alone kept the pool's charge from falling: lets it fall now. */
 static void leave(struct growth *growth)
 {
         struct meter *meter = growth->meter;
@@ -106,7 +106,7 @@ static void leave(struct growth *growth)
                 meter_settle(meter, NULL);
 }
 
-/* Does the request fit in what the pool has already? */
+/* Whether the request fits in the pool's present memory. */
 static bool fits(const struct growth *growth)
 {
         uint64_t reserved, used;
@@ -115,7 +115,7 @@ static bool fits(const struct growth *growth)
                reserved >= used && reserved - used >= growth->bytes;
 }
 
-/* Under the meter's lock, so that a refusal knows who else had a grant at that instant. */
+/* Under the meter's lock, so that a refusal knows which threads had a grant at that instant. */
 static bool grant(struct growth *growth, uint64_t bytes)
 {
         struct meter *meter = growth->meter;
@@ -135,8 +135,8 @@ static bool grant(struct growth *growth, uint64_t bytes)
         return is_granted;
 }
 
-/* What was freed in another stream and not waited for does not serve this one. Asked after fits():
- * a free is marked before it is made. */
+/* Memory that was freed in another stream, without a wait for it, does not serve this stream.
+ * Checked after fits(): a free is marked before it is made. */
 static bool is_free_here(const struct growth *growth)
 {
         uint64_t freed = load_relaxed(&growth->meter->freed_stream);
@@ -180,8 +180,7 @@ static bool do_without(struct growth *growth, uint64_t bytes)
         return false;
 }
 
-/* Grants are upper bounds, so those of other threads' calls may be what is in the way: they are
- * waited for. */
+/* Grants are upper bounds, so those of other threads may leave no room: waits for these threads. */
 static bool grant_in_time(struct growth *growth, uint64_t bytes)
 {
         remainder_tend(growth->place.row, bytes);
@@ -283,8 +282,8 @@ static void give_back(struct growth *growth, CUdeviceptr address)
         meter_settle(growth->meter, NULL);
 }
 
-/* What was not captured after all is charged like anything else that the driver has: above the
- * limit if need be, since others may use the pool. */
+/* A request that was not captured after all is charged like other memory that the driver has: above
+ * the limit if needed, because others may use the pool. */
 static void captured_end(struct growth *growth, CUresult rc)
 {
         struct meter *meter = growth->meter;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rest of a limit that no pool can grow into.
+ * Uses the rest of a limit that no pool can grow into.
  *
- * The driver sees the card, not the limit: a pool grows by whole chunks (MEASURE_POOL_BYTES) where
- * a full card would make it take less. So up to a chunk of each limit would be out of reach of
- * stream-ordered allocation. A request that fits in that rest, and in no pool, gets plain memory
- * instead: charged to the byte, never above the limit, and freed by the program as any other block,
- * since the driver takes plain memory in cuMemFreeAsync (CUDA Programming Guide, stream-ordered
- * memory allocator). It is there at once, so every stream order holds.
+ * The driver knows the card, not the limit: a pool grows by whole chunks (MEASURE_POOL_BYTES),
+ * where a full card would make it take less. So up to a chunk of each limit would be out of reach
+ * for stream-ordered allocation. A request that fits in that rest, and in no pool, gets plain
+ * memory instead: charged to the byte, never above the limit, and freed by the program as any other
+ * block, because the driver accepts plain memory in cuMemFreeAsync (CUDA Programming Guide,
+ * stream-ordered memory allocator). It is available at once, so it satisfies every stream order.
  *
- * What the program could tell apart decides who gets it: in a process that sees one device, since a
- * pool may be opened to others later, and of a pool that is not shared with other processes and has
- * no bounds of its own. A program that looks sees that the block is of no pool
- * (cuPointerGetAttribute) and not in what its pool has in use, and it goes with its context.
+ * A program could notice the difference, so it is used only in a process that sees one device,
+ * because a pool may be opened to others later, and only for a pool that is not shared with other
+ * processes and has no bounds of its own. Such a program can see that the block belongs to no pool
+ * (cuPointerGetAttribute) and does not count as used in its pool, and that it ends with its
+ * context.
  */
 #include "shim/cuda/memory/pool.h"
 
@@ -37,9 +38,9 @@ static bool is_ordinary(const struct growth *growth)
                key_of(pool) == load_relaxed(&meter->key);
 }
 
-/* A pool would give the memory of a free to the next request of its stream at once. Plain memory
- * is there when the stream has got to the free: a request that only lacks that waits for it, as
- * long as for a card that drains. No call of the driver: legal while anybody captures. */
+/* A pool would reuse freed memory for the next request of the same stream at once. Plain memory is
+ * free when the stream has reached the free: a request that needs it waits for that, as long as for
+ * a card that drains. Makes no driver call, so it is legal during captures. */
 static bool charge_in_time(struct growth *growth)
 {
         const uint32_t row = load_relaxed(&growth->meter->row);

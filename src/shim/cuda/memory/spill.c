@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See spill.h. Where a block begins the driver tells, and whether it is one of these the table of
- * live blocks does: there is no other list.
+ * Host memory in place of the card's; spill.h has the contract. The driver says where a block
+ * begins, and the table of live blocks whether it is one of these: there is no other list.
  */
 #include "shim/cuda/memory/spill.h"
 
@@ -39,8 +39,8 @@ static CUresult pin(CUdeviceptr *ret, uint64_t bytes)
         return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* What was freed in the order of a stream has no room before it is unpinned: a request that lacks
- * that waits for its stream, as long as for a card that drains. */
+/* Memory freed in stream order gives no room before it is unpinned: a request that needs that room
+ * waits for the stream, as long as for a card that drains. */
 static bool charge_in_time(struct charge *charge, uint64_t bytes)
 {
         for (unsigned i = 0;; i++) {

@@ -2,18 +2,19 @@
 /*
  * Virtual memory management: memory that lives until its last handle and its last mapping are gone.
  *
- * An allocation is counted: one for each handle the program holds (cuMemCreate,
+ * An allocation has a count: one for each handle that the program holds (cuMemCreate,
  * cuMemRetainAllocationHandle, each import) and one for each mapping. Its charge is kept under its
- * number, not under the driver's handle, which may come again while an old mapping still lives.
+ * number, not under the driver's handle, whose value may be reused while an old mapping still
+ * lives.
  *
- *      vmm_handles   handle value -> allocation; stays while anything of it does, so that a
- *                    retained handle of a mapping finds its allocation again
+ *      vmm_handles   handle value -> allocation; kept while the allocation lives, so that a
+ *                    retained handle of a mapping finds it again
  *      vmm_mappings  start address -> allocation and length
  *
- * Every change that can end an allocation is made before the driver is asked, and undone if it
- * refuses, so that nobody meets a half-ended one. Only memory on a device is charged, to that
- * device (the location's id, which the driver has checked by then: a bad one is the driver's to
- * refuse).
+ * Every change that can end an allocation is made before the driver is called, and undone if the
+ * driver refuses, so that no thread meets a half-ended allocation. Only memory on a device is
+ * charged, to that device (the location's id, which the driver has checked by then; it refuses a
+ * bad one).
  */
 #include "shim/cuda/memory/vmm.h"
 #include "shim/cuda/stream/access.h"
@@ -39,7 +40,7 @@ struct vmm_allocation {
 struct vmm_mapping {
         struct table_link link;            /* key: its address; or a sparse array */
         struct vmm_allocation *allocation; /* NULL: it is not ours */
-        struct vmm_mapping *next;          /* of those that are taken out together */
+        struct vmm_mapping *next;          /* next of the mappings that are taken out together */
         uint64_t bytes;                    /* 0: tiles of the array */
 };
 
@@ -159,7 +160,7 @@ static void let_go(struct vmm_allocation *allocation, int more_handles)
         lock_drop(&mapping_state.vmm_lock);
 }
 
-/* The count falls first: once the driver said yes, the value may come again for another one. */
+/* The count falls first: after the driver's success another allocation may get the handle value. */
 CUresult hook_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
         scoped_access const struct credit *access = access_scope();
@@ -218,8 +219,8 @@ static struct vmm_mapping *mapping_make(void)
         return mapping;
 }
 
-/* What is mapped without being ours (a multicast object) is noted too, so that an unmapping of
- * several mappings finds its way from one to the next. */
+/* A foreign mapping (a multicast object) is noted too, so that an unmapping of several mappings can
+ * walk from one to the next. */
 static void mapping_settle(struct vmm_mapping *mapping, struct vmm_allocation *allocation,
                            CUresult rc)
 {
@@ -245,8 +246,7 @@ static struct place place_of_handle(CUmemGenericAllocationHandle handle)
         return place_of_location(&prop.location);
 }
 
-/* An imported handle does not tell the size of what it stands for: its mappings do, each as far as
- * it reaches. */
+/* An imported handle does not show the size of its memory; its mappings do, each by its extent. */
 static CUresult grow_import(struct import_growth *ret, const struct vmm_allocation *allocation,
                             CUmemGenericAllocationHandle handle, uint64_t bytes)
 {
@@ -342,8 +342,8 @@ CUresult hook_cuMemUnmap(CUdeviceptr address, size_t bytes)
         return rc;
 }
 
-/* A sparse array holds the memory of its tiles; nobody says when it lets one go, so all are held
- * until the array is destroyed. */
+/* A sparse array holds the memory of its tiles. It is not reported when it releases one, so all are
+ * held until the array is destroyed. */
 static void pin_tiles(const CUarrayMapInfo *maps, unsigned count)
 {
         for (unsigned i = 0; i < count; i++) {
@@ -420,7 +420,7 @@ static uint64_t imported_name(void *shareable, CUmemAllocationHandleType type)
         return 0;
 }
 
-/* A handle we know came again: nothing more is to be charged. */
+/* Whether a known handle was returned again, which needs no further charge. */
 static bool is_again(CUmemGenericAllocationHandle handle)
 {
         struct vmm_allocation *allocation;

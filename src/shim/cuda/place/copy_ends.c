@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See copy_ends.h. The driver is asked each time: who remembered what it said would have to hear of
- * every way in which memory goes and comes.
+ * Finds the ends of a copy; see copy_ends.h. The driver is asked each time: caching its answers
+ * would need a hook for every way in which memory is allocated and freed.
  */
 #include "shim/cuda/place/copy_ends.h"
 

@@ -14,7 +14,7 @@
 
 #define ROW_KNOWN 16
 
-/* `answer` is what the program is told; CUDA_SUCCESS: not permitted. */
+/* `answer` is the program's result; CUDA_SUCCESS: not permitted. */
 static struct place place_refused(CUresult answer)
 {
         return (struct place){ .row = SESSION_NO_ROW, .device = -1, .answer = answer };
@@ -71,7 +71,7 @@ bool front_start(void)
         return session_state() != SESSION_BROKEN;
 }
 
-/* The driver itself says that there is no such device: it will refuse whatever is asked of it. */
+/* The driver itself reports that there is no such device: it will refuse every call for it. */
 static bool is_no_device(CUdevice device)
 {
         int count;
@@ -81,8 +81,8 @@ static bool is_no_device(CUdevice device)
                (rc == CUDA_SUCCESS && (device < 0 || device >= count));
 }
 
-/* One that the session does not know yet. SESSION_NO_ROW: the driver does not say how large it is.
- */
+/* Claims a row for a device that the session does not know yet. SESSION_NO_ROW: the driver does not
+ * report its size. */
 static int row_claim(CUdevice device, const CUuuid *uuid)
 {
         size_t card_bytes;
@@ -92,7 +92,7 @@ static int row_claim(CUdevice device, const CUuuid *uuid)
                        : SESSION_NO_ROW;
 }
 
-/* A device that is there but does not tell which one it is is refused: nobody knows its limit. */
+/* A device whose UUID the driver does not report is refused, because its limit is unknown. */
 static int row_ask(CUdevice device)
 {
         CUuuid uuid;
@@ -239,8 +239,8 @@ struct place place_of_context(CUcontext context)
         return place;
 }
 
-/* A thread's own is known by a number that no later thread has: its address is used again. Handles
- * are addresses, and such numbers lie below all of them. */
+/* A thread's own default stream is known by a number that no later thread gets, because addresses
+ * are reused. Handles are addresses, and these numbers lie below all of them. */
 #define NUMBER_SHIFT 4
 
 uint64_t stream_key(CUstream stream)

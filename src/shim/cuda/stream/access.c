@@ -17,7 +17,7 @@ static bool may_be_held(void)
         return limits && limits->owner == PAGE_OWNER_DAEMON;
 }
 
-/* A thread that waits here is not on its way, unless another call of its own is. */
+/* A thread that waits here is not on its way to the driver, unless another of its calls is. */
 void access_wait(void)
 {
         struct credit *credit = &credit_here;

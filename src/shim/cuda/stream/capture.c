@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See capture.h.
+ * Captures; capture.h has the contract.
  *
- * Who looks at streams does so without disturbing captures while there are any: a capture begins
- * when every look that began before it is over.
+ * While there are captures, looks at streams are made so that they do not disturb them: a capture
+ * begins only when every look that began before it is over.
  */
 #include "shim/cuda/stream/capture.h"
 
@@ -40,7 +40,7 @@ static void end(struct begun *begun)
         add_acq_rel(&capture_state.captures, -1u);
 }
 
-/* A capture of the same stream is over: nobody saw its end. */
+/* A capture of the same stream has ended unseen. */
 static void list(uint64_t key, CUcontext context)
 {
         struct begun *place;
@@ -55,7 +55,8 @@ static void list(uint64_t key, CUcontext context)
         lock_drop(&capture_state.captures_lock);
 }
 
-/* `is_seen`: the driver said that one was there. One for which there was no place is over, too. */
+/* `is_seen`: the driver reported that there was one. One for which there was no entry is over,
+ * too. */
 static void unlist(uint64_t key, bool is_seen)
 {
         struct begun *begun;
@@ -87,14 +88,13 @@ void captures_context_gone(CUcontext context)
 
 /* -- Holding ---------------------------------------------------------------------------------- */
 
-/* One that is invalid has no number that the driver would tell: what is given to it is refused. */
+/* The driver gives no number for an invalid capture: it refuses work in such a stream. */
 #define CAPTURE_INVALID UINT64_MAX
 
 #define HOLD_SLEEP_NS 20000
 #define HOLD_TRIES 100000u /* 2 s and more */
 
-/* Its number, of which nothing says that it is not 0, plus 1; 0: none, or the driver does not say.
- */
+/* The capture's number (which may be 0) plus 1; 0: none, or the driver does not say. */
 static uint64_t capture_of(CUstream stream)
 {
         CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -162,7 +162,8 @@ bool capture_let_go(CUstream stream, uint64_t capture)
 
 /* -- Begin and end ---------------------------------------------------------------------------- */
 
-/* Credits were given as if everybody could be asked about the old default stream. */
+/* Credits were given on the assumption that every thread can ask about the legacy default
+ * stream. */
 static void wait_for_looks(void)
 {
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
@@ -174,8 +175,8 @@ static void wait_for_looks(void)
         }
 }
 
-/* Nobody can ask about the old default streams while there are captures: what is in flight there is
- * over with this marker. */
+/* No thread can ask about legacy default streams during captures: this marker shows when their work
+ * is complete. */
 static void mark_default(struct time_stream *stream, void *unused)
 {
         (void)unused;
@@ -211,7 +212,7 @@ static struct capture_stream lock_stream(CUstream handle)
         return capture;
 }
 
-/* Whatever credit there is for it ends. */
+/* Ends all credit for the stream. */
 static void unlock_stream(const struct capture_stream *capture, bool is_captured)
 {
         struct time_stream *stream = capture->stream;
@@ -303,8 +304,8 @@ CUresult hook_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *ret)
 
 /* -- Joining ---------------------------------------------------------------------------------- */
 
-/* A stream that waits for an event of a capture becomes a part of it. An event of a stream that
- * waits for somebody makes this one wait, too. */
+/* A stream that waits for an event of a capture joins it. An event of a parked stream parks this
+ * one too. */
 struct joining {
         struct time_stream *waits;
         struct capture_stream capture;

@@ -7,7 +7,7 @@
 #include "shim/cuda/stream/capture.h"
 #include "shim/cuda/stream/time.h"
 
-/* 0: the driver does not say, or nobody asks. */
+/* 0: the driver does not say, or the question is not needed. */
 static uint64_t id_of(CUstream stream)
 {
         unsigned long long id = 0;

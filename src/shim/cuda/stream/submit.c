@@ -44,7 +44,7 @@ static struct time_stream *make_stream(uint64_t key, CUstream stream, CUcontext 
                                     stream == CU_STREAM_PER_THREAD };
         struct time_stream *made = stream_make(&name, device);
 
-        /* Every place has work, or may have: one of them is done before long. */
+        /* every entry has work, or may have: one of them completes soon */
         while (!made) {
                 device_look(device, clock_now_ns());
                 streams_untouch(&cuda_time);
@@ -138,7 +138,7 @@ static bool prepare(const struct submission *submission)
                                                   .hint = submission->hint });
 }
 
-/* What is recorded into a graph touches nothing: it does not wait for the end of a hold. */
+/* A recorded call touches no memory, so it does not wait for the end of a hold. */
 static bool pass(const struct submission *submission)
 {
         bool is_again;

@@ -9,7 +9,7 @@
 #include "shim/time/credit.h"
 #include "shim/time/time.h"
 
-/* Credit for a default stream means that of a context; any other stream is the same one in all.
+/* Credit for a default stream is for one context; any other stream is the same in all contexts.
  * Many programs make the same context current before every call. */
 static void stop_in(CUcontext context)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See time.h.
+ * The driver's side of GPU time: events, queries and contexts for shim/time; see time.h.
  *
- * Events are made without time stamps, and kept for the next marker of their context. A thread of
- * the program's has the stream's context made current for a call where it is not; the helper leaves
- * it so, since it has no context of its own.
+ * Events are made without time stamps, and kept for the next marker of their context. On a thread
+ * of the program the stream's context is made current for a call, and the old one restored; the
+ * helper leaves it current, because it has no context of its own.
  */
 #include "shim/cuda/stream/time.h"
 
@@ -66,7 +66,7 @@ static uint64_t current_here(void)
         return current;
 }
 
-/* True: it is to be left again. */
+/* True: the context must be restored. */
 static bool enter(const struct time_stream *stream)
 {
         CUcontext context = (CUcontext)(uintptr_t)stream->context;
@@ -237,7 +237,7 @@ static bool is_empty(struct time_stream *stream)
         return rc != CUDA_ERROR_NOT_READY;
 }
 
-/* False also where somebody else is at the stream, who may be destroying it. */
+/* False also if another thread uses the stream, which may be destroying it. */
 static bool is_surely_empty(struct time_stream *stream)
 {
         bool is_so;
@@ -249,7 +249,7 @@ static bool is_surely_empty(struct time_stream *stream)
         return is_so;
 }
 
-/* Of an event that cannot be asked the stream tells. No context is asked for: a driver answers
+/* For an event that cannot be queried, the stream is asked. No context is needed: a driver answers
  * cuEventQuery without one (docs/simulator-costs.md). */
 static bool is_passed(struct time_stream *stream, void *marker)
 {

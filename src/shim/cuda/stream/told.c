@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See told.h. A query tells like a wait, if the stream is empty.
+ * Learns from the program's waits that streams are empty; told.h has the contract. A query counts
+ * like a wait, if the stream is empty.
  */
 #include "shim/cuda/stream/told.h"
 
