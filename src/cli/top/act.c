@@ -78,8 +78,9 @@ static bool has_gone_well(struct act *act, char *ret_why, size_t bytes)
         return false;
 }
 
-/* Who types faster than the one before is done waits for that a little. How that failed is said at
- * once, and again with the end of the next: that may come before anybody has read it. */
+/* If the user types a new order before the last one has ended, waits for it a little. Its failure
+ * is shown at once, and again at the end of the new order, which may come before the user has read
+ * it. */
 static bool has_ended_soon(struct act *act)
 {
         struct pollfd words = { .fd = act->fd, .events = POLLIN };
@@ -149,7 +150,7 @@ struct target_look {
         const struct maps_file *slots;
 };
 
-/* 0: it is who it says, and has the session's file mapped; else an errno. */
+/* 0: it is that process, and maps the session's file; else an errno. */
 static uint8_t look_at(void *context)
 {
         const struct target_look *look = context;

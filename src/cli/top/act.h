@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `aliquot top` does to the outside when a key asked for it. Each says in one line what came
- * of it; false: something was not done.
+ * The orders of `aliquot top` that change something outside it. Each reports its result in one
+ * line; false: the order was not fully carried out.
  */
 #ifndef ALIQUOT_CLI_TOP_ACT_H
 #define ALIQUOT_CLI_TOP_ACT_H
@@ -11,20 +11,20 @@
 #include "cli/top/keys.h"
 
 /*
- * `program` (this one) set SESSION --memory TEXT, or another term: the same checks, the same words.
- * It may wait for a daemon, and nobody waits for it:
+ * Runs `program` (this one) as set SESSION --memory TEXT, or with another term: the same checks and
+ * messages. It may wait for a daemon, in the background:
  *
  *      act_set(&act, program, keys, message)   begins it; false: the message says why not, or
  *                                              that it began and the one before it has failed
  *      act_is_set(&act, message, &is_bad)      whether it has ended, and how
- *      act_leave(&act)                         it ends without us
+ *      act_leave(&act)                         lets it end without us
  */
 struct act {
         bool is_pending;
         pid_t pid;
         int fd;           /* its words */
         char about[128];  /* "memory of train: 4GiB" */
-        char before[160]; /* how the one before it failed, if that is still to be said at its end */
+        char before[160]; /* how the last one failed, to be shown at the end of this one */
         char said[1024];  /* so far; owned by act.c */
         size_t length;
 };
@@ -35,9 +35,9 @@ bool act_is_set(struct act *act, char ret_message[KEYS_LINE_BYTES], bool *ret_is
 void act_leave(struct act *act);
 
 /*
- * What a process says of itself is no ground to end one: it could name another's pid. A target gets
- * its signal only if it started when the slot says and has the session's file mapped, by the
- * kernel's word, and through a descriptor, so that it cannot have made room for another meanwhile.
+ * A process's own claims are no reason to end it: it could name another's pid. A target gets its
+ * signal only if it started when the slot says and maps the session's file, as the kernel reports,
+ * and through a descriptor, so that its pid cannot have been reused meanwhile.
  */
 bool act_signal(const struct keys *keys, char ret_message[KEYS_LINE_BYTES]);
 

@@ -26,7 +26,8 @@ static bool drop_one(struct columns *columns, const struct column *column)
         return rank > 0;
 }
 
-/* A cell at a time to whoever has the least for its weight: at most a few hundred. */
+/* Gives one cell at a time to the column with the least width for its weight: at most a few
+ * hundred. */
 static void share_out(struct columns *columns, const struct column *column, int left)
 {
         for (; left > 0; left--) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon's events, while somebody looks at them: what `aliquot events` prints, or why it does
- * not. That waits for the daemon instead of us.
+ * Follows the daemon's events while the user looks at them: runs `aliquot events`, which waits for
+ * the daemon, and reads its output or its error.
  */
 #ifndef ALIQUOT_CLI_TOP_FEED_H
 #define ALIQUOT_CLI_TOP_FEED_H

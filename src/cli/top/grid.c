@@ -59,7 +59,7 @@ static void put(struct grid *grid, const struct grid_place *place, int at, uint3
 
 /* -- Text ------------------------------------------------------------------------------------- */
 
-/* What a text is shown as, cell by cell. */
+/* The cells that show a text. */
 struct glyph {
         uint32_t character;
         int width;       /* in cells; 0: it is not shown */
@@ -112,7 +112,7 @@ static void put_glyph(struct grid *grid, const struct grid_place *place, int at,
         }
 }
 
-/* Where it is cut, the last cell says so; half of a wide character is never shown. */
+/* If the text is cut, the last cell shows that; half of a wide character is never shown. */
 static void put_text(struct grid *grid, const struct grid_place *place, const char *text,
                      int indent)
 {
@@ -150,7 +150,8 @@ void grid_right(struct grid *grid, const struct grid_place *place, const char *t
         put_text(grid, place, text, width < place->width ? place->width - width : 0);
 }
 
-/* Rounded to the nearest cell; what is there at all has a cell, what is not full has one free. */
+/* Rounded to the nearest cell; a value above 0 gets at least one cell, a value below the whole
+ * leaves at least one free. */
 static int cells_of(unsigned permille, int cells)
 {
         int count = (int)((permille * (unsigned)cells + 500) / 1000);
@@ -196,7 +197,7 @@ void grid_history(struct grid *grid, const struct grid_place *place, const struc
                 int permille = history_cell(history, cells, i);
                 unsigned level = (unsigned)(permille < 0 ? 0 : permille) * (LEVELS - 1);
 
-                level = (level + 999) / 1000; /* what is there at all is seen */
+                level = (level + 999) / 1000; /* a value above 0 is visible */
                 if (permille >= 0)
                         put(grid, place, (int)i,
                             grid->is_utf8 ? line_utf8[level] : (uint8_t)line_ascii[level],

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A screen as data: cells of one character and its looks, which tests compare and a terminal shows.
+ * A screen as data: cells with one character and its attributes, which tests compare and a terminal
+ * shows.
  *
- * Everything is clipped to the grid and to the width it was given. Text is UTF-8: control
- * characters and what is no UTF-8 are shown as escapes such as \x1b, marks that combine are left
- * out, and where not `is_utf8` what is not ASCII is '?'. By that the characters of bars and lines
- * are chosen, too, so that every screen has an ASCII twin in which nothing else is lost. Widths are
- * the locale's.
+ * Everything is clipped to the grid and to the given width. Text is UTF-8: control characters and
+ * invalid UTF-8 are shown as escapes such as \x1b, combining marks are left out, and without
+ * `is_utf8` all other characters than ASCII become '?'. Bars and lines then use ASCII characters
+ * too, so that every screen has an ASCII version that loses nothing else. Widths are the locale's.
  */
 #ifndef ALIQUOT_CLI_TOP_GRID_H
 #define ALIQUOT_CLI_TOP_GRID_H
@@ -60,8 +60,8 @@ void grid_text(struct grid *grid, const struct grid_place *place, const char *fo
         __attribute__((format(printf, 3, 4)));
 void grid_right(struct grid *grid, const struct grid_place *place, const char *text);
 
-/* A bar in brackets: `first` and `second` thousandths, then what is free. Looks are those of the
- * first part; the second has a character of its own. */
+/* A bar in brackets: `first` and `second` thousandths, then free space. The attributes are those of
+ * the first part; the second part has a character of its own. */
 void grid_bar(struct grid *grid, const struct grid_place *place, unsigned first, unsigned second);
 void grid_history(struct grid *grid, const struct grid_place *place, const struct history *history);
 

@@ -107,7 +107,7 @@ static int ask_term(struct keys *keys, const struct model *model, const struct k
         return ORDER_NONE;
 }
 
-/* A process, or all of the session in whose row we are. */
+/* For the selected process, or for all processes of the selected row's session. */
 static int ask_signal(struct keys *keys, const struct model *model, int signal)
 {
         const struct model_row *row = model_selected(model);

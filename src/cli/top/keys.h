@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a key does: changes of the model and of what is asked, and orders for the outside.
+ * Handles keys: changes the model and the open question, and makes orders for act.h.
  *
- * One question at a time is open on the last line of the screen (a filter, a limit, a yes or no).
- * An order names its targets as they were when the question was asked: what comes or goes meanwhile
- * is not hit by it.
+ * At most one question is open, on the last line of the screen (a filter, a limit, a yes or no). An
+ * order names its targets as they were when the question was asked, so it never affects processes
+ * that come or go meanwhile.
  */
 #ifndef ALIQUOT_CLI_TOP_KEYS_H
 #define ALIQUOT_CLI_TOP_KEYS_H
@@ -30,11 +30,11 @@ enum key {
 
 enum keys_question { ASKS_NOTHING, ASKS_FILTER, ASKS_TERM, ASKS_SIGNAL, SHOWS_HELP, SHOWS_EVENTS };
 
-/* What of a session can be changed, each by its key; the name of the flag of `aliquot set`. */
+/* The terms of a session that a key can change; the name of the flag of `aliquot set`. */
 struct keys_term {
         int key;
         const char *flag;
-        const char *asked; /* in front of what is typed, after the session's name */
+        const char *asked; /* shown before the typed text, after the session's name */
 };
 
 #define KEYS_TERMS 6u
@@ -45,13 +45,13 @@ struct keys {
         const struct keys_term *term; /* of ASKS_TERM and ORDER_SET; NULL before the first */
         bool is_paused;
         int page_rows; /* how many rows of sessions the screen has; the caller sets it */
-        char line[KEYS_LINE_BYTES];    /* what is being typed */
+        char line[KEYS_LINE_BYTES];    /* the text being typed */
         char message[KEYS_LINE_BYTES]; /* of the last order, until the next key */
         bool is_bad;                   /* the message */
-        char session[PAGE_NAME_BYTES]; /* whom the question is about */
+        char session[PAGE_NAME_BYTES]; /* the subject of the question */
         int signal;
         struct maps_file slots;          /* which the session's processes have mapped */
-        struct snapshot_process *target; /* owned; `user` is not to be used */
+        struct snapshot_process *target; /* owned; its field `user` is invalid */
         unsigned target_count;
 };
 

@@ -14,13 +14,13 @@
 /* Lines read from a descriptor; all zeroes at first. */
 struct lines {
         unsigned count; /* that were ever begun; the last one may yet grow */
-        size_t used;    /* of the one that grows */
+        size_t used;    /* of the last, incomplete line */
         char text[LINES_MOST][LINES_BYTES];
 };
 
 void lines_add(struct lines *lines, const char *bytes, size_t count);
 
-/* How many are kept, and one of them: 0 is the oldest. */
+/* The number of complete lines kept, and one of them: 0 is the oldest. */
 unsigned lines_kept(const struct lines *lines);
 const char *lines_at(const struct lines *lines, unsigned at);
 

@@ -31,7 +31,7 @@ static void remember_devices(struct model *model, const struct snapshot *snapsho
         model->device_count = snapshot->device_count;
 }
 
-/* A share keeps its pace wherever it now stands. */
+/* A share keeps its pace if its index changes. */
 static void remember_paces(const struct model_memory *before,
                            const struct snapshot_session *session, struct model_memory *ret)
 {
@@ -231,7 +231,7 @@ static bool is_shown(const struct model *model, const struct snapshot_session *s
         return false;
 }
 
-/* One GPU is told by the session's own row. */
+/* A session with one GPU needs no further row. */
 static int add_parts(struct model *model, size_t at)
 {
         const struct snapshot_session *session = &model->now->session[at];
@@ -306,7 +306,7 @@ static uint64_t id_of(const struct model *model, const struct model_row *row)
         return (uint64_t)said->slot << 48 ^ said->start_ticks;
 }
 
-/* What was selected; else the row where it was, or the last. */
+/* Finds the selected item; else selects the row at its place, or the last row. */
 static void find_selected(struct model *model)
 {
         for (size_t i = 0; model->key.is_set && i < model->count; i++) {

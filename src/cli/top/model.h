@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `aliquot top` shows, without how: snapshots in, rows out.
+ * The content of `aliquot top`, independent of its display: snapshots in, rows out.
  *
  *      model_take()        a new snapshot: one more sample of every history, then rows
- *      model_arrange()     rows anew, after a change of `sort`, `is_reversed` or `filter`
- *      model_move() ...    the selection and what is opened
+ *      model_arrange()     new rows, after a change of `sort`, `is_reversed` or `filter`
+ *      model_move() ...    the selection, and which sessions are opened
  *
- * What is selected or opened is so by name, not by place: it keeps its state while rows come, go
- * and change their order, and loses it when it is gone. Nothing here knows a clock, a terminal or a
- * file.
+ * Selected and opened items are stored by name, not by position: they keep their state while rows
+ * come, go and change their order, and lose it when they are gone. Nothing here uses a clock, a
+ * terminal or a file.
  */
 #ifndef ALIQUOT_CLI_TOP_MODEL_H
 #define ALIQUOT_CLI_TOP_MODEL_H
@@ -28,16 +28,16 @@ struct model_row {
         unsigned at; /* of its shares or processes */
 };
 
-/* What is remembered of a session from one snapshot to the next. */
+/* The state of a session that is kept from one snapshot to the next. */
 struct model_memory {
         char name[PAGE_NAME_BYTES];
         bool is_open;
-        struct history used; /* of what it can have */
+        struct history used; /* part of the maximum that it may have */
         struct history had;  /* of the time of a GPU: of that on which it had the most */
         struct {
                 uint8_t uuid[16];
                 struct pace pace;
-        } share[PAGE_DEVICES]; /* as those of the session */
+        } share[PAGE_DEVICES]; /* for each share, as for the session */
 };
 
 struct model_device {
@@ -49,7 +49,8 @@ struct model {
         /* For the caller to change; then model_arrange(). */
         enum sort_key sort;
         bool is_reversed;
-        bool shows_time;                 /* where columns are left out, rather those of memory */
+        /* if columns are left out, keep those of time rather than those of memory */
+        bool shows_time;
         char filter[MODEL_FILTER_BYTES]; /* of names, labels, commands, users, pids; "": all */
 
         const struct snapshot *now;  /* borrowed until the next one */
@@ -76,7 +77,8 @@ void model_sort_by(struct model *model, enum sort_key sort);
  * neither. */
 const struct snapshot_share *model_told_share(const struct model *model, size_t session);
 
-/* Lately, of one of its shares; and the most of all of them: PACE_UNKNOWN where none is known. */
+/* The recent GPU time of one share, and the highest of all shares; PACE_UNKNOWN if none is
+ * known. */
 const struct pace *model_pace(const struct model *model, size_t session, unsigned share);
 int model_had(const struct model *model, size_t session);
 int model_waited(const struct model *model, size_t session);
@@ -87,7 +89,8 @@ int model_arrange(struct model *model);
 void model_finish(struct model *model);
 
 void model_move(struct model *model, long rows);
-int model_toggle(struct model *model); /* the selected session, or that of the selected row */
+int model_toggle(
+        struct model *model); /* the selected session, or the session of the selected row */
 int model_toggle_all(struct model *model);
 
 /* The selected row; NULL: there is nothing to select. */

@@ -6,7 +6,8 @@
 #define SPAN_SLACK_NS UINT64_C(50000000)
 #define WORTH_TELLING 10 /* thousandths */
 
-/* 0: it is not over yet. Without an end or a beginning it is, and nothing is known of it. */
+/* 0: the span is not complete yet. Without a beginning or an end it is, and its figures are
+ * unknown. */
 static uint64_t span_of(uint64_t began_ns, uint64_t at_ns)
 {
         uint64_t span_ns = at_ns > began_ns ? at_ns - began_ns : 0;
@@ -52,7 +53,7 @@ const char *pace_reason(const struct pace *pace, const struct snapshot_time *tim
                 return "throttled";
         if (figures->queued >= WORTH_TELLING)
                 return "queued";
-        /* Who has the GPU to itself keeps its cap itself, and no daemon counts that. Without a cap
-         * it only waits until less of its own is in flight. */
+        /* A session that has the GPU to itself keeps its cap itself, and no daemon counts that.
+         * Without a cap it only waits until less of its own work is in flight. */
         return figures->waited >= WORTH_TELLING && snapshot_has_cap(time) ? "throttled" : "";
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a session had lately of a GPU's time, from counters that only rise.
+ * The recent GPU time of a session, from counters that only rise.
  *
- * Figures are of a span of a second or more, and stay until the next one is over: work is counted
- * when it is measured, a few times in the milliseconds that may be in flight, so shorter spans tell
- * of that and not of the session. A counter that sank (another page, another daemon) or that nobody
- * keeps is not known in that span.
+ * Figures are for a span of a second or more, and stay until the next span is complete. Work is
+ * counted when it is measured, a few times during the milliseconds that may be in flight, so
+ * shorter spans would show that rhythm and not the session. If a counter fell (another page,
+ * another daemon) or is not kept, the figure of that span is unknown.
  */
 #ifndef ALIQUOT_CLI_TOP_PACE_H
 #define ALIQUOT_CLI_TOP_PACE_H
@@ -22,7 +22,7 @@ struct pace_figures {
         int queued;    /* for others */
 };
 
-/* From zeroed. What is not known at first is so until a span is over. */
+/* Begins as zeroes. A figure that is unknown at first stays unknown until a span is complete. */
 struct pace {
         struct snapshot_ran ran; /* as the span began */
         struct snapshot_told told;
@@ -31,7 +31,7 @@ struct pace {
 
 void pace_take(struct pace *pace, const struct snapshot_time *time);
 
-/* What it waits for, in a word; "" where it does not. */
+/* What the session waits for, in a word; "" if it does not wait. */
 const char *pace_reason(const struct pace *pace, const struct snapshot_time *time);
 
 #endif

@@ -8,7 +8,7 @@
  *              ... question->rc, question->session ...
  *      question_drop(question);
  *
- * One at a time, and nothing else of cli/client.h meanwhile: that has one thread.
+ * One at a time, and no other use of cli/client.h meanwhile, which works in one thread only.
  */
 #ifndef ALIQUOT_CLI_TOP_QUESTION_H
 #define ALIQUOT_CLI_TOP_QUESTION_H
@@ -36,10 +36,11 @@ struct question {
 /* `wants_devices`: also its GPUs. NULL: there is no memory or no thread for it. */
 struct question *question_ask(const struct store *store, bool wants_devices);
 
-/* Whether the answer is there; waits for it, so long at most. */
+/* Whether the answer has arrived; waits for it for `wait_ms` at most. */
 bool question_is_over(struct question *question, unsigned wait_ms);
 
-/* The caller is done with it, the thread perhaps not: who is the last frees it. NULL is nothing. */
+/* The caller needs it no longer, but the thread may: the last of the two frees it. NULL is
+ * allowed. */
 void question_drop(struct question *question);
 
 #endif

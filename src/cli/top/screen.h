@@ -9,7 +9,7 @@
 #include "cli/top/grid.h"
 #include "common/error.h"
 
-/* What screen_wait() tells instead of a key. */
+/* What screen_wait() returns instead of a key. */
 enum screen_event {
         SCREEN_NOTHING = 0,
         SCREEN_RESIZED = -1, /* or another program had the terminal */
@@ -31,7 +31,7 @@ void screen_size(int *ret_rows, int *ret_columns);
 /* Only what has changed since the last grid goes to the terminal. */
 void screen_show(const struct grid *grid);
 
-/* Waits so long at most. A key as enum key has them, or a screen_event. */
+/* Waits for `milliseconds` at most. Returns a key as in enum key, or a screen_event. */
 int screen_wait(int milliseconds);
 
 #endif

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Before what it would otherwise declare by itself. */
+/* Set before the header would set its own default. */
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
 
@@ -34,7 +34,8 @@ static bool has_colour;
 static const int ends[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
 #define ENDS (sizeof(ends) / sizeof(ends[0]))
 
-/* Only handlers write these. The pipe wakes who waits, whenever the signal comes. */
+/* Only signal handlers write these. The pipe wakes the waiting thread, whenever the signal
+ * comes. */
 static volatile sig_atomic_t ended_by, was_stopped;
 static int wakes[2] = { -1, -1 };
 
@@ -45,7 +46,7 @@ static void wake(void)
         int saved = errno;
 
         if (write(wakes[1], "", 1) < 0)
-                errno = 0; /* it is full: who waits wakes anyway */
+                errno = 0; /* the pipe is full, so the waiting thread wakes anyway */
         errno = saved;
 }
 
@@ -61,7 +62,7 @@ static void on_continue(int number)
         wake();
 }
 
-/* What is ignored stays so, as under nohup. */
+/* Ignored signals stay ignored, as under nohup. */
 static int take_signals(struct error *err)
 {
         const struct sigaction go_on = { .sa_handler = on_continue };
@@ -218,7 +219,7 @@ static int key_of(int code)
         }
 }
 
-/* What a shell made of the terminal meanwhile is undone. */
+/* Restores the terminal after another program changed it. */
 static void take_back(void)
 {
         was_stopped = 0;
@@ -247,7 +248,7 @@ int screen_wait(int milliseconds)
 {
         struct pollfd wait[2] = { { .fd = STDIN_FILENO, .events = POLLIN },
                                   { .fd = wakes[0], .events = POLLIN } };
-        int code = getch(); /* what a longer sequence left behind */
+        int code = getch(); /* the rest of a longer escape sequence */
 
         if (code == ERR) {
                 int woken;

@@ -84,7 +84,7 @@ bool snapshot_has_rank(const struct snapshot_session *session)
                session->gang[0];
 }
 
-/* How many sessions are on a GPU, and how many of them were seen at work. */
+/* Number of sessions on a GPU, and how many of them are working. */
 struct company {
         unsigned tenants[SETTINGS_GPUS], at_work[SETTINGS_GPUS];
 };
@@ -105,8 +105,8 @@ static void count_company(const struct snapshot *snapshot, struct company *ret)
         }
 }
 
-/* A daemon leases a GPU from the second session on that works there; without one it is enough that
- * another has something of it, for what runs without a cap is not measured. */
+/* A daemon gives leases on a GPU from the second working session on. Without a daemon, any other
+ * session on the GPU counts, because work without a cap is not measured. */
 static bool is_degraded(const struct snapshot_session *session, const struct snapshot_share *share,
                         const struct company *company)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One look at the node: its GPUs, the sessions, and the processes in them, as `aliquot top` reads
- * them at every tick.
+ * A snapshot of the node: its GPUs, sessions and their processes, as `aliquot top` reads them at
+ * every tick.
  *
- * Text in it is printable ASCII but for labels, which are as their user wrote them. What is not
- * known is -1, "" or 0, each field says which, and is shown as such: nothing is made up. Sessions
- * are in the order of their names.
+ * All text is printable ASCII, except labels, which are as their user wrote them. An unknown value
+ * is -1, "" or 0, as each field says, and is shown as unknown: no value is invented. Sessions are
+ * in the order of their names.
  */
 #ifndef ALIQUOT_CLI_TOP_SNAPSHOT_H
 #define ALIQUOT_CLI_TOP_SNAPSHOT_H
@@ -28,11 +28,11 @@ struct snapshot_process {
         uint64_t bytes; /* on all GPUs */
 };
 
-/* What the programs of a session counted of their time on a GPU, since ever; ns. */
+/* What a session's programs counted of their time on a GPU, since the beginning; ns. */
 struct snapshot_ran {
-        uint64_t at_ns;     /* when it was read, by clock_now_ns(); 0: nobody measures it */
+        uint64_t at_ns;     /* time of the reading, by clock_now_ns(); 0: not measured */
         uint64_t busy_ns;   /* the GPU worked for it */
-        uint64_t waited_ns; /* launches waited, all of them together */
+        uint64_t waited_ns; /* sum of all launches' waits */
 };
 
 /* What they waited for, as a daemon counts it. */
@@ -47,10 +47,10 @@ struct snapshot_time {
         uint32_t guarantee_ppm; /* 0: none, or not known */
         bool is_leased;         /* a scheduler watches */
         bool takes_turns;       /* with others, by its leases: the cap is kept there, too */
-        bool is_at_work;        /* some of it ran or waited within the last second */
-        bool is_degraded; /* others are there, and nobody leases the GPU: as good as it gets */
-        uint64_t debt_ns; /* of its cap */
-        char finding[24]; /* why a daemon reports it; "": it does not */
+        bool is_at_work;        /* it ran or waited within the last second */
+        bool is_degraded;       /* other sessions use the GPU too, and no daemon gives leases */
+        uint64_t debt_ns;       /* of its cap */
+        char finding[24];       /* why a daemon reports it; "": it does not */
         struct snapshot_ran ran;
         struct snapshot_told told;
 };
@@ -71,7 +71,7 @@ struct snapshot_share {
 
 struct snapshot_session {
         char name[PAGE_NAME_BYTES];
-        char broken[160]; /* why nothing else is known of it; "": all is */
+        char broken[160]; /* why all other values are unknown; "": they are known */
         bool is_held;     /* its gate is shut: work waits */
         bool is_daemons;  /* a daemon made it, by its own page */
         struct maps_file slots;
@@ -82,12 +82,12 @@ struct snapshot_session {
         unsigned process_count;
         struct snapshot_process *process;
         unsigned hidden_count; /* processes that we know nothing else of */
-        /* As a daemon says; -1, false and "" where none does. */
-        int64_t left_seconds; /* until its time is over; -1: it has no end */
+        /* From the daemon; -1, false and "" without one. */
+        int64_t left_seconds; /* until its TTL has passed; -1: no TTL */
         bool is_ending;
         bool is_clamped;  /* it was seen to hold memory that it does not say */
         bool is_reported; /* it is seen to use GPU time that it does not say */
-        bool has_daemon;  /* that tells of it */
+        bool has_daemon;  /* a daemon reports on it */
         char on_end[16];
         unsigned weight; /* 0: not known */
         char priority[16];
@@ -102,7 +102,7 @@ struct snapshot_device {
         bool is_instance;
         char name[96];
         uint64_t total_bytes;
-        uint64_t used_bytes;     /* as the driver says; without one, by sessions */
+        uint64_t used_bytes;     /* by the driver; without one, the sum of the sessions */
         uint64_t sessions_bytes; /* of that, as charged */
         struct gauges gauges;
 };
@@ -110,7 +110,7 @@ struct snapshot_device {
 struct snapshot {
         char note[200]; /* why GPUs are shown without the driver's word; "": they are not */
         bool is_silent; /* a daemon does not answer that should */
-        uint64_t silent_seconds; /* for so long; 0: it was asked once */
+        uint64_t silent_seconds; /* how long it has not answered; 0: one answer is missing */
         unsigned device_count;
         struct snapshot_device device[SETTINGS_GPUS];
         size_t session_count;
@@ -120,15 +120,15 @@ struct snapshot {
 /* Thousandths, at most 1000; 0 where the whole is not known. */
 unsigned snapshot_permille(uint64_t part, uint64_t whole);
 
-/* What a session can have of a GPU: its limit, else the card; 0: not known. */
+/* The maximum that a session may have of a GPU: its limit, else the card; 0: unknown. */
 uint64_t snapshot_share_whole(const struct snapshot_share *share);
 
-/* Of the GPU on which the session is nearest to what it can have. */
+/* For the GPU on which the session is nearest to its maximum. */
 unsigned snapshot_fill(const struct snapshot_session *session);
 
 unsigned snapshot_processes(const struct snapshot_session *session);
 
-/* Whether a daemon says more of it than its figures. */
+/* Whether a daemon reports more than figures about it. */
 bool snapshot_has_terms(const struct snapshot_session *session);
 
 /* Its limit where all its GPUs have the same; false: they have not. */
@@ -139,11 +139,11 @@ bool snapshot_has_cap(const struct snapshot_time *time);
 /* Whether anything is promised or measured of its time on a GPU. */
 bool snapshot_has_time(const struct snapshot_share *share);
 
-/* Whether where it stands among others is told apart from its figures: one GPU's time is promised
- * or measured, or it is another than the usual one. */
+/* Whether its terms are shown apart from its figures: its time on a GPU is guaranteed or measured,
+ * or its class is not the default. */
 bool snapshot_has_rank(const struct snapshot_session *session);
 
-/* Says of each share whether it is degraded; the rest of the snapshot is there. */
+/* Sets is_degraded for each share; the rest of the snapshot must be complete. */
 void snapshot_judge(struct snapshot *snapshot);
 
 /* What others than sessions hold of a GPU. */

@@ -26,7 +26,7 @@ struct source_entry {
         char name[PAGE_NAME_BYTES];
         bool is_joined;
         bool is_gone;   /* between its listing and our look */
-        bool is_ending; /* and so not to be joined */
+        bool is_ending; /* and so cannot be joined */
         struct store_session session;
         struct maps_file slots;
         struct error broken;
@@ -212,7 +212,7 @@ static void fill_share(const struct source_entry *entry, unsigned row, struct sn
                 ret->used_bytes += entry->process[i].said.bytes[row];
 }
 
-/* What a daemon's session has nothing of has a limit all the same. */
+/* A share of a daemon's session without a grant has a limit of one byte all the same. */
 static bool is_granted(const struct limits_page *page, const struct snapshot_share *share)
 {
         return page->owner != PAGE_OWNER_DAEMON || share->limit_bytes > SETTINGS_NOTHING_BYTES ||
@@ -247,7 +247,7 @@ static void fill_session(struct source *source, struct source_entry *entry)
         }
 }
 
-/* Its pages are another user's, or nobody's any more. */
+/* Its pages are another user's, or gone. */
 static bool is_closed(const struct source_entry *entry)
 {
         return entry->broken.code == -EACCES || entry->broken.code == -EPERM || entry->is_ending;
@@ -287,7 +287,7 @@ static void add_session(struct source *source, struct source_entry *entry)
         snapshot->session_count++;
 }
 
-/* Keeps the entries whose name is listed, adds one for each new name and drops the rest. */
+/* Keeps the entries whose name is listed, adds one for each new name, and drops the rest. */
 static int keep_entries(struct source *source, const struct names *names, struct error *err)
 {
         struct source_entry *kept = calloc(names->count + 1, sizeof(*kept));

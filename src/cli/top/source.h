@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Snapshots from the pages of the sessions and from the driver's NVML; a daemon is asked for what
- * only it knows, and is not needed.
+ * Reads snapshots from the pages of the sessions and from the driver's NVML. A daemon is asked for
+ * the rest, but is not required.
  *
- * Sessions stay mapped from one look to the next, as long as the folder still holds the same files;
- * so a look at hundreds of them is some milliseconds. Both files are other people's: one that is
- * cut short while we read it makes its session a broken one, nothing else. What cannot be read is
- * shown with its reason.
+ * Sessions stay mapped from one snapshot to the next while the folder has the same files, so a
+ * snapshot of hundreds of sessions takes some milliseconds. Other users can write both files: if
+ * one is truncated during a read, its session is shown as broken, and nothing else happens.
+ * Unreadable sessions are shown with the reason.
  */
 #ifndef ALIQUOT_CLI_TOP_SOURCE_H
 #define ALIQUOT_CLI_TOP_SOURCE_H
@@ -26,7 +26,7 @@ struct source {
         struct source_entry *entry; /* owned; in the order of their names */
         size_t count;
         struct source_terms terms;
-        struct usage_process *scratch; /* owned: PAGE_SLOTS of them */
+        struct usage_process *scratch; /* owned: PAGE_SLOTS entries */
         struct snapshot snapshot;
 };
 

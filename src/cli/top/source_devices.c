@@ -11,7 +11,7 @@
 
 #define SHORT_UUID 12 /* GPU- and 8 digits */
 
-/* A simulated GPU may keep a time of its own: what sessions had of it is of that time. */
+/* A simulated GPU may keep its own time, in which the sessions' GPU time is counted. */
 static void follow_time(void *nvml)
 {
         time_authority_find *find = (time_authority_find *)dlsym(nvml, TIME_AUTHORITY_SYMBOL);

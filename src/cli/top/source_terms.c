@@ -13,8 +13,8 @@
 #include "common/text.h"
 
 #define ONCE_MS 1000u
-#define GRACE_MS 100u           /* of one that usually answers */
-#define SLOW_NS CLOCK_SECOND_NS /* who takes longer does not answer */
+#define GRACE_MS 100u           /* for a daemon that usually answers */
+#define SLOW_NS CLOCK_SECOND_NS /* a daemon that takes longer counts as silent */
 #define SILENT_NS (2 * CLOCK_SECOND_NS)
 
 static void forget(struct source_terms *terms)
@@ -24,7 +24,7 @@ static void forget(struct source_terms *terms)
         terms->device_count = 0;
 }
 
-/* By its file alone: nobody listens there. */
+/* By its file alone, without connecting. */
 static bool has_socket(const struct store *store)
 {
         char path[STORE_PATH_BYTES + 16];
@@ -98,7 +98,7 @@ static bool is_expected(const struct source_terms *terms, bool has_sessions)
                 return true;
         case PRESENCE_NONE:
                 return has_sessions || (terms->answered_ns && terms->has_left_socket);
-        default: /* it does not let us in, and says so elsewhere */
+        default: /* this user has no access; reported elsewhere */
                 return false;
         }
 }

@@ -6,7 +6,7 @@
 #include "common/minmax.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-/* The bucket's floor (shim/time/bucket.h): a page that says more was scribbled on. */
+/* The bucket's floor (shim/time/bucket.h): a greater value means a damaged page. */
 #define DEBT_MOST_NS (UINT64_C(1) << 43)
 
 static uint64_t word(const uint64_t *at)
@@ -20,8 +20,8 @@ static bool is_recent(uint64_t at_ns, uint64_t within_ns, uint64_t now_ns)
         return at_ns && (at_ns > now_ns ? at_ns - now_ns : now_ns - at_ns) < within_ns;
 }
 
-/* What is missing in the bucket, which fills with the clock. A torn reading is off by one charge.
- */
+/* The debt of the bucket, which fills with the clock. An inconsistent reading is wrong by one
+ * charge. */
 static uint64_t debt_of(const struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns)
 {
         int64_t bucket_ns = (int64_t)word(&meter->bucket_ns);
@@ -37,7 +37,7 @@ static uint64_t debt_of(const struct page_meter *meter, uint32_t cap_ppm, uint64
         return missing_ns > back_ns ? missing_ns - back_ns : 0;
 }
 
-/* Without a cap only that of a daemon's sessions is measured, from their first launch on. */
+/* Without a cap, only sessions of a daemon are measured, from their first launch on. */
 static bool is_measured(const struct limits_page *limits, const struct page_meter *meter,
                         const struct snapshot_time *time)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program whose words come back through a pipe. It reads nothing.
+ * Starts a program whose output is read through a pipe. The program gets no input.
  */
 #ifndef ALIQUOT_CLI_TOP_SPAWN_H
 #define ALIQUOT_CLI_TOP_SPAWN_H
@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Its standard error, with `has_output` its standard output too, in *ret_fd: the caller's to close,
- * as *ret_pid is to be waited for. Negative errno. */
+/* Pipes its standard error, and with `has_output` its standard output too, to *ret_fd, which the
+ * caller closes; the caller also waits for *ret_pid. Negative errno. */
 int spawn_piped(char **argv, bool has_output, pid_t *ret_pid, int *ret_fd);
 
 #endif

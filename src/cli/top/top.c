@@ -32,13 +32,13 @@
 #define MOST_INTERVAL_NS (UINT64_C(3600000) * NS_PER_MS)
 #define ONCE_COLUMNS 80
 #define FEED_MS 100 /* between two looks at events that are followed */
-#define ACT_MS 20   /* ... and at what was ordered */
+#define ACT_MS 20   /* ... and for the result of an order */
 
 enum flag { FLAG_ONCE = 0x200, FLAG_INTERVAL, FLAG_SORT, FLAG_FILTER, FLAG_ASCII };
 
 struct top {
         bool is_once, is_ascii;
-        bool has_interval; /* it was said */
+        bool has_interval; /* the user gave an interval */
         uint64_t interval_ns;
         struct request_flags flags;
         struct source source;
@@ -143,7 +143,7 @@ static int look(struct top *top, struct error *err)
         return rc;
 }
 
-/* What was had of a GPU's time is told of the time between two looks. */
+/* GPU time is shown for the interval between two snapshots. */
 static int look_once(struct top *top, struct error *err)
 {
         int rc = look(top, err);
@@ -205,7 +205,7 @@ static int show(struct top *top, struct error *err)
         return 0;
 }
 
-/* True: go on. What an order did is seen at once. */
+/* True: go on. The effect of an order is shown at once. */
 static bool carry_out(struct top *top, int order, bool *ret_look)
 {
         struct keys *keys = &top->keys;
@@ -236,7 +236,7 @@ static void look_again(struct top *top)
         top->keys.is_bad = true;
 }
 
-/* Events come between two looks too; nobody waits for them but who looks at them. */
+/* Events come between two snapshots too; they are awaited only while the user looks at them. */
 static int wait_for_key(struct top *top, uint64_t due)
 {
         bool follows = top->keys.question == SHOWS_EVENTS;
@@ -251,7 +251,7 @@ static int wait_for_key(struct top *top, uint64_t due)
         return screen_wait(milliseconds > most ? most : milliseconds);
 }
 
-/* Does what a key asks for; false: it ends. *ret_rc: an error. */
+/* Handles a key; false: quit. *ret_rc: an error. */
 static bool press(struct top *top, int key, bool *ret_looks, int *ret_rc, struct error *err)
 {
         int order = keys_press(&top->keys, &top->model, key);

@@ -87,7 +87,7 @@ static void draw_signal(struct grid *grid, const struct grid_place *place, const
                           keys->target_count, keys->session);
 }
 
-/* Whole UUIDs as their beginnings, so that the line has room for what is said of them. */
+/* Shortens UUIDs to their beginnings, so that the line has room for the message. */
 static const char *shorten(const char *text, char ret[KEYS_LINE_BYTES])
 {
         char uuid[UUID_TEXT_BYTES];
@@ -169,7 +169,8 @@ static void draw_events(struct grid *grid, const struct lines *events)
         }
 }
 
-/* In the blank line before the sessions. What it alone knows is not shown meanwhile. */
+/* Uses the blank line before the sessions. Values that only the daemon has are not shown
+ * meanwhile. */
 static void draw_silence(struct grid *grid, const struct snapshot *now, int row)
 {
         struct grid_place place = { row, 0, grid->columns, GRID_BOLD | GRID_RED };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The model as a grid: GPUs above, sessions and what is opened of them below, one line of keys, of
- * a question or of a message last. Below VIEW_LEAST_* it says that it has no room.
+ * Draws the model as a grid: GPUs at the top, then sessions and opened details, and last one line
+ * of keys, of a question or of a message. Below VIEW_LEAST_* it only says that the terminal is too
+ * small.
  */
 #ifndef ALIQUOT_CLI_TOP_VIEW_H
 #define ALIQUOT_CLI_TOP_VIEW_H
@@ -18,7 +19,7 @@ struct view_frame {
         const struct model *model;
         const char *clock;          /* "12:34:56" */
         const char *where;          /* the runtime folder */
-        const struct lines *events; /* NULL: nobody follows them */
+        const struct lines *events; /* NULL: events are not shown */
         bool is_once; /* one frame for a script: every row, no keys, no history, no selection */
 };
 
@@ -26,8 +27,8 @@ struct view_frame {
 int view_rows(const struct view_frame *frame);
 
 /*
- * Draws into the whole grid, which is blank. Keeps in `keys` how many rows of sessions it had room
- * for, and in *first which row is the first of them, so that the selected one is seen.
+ * Draws into the whole grid, which is blank. Stores in `keys` how many rows of sessions had room,
+ * and in *first the first of them, so that the selected one is visible.
  */
 void view_draw(struct grid *grid, const struct view_frame *frame, struct keys *keys, size_t *first);
 

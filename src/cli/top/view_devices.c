@@ -50,7 +50,7 @@ static void draw_memory(const struct view_line *line, const struct snapshot_devi
         grid_right(line->grid, &used, view_bytes(device->used_bytes, text));
         grid_right(line->grid, &card,
                    device->total_bytes ? view_bytes(device->total_bytes, text) : "-");
-        /* Without the driver's word nobody knows of others. */
+        /* without the driver's figure, other programs' memory is unknown */
         grid_right(line->grid, &others, device->index < 0 ? "-" : view_bytes(rest, text));
 }
 

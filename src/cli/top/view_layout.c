@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The columns of the table of sessions. Where not all fit, those of memory stay or those of time,
- * as the model says; those that have nothing to tell on this node are not there at all.
+ * The columns of the table of sessions. If not all fit, those of memory or those of time stay, as
+ * the model says; columns without content on this node are left out.
  */
 #include "cli/top/view_parts.h"
 
-/* What is left out first, the highest; 0 stays. Where nobody's time is told, and where it is: for
- * who looks at memory, and at time. */
+/* The order in which columns are left out: the highest first; 0 stays. One value for a view of
+ * memory, one for both, one for a view of time. */
 enum look { LOOK_MEMORY, LOOK_BOTH, LOOK_TIME, LOOKS };
 
 static const struct column columns_of_sessions[SESSIONS_COLUMNS] = {
@@ -70,7 +70,7 @@ static bool has_times(const struct snapshot *now)
         return false;
 }
 
-/* Whether somebody is clamped or reported. */
+/* Whether any session is clamped or reported. */
 static bool has_seen(const struct snapshot *now)
 {
         for (size_t i = 0; i < now->session_count; i++) {

@@ -57,14 +57,14 @@ void layout_fit(struct layout *ret, const struct view_frame *frame, int width);
 void time_draw(const struct view_line *line, const struct snapshot_share *share,
                const struct pace_figures *figures);
 
-/* The word in the column STATE, of one GPU. */
+/* The text of the column STATE, for one GPU. */
 const char *time_state(const struct snapshot_share *share, const struct pace *pace);
 
 /* A session's terms in a line: "GPU time: at most 30%, weight 100, normal, accuracy=exact". */
 void time_tell(struct text *text, const struct model *model, size_t at);
 
-/* At most `rows` rows, the title and, where not all fit, a line that says so among them. Returns
- * how many it took. */
+/* Draws at most `rows` rows, including the title and, if not all GPUs fit, a line that says so.
+ * Returns the number of rows used. */
 int devices_draw(struct grid *grid, const struct view_frame *frame, int row, int rows);
 
 /* Rows from `first` on, to `rows` in all, the title among them. */

@@ -55,7 +55,7 @@ static void draw_fill(const struct view_line *line, unsigned permille)
         grid_right(line->grid, &fill, text);
 }
 
-/* The indices of those GPUs on which it holds anything. */
+/* The indices of the GPUs on which it holds memory. */
 static void draw_gpus(const struct view_line *line, const struct snapshot_session *session)
 {
         const struct snapshot *now = line->frame->model->now;
@@ -237,7 +237,7 @@ static void draw_share(const struct view_line *line, size_t session, unsigned at
         draw_state(line, time_state(share, pace));
 }
 
-/* "train  GPU 0 1 GiB, GPU 1 512 MiB": where more than one GPU is held, what of each. */
+/* "train GPU 0 1 GiB, GPU 1 512 MiB": if it holds several GPUs, how much of each. */
 static void draw_command(const struct view_line *line, const struct snapshot_session *session,
                          const struct snapshot_process *process)
 {

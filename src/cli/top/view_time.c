@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a session was promised of a GPU's time, and what it had of it.
+ * Draws a session's GPU time: its terms, and what it got.
  */
 #include "cli/top/view_parts.h"
 
@@ -60,7 +60,7 @@ static void draw_promise(const struct view_line *line, const struct snapshot_tim
         grid_right(line->grid, &place, text);
 }
 
-/* What it had, and what of its promise is left, of the whole of a GPU. */
+/* A bar of the time that it got and the rest of its guarantee, out of the whole GPU. */
 static void draw_bar(const struct view_line *line, const struct snapshot_time *time, int had)
 {
         uint32_t promised_ppm = snapshot_has_cap(time) ? time->cap_ppm : time->guarantee_ppm;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Accounting: on, for the processes that are there now. Who has gone is forgotten.
+ * Accounting: switched on, for the present processes. Ended processes are forgotten.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events. The one that this node raises is the loss of a card: Xid 79, once a set and card.
+ * Events. The only event of this node is the loss of a card: Xid 79, once for each set and card.
  *
- * A set is registered for cards; waiting looks every few milliseconds whether one was lost, until
- * the time is over. Sets live on the heap and belong to whoever made them.
+ * A set is registered for cards; a wait checks every few milliseconds whether one was lost, until
+ * its timeout. Sets are on the heap and belong to the program.
  */
 #include "sim/nvml/give.h"
 
@@ -76,7 +76,7 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t handle, unsigned long long ty
         return NVML_SUCCESS;
 }
 
-/* The next card that was lost and not told of, or NULL. */
+/* The next lost card that was not reported yet, or NULL. */
 static const struct gpu *loss_find(struct nvmlEventSet_st *set)
 {
         const struct gpu *found = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a card is: PCI address, model, board, firmware, and the modes that a simulated card has.
+ * The identity of a card: PCI address, model, board, firmware, and modes.
  *
- * A card is a data centre one on Linux: persistence on, no display, default compute mode, no
- * virtualisation. Modes cannot be changed: their setters are among what is not modelled.
+ * A card is a data centre card on Linux: persistence on, no display, default compute mode, no
+ * virtualisation. Modes cannot be changed: their setters are not modelled.
  */
 #include "sim/nvml/give.h"
 
@@ -189,7 +189,7 @@ nvmlReturn_t nvmlDeviceGetGspFirmwareMode(nvmlDevice_t handle, unsigned *ret_is_
         return rc;
 }
 
-/* What a machine with these cards has none of. */
+/* Features that a machine with these cards does not have. */
 
 nvmlReturn_t none_give(const char *function, unsigned *ret_count)
 {

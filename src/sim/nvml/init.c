@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVML's beginning and end, what every function asks first, and the texts of its errors.
+ * NVML's init and shutdown, the checks of every function, and error texts.
  *
- * The first nvmlInit maps the node, making it when nobody lives there, and counts its cards; the
- * map stays for good, since a handle may be used by another thread while the last nvmlShutdown
- * runs. Init and shutdown are counted. Without a usable node Init says DRIVER_NOT_LOADED.
+ * The first nvmlInit maps the node, creating it if no process lives there, and counts its cards.
+ * The mapping stays for good, because another thread may use a handle while the last nvmlShutdown
+ * runs. Init and shutdown are counted. Without a usable node Init returns DRIVER_NOT_LOADED.
  */
 #include "sim/nvml/give.h"
 
@@ -112,7 +112,7 @@ static nvmlReturn_t node_find(void)
                 return NVML_ERROR_DRIVER_NOT_LOADED;
         nvml.node = node_open();
         if (!nvml.node) {
-                if (errno != EBUSY) /* that was said in more words */
+                if (errno != EBUSY) /* that error was reported with more details */
                         fprintf(stderr, "aliquot-sim: %s: %s\n", nvml.config->state_dir,
                                 strerror(errno));
                 return NVML_ERROR_DRIVER_NOT_LOADED;

@@ -14,7 +14,7 @@
 #include "sim/node/clock.h"
 
 struct memory_sum {
-        uint64_t total_bytes; /* with what is reserved */
+        uint64_t total_bytes; /* including the reserved memory */
         uint64_t reserved_bytes;
         uint64_t used_bytes; /* granted */
         uint64_t free_bytes;
@@ -116,7 +116,7 @@ unsigned gpu_busy_percent(const struct gpu *gpu, enum engine engine)
         return percent_until(gpu, engine, sim_now_ns(), NVML_WINDOW_NS);
 }
 
-/* With utilization=: of the last period that is over, as hardware tells it. */
+/* With utilization=: the value of the last complete period, as hardware reports it. */
 static unsigned told_percent(const struct gpu *gpu, enum engine engine)
 {
         uint64_t period_ns = nvml.config->utilization_ns;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is not modelled: the functions without a definition, and the private table.
+ * Functions that are not modelled, and the private table.
  *
- * nvidia-smi asks for a private table of functions and refuses to work without it; a table whose
- * every slot answers NOT_SUPPORTED is enough for it. Thus what it draws from there, such as its
- * list of processes, stays empty. No other table is known.
+ * nvidia-smi asks for a private table of functions and does not work without it; a table whose
+ * every slot returns NOT_SUPPORTED is enough. So its output from that table, such as its list of
+ * processes, stays empty. No other table is known.
  */
 #include "sim/context/missing.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The models as NVML tells of them, beyond what sim/node/model.c has. Published figures where there
- * are any; part numbers, VBIOS versions and serial numbers are made up.
+ * The properties of the models that only NVML shows, beyond sim/node/model.c. Published figures if
+ * there are any; part numbers, VBIOS versions and serial numbers are invented.
  */
 #include "sim/nvml/nvml.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Heat, power and fans, as a straight line from idle to busy.
+ * Temperature, power and fans, linear from idle to busy.
  *
- * A card draws its idle power plus a part of the way to nine tenths of its limit, and is as much
- * warmer, as it was busy in the last second; energy is the same over all of the node's life. All
- * three models are cooled by the machine's air, so fans are NOT_SUPPORTED as on the real ones.
+ * A card draws its idle power plus a part of the range up to nine tenths of its limit, and is
+ * warmer by the same proportion, by how busy it was in the last second; energy is computed likewise
+ * over the node's whole life. All three models are cooled by the machine's air, so fans are
+ * NOT_SUPPORTED as on the real ones.
  */
 #include "sim/nvml/nvml.h"
 

@@ -22,7 +22,7 @@
 #include "sim/node/config.h"
 #include "sim/nvml/give.h"
 
-/* Whether /proc shows the pids of this namespace, not those of the one it was mounted in. */
+/* Whether /proc shows the pids of this PID namespace, not those of the one it was mounted in. */
 static bool proc_is_own(void)
 {
         char link[32];
@@ -89,8 +89,8 @@ static unsigned row_pid(const struct node_row *row)
                                          : pid_translate(row->pid, row->pid_namespace);
 }
 
-/* The device's lock is held. Managed memory is of no process, also where it lies on the card, and
- * what was imported is its maker's alone: measured 2026-11-26 on an H200, driver 580.159.04. */
+/* The device's lock is held. Managed memory belongs to no process, even if it is on the card, and
+ * imported memory only to its maker: measured 2026-11-26 on an H200, driver 580.159.04. */
 static uint64_t column_bytes(const struct node_column *column)
 {
         return column->current_bytes - column->granted_bytes[FAMILY_MANAGED] -
@@ -149,7 +149,8 @@ struct gpu_process *gpu_process_list(const struct gpu *gpu, unsigned *ret_count)
 
 typedef void put_fn(void *out, unsigned i, const struct gpu_process *process);
 
-/* Room and count as all of NVML's lists: too little room tells the count and writes nothing. */
+/* The buffer size and the count work as for all of NVML's lists: a buffer that is too small gets
+ * the count only. */
 static nvmlReturn_t list_give(const char *function, nvmlDevice_t handle, unsigned *count,
                               put_fn *put, void *out)
 {
@@ -159,7 +160,7 @@ static nvmlReturn_t list_give(const char *function, nvmlDevice_t handle, unsigne
 
         if (rc != NVML_SUCCESS)
                 return rc;
-        /* Who asks in virtual time need not be one of those whose time that is. */
+        /* the calling process need not take part in virtual time */
         if (!config_get()->is_clock_virtual)
                 sim_spend(config_get()->process_list_ns);
         struct gpu_process *list = gpu_process_list(gpu, &found);

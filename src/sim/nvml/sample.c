@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was busy when: samples of a card, shares of its processes, accounting.
+ * Samples of utilisation: of a card, of its processes, and accounting.
  *
- * The node keeps engine time in buckets of NODE_BUCKET_NS for the last seconds; one bucket that has
- * ended is one sample, stamped with its end. A process's share is taken from the caller's last
- * stamp to the last bucket that is told of (sample=). Encoders, decoders and the like do not exist
- * here.
+ * The node keeps engine time in buckets of NODE_BUCKET_NS for the last seconds; a completed bucket
+ * is one sample, with its end as time stamp. A process's share covers the time from the caller's
+ * last time stamp to the last reported bucket (sample=). There are no encoders and decoders.
  */
 #include <stdlib.h>
 
@@ -103,7 +102,7 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t handle, nvmlSamplingType_t type,
         return NVML_SUCCESS;
 }
 
-/* Of those, the ones that are shown together: shares are told seldom. */
+/* The part of these that is reported together: shares are reported rarely. */
 static struct span shares_since(uint64_t seen_us)
 {
         struct span span = span_since(seen_us);
