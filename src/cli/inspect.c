@@ -10,11 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/mapped.h"
 #include "cli/options.h"
 #include "cli/usage.h"
 #include "common/aside.h"
+#include "common/injected.h"
 #include "common/machine_clock.h"
 #include "common/maps.h"
 #include "common/scoped.h"
@@ -94,6 +96,15 @@ static void read_environment(const char *pid, struct findings *findings)
         }
 }
 
+/* Whether it is in a container that has a share: its environment then says no session. */
+static bool has_share(const char *pid)
+{
+        char path[64 + sizeof(INJECTED_SELF)];
+
+        return text_put(path, sizeof(path), NULL, "/proc/%s/root" INJECTED_SELF, pid) == 0 &&
+               access(path, F_OK) == 0;
+}
+
 static void add_holdings(const char *pid, const struct findings *findings, struct report *report)
 {
         char text[SIZE_TEXT_BYTES];
@@ -101,6 +112,12 @@ static void add_holdings(const char *pid, const struct findings *findings, struc
         struct store_session session;
         struct usage usage;
 
+        if (has_share(pid)) {
+                report_add(report, VERDICT_GOOD, "session",
+                           "that of its container's share, by " INJECTED_SOCKET
+                           "; aliquot ps lists it");
+                return;
+        }
         if (findings->socket[0]) {
                 report_add(report, VERDICT_NOTE, "session",
                            "that of the socket %s; aliquot ps lists those that have joined",

@@ -14,6 +14,7 @@
 #include "cli/client_devices.h"
 #include "cli/options.h"
 #include "cli/presence.h"
+#include "common/injected.h"
 #include "common/text.h"
 
 enum key {
@@ -289,6 +290,10 @@ int request_read(const struct request_flags *flags, bool flags_only, struct cli_
                  struct error *err)
 {
         ret->is_daemons_choice = flags->any_gpus > 0;
+        if (injected_has(INJECTED_SELF))
+                return fail(err, -EPERM,
+                            "programs of this container are in its share (" INJECTED_SELF
+                            "), and in no other session; start them without this command");
         return settings_read_flags(&ret->settings, flags_only ? NULL : environ, flags->flag, err);
 }
 

@@ -16,6 +16,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -61,26 +62,31 @@ def make_root(root, build):
 
 
 class Podman:
-    def __init__(self, sim, root):
-        self.sim, self.root, self.count = sim, root, 0
+    """`user`: rootless, as that user of this machine."""
+    def __init__(self, sim, root, user=None):
+        self.sim, self.root, self.user, self.count = sim, root, user, 0
         # podman takes no runroot of more than 50 characters.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="aliquot-test-"))
         self.folder.chmod(0o755)  # also for a root that has another number outside
         self.cdi = self.folder / "cdi"
         self.cdi.mkdir()
+        if user:
+            os.chown(self.folder, user, user)
         held = f"mount -t tmpfs none /run && mkdir /run/cdi && mount --bind {self.cdi} /run/cdi && echo ready && exec sleep inf"
         self.place = sim.start(["unshare", "--mount", "--propagation", "private", "sh", "-c", held])
         assert self.place.stdout.readline() == "ready\n", self.place.stderr.read()
 
     def words(self, *arguments):
         places = [f"--{name}={self.folder / name}" for name in ("root", "runroot", "tmpdir")]
-        return ["nsenter", f"--mount=/proc/{self.place.pid}/ns/mnt", "--wd=/", "podman", *places, "--storage-driver=vfs",
-                "--runtime=runc", "--cgroup-manager=cgroupfs", "--events-backend=none", *arguments]
+        become = ["setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--clear-groups", "env", f"HOME={self.folder}",
+                  f"XDG_RUNTIME_DIR={self.folder}"] if self.user else []
+        return ["nsenter", f"--mount=/proc/{self.place.pid}/ns/mnt", "--wd=/", *become, "podman", *places, "--log-level=fatal",
+                "--storage-driver=vfs", "--runtime=runc", "--cgroup-manager=cgroupfs", "--events-backend=none", *arguments]
 
     def run_words(self, *options, command):
         self.count += 1
         root = self.folder / f"root{self.count}"
-        owner = next((option.split(":")[1] for option in options if option.startswith("--uidmap=0:")), None)
+        owner = next((option.split(":")[1] for option in options if option.startswith("--uidmap=0:")), self.user)
         subprocess.run(["cp", "-a" if owner else "-al", self.root, root], timeout=HANG_SECONDS, check=True)
         if owner:
             subprocess.run(["chown", "-R", f"{owner}:{owner}", root], timeout=HANG_SECONDS, check=True)
@@ -106,6 +112,8 @@ class Podman:
         """podman itself may be gone, and its containers live."""
         subprocess.run(list(map(str, self.words("rm", "--all", "--force", "--time=0"))), capture_output=True,
                        timeout=HANG_SECONDS, check=False)
+        for pause in self.folder.rglob("pause.pid"):  # what a rootless podman leaves to hold its user namespace
+            os.kill(int(pause.read_text()), signal.SIGKILL)
         self.place.kill()
         self.place.wait(HANG_SECONDS)
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -20,7 +20,7 @@ from livesystemd import LiveSystemd
 NOBODY = 65534
 SPEC = "gpus=1,memory=1GiB,model=h200,state=/sim"
 DROP_IN = f"[Service]\nEnvironment=ALIQUOT_SIM={SPEC}\nReadWritePaths=/sim\n"
-UNIT = "aliquotd.service"
+UNIT, CDI_UNIT = "aliquotd.service", "aliquot-cdi.service"
 
 pytestmark = pytest.mark.skipif("ALIQUOT_SANITIZER" in os.environ, reason="a sanitizer needs what the unit bars")
 
@@ -36,9 +36,10 @@ def machine(build, tmp_path):
     assert done.returncode == 0, done.stderr
     if not (installed / "usr/local/bin/aliquotd").exists():
         pytest.skip("this build is not for /usr/local, or is without the daemon")
-    (installed / "units" / f"{UNIT}.d").mkdir(parents=True)
-    (installed / "units" / f"{UNIT}.d/simulated.conf").write_text(DROP_IN)
-    shutil.copy(build.folder / "deploy/system" / UNIT, installed / "units")
+    for unit in (UNIT, CDI_UNIT):
+        (installed / "units" / f"{unit}.d").mkdir(parents=True)
+        (installed / "units" / f"{unit}.d/simulated.conf").write_text(DROP_IN)
+        shutil.copy(build.folder / "deploy/system" / unit, installed / "units")
     one = LiveSystemd(tmp_path, installed, [build.folder])
     try:
         if not one.boot():
@@ -112,3 +113,19 @@ def test_programs_live_on_while_the_unit_is_killed_reloaded_and_stopped(machine,
         aliquot(machine, "set", "lasting", "--memory", "128MiB")
         program.stdin.close()
         assert program.wait(HANG_SECONDS) == 0
+
+
+def test_shares_are_cdi_devices_whenever_the_daemon_has_started(machine):
+    """The service makes the specification, and writes nothing else."""
+    machine.run("systemctl", "enable", CDI_UNIT)
+    machine.run("systemctl", "start", UNIT)
+    aliquot(machine, "cdi", "add", "gpu0-256MiB-30")
+    written = machine.run("cat", "/etc/cdi/aliquot.dev-share.json").stdout
+    machine.run("rm", "-r", "/etc/cdi", "/var/lib/aliquot/lib")
+    machine.run("systemctl", "restart", UNIT)
+    wait_for(lambda: machine.run("cat", "/etc/cdi/aliquot.dev-share.json", check=False).stdout == written, machine.said)
+    wait_for(lambda: machine.value(CDI_UNIT, "ActiveState") == "inactive", machine.said)
+    assert machine.value(CDI_UNIT, "Result") == "success", machine.said()[-4000:]
+    kept = json.loads(written)["containerEdits"]["mounts"][0]["hostPath"]
+    assert machine.run("stat", "-c", "%a", kept, "/etc/cdi", "/var/lib/aliquot/lib", "/var/lib/aliquot").stdout.split() == \
+        ["644", "755", "755", "700"]

@@ -22,14 +22,14 @@ class Given:
 
     def __init__(self, sim):
         self.sim = sim
-        self.steps = ["mount -t tmpfs -o mode=755 none /run", "mkdir -p /run/aliquot/self /run/aliquot/driver"]
+        self.steps = ["mount -t tmpfs -o mode=755 none /run", "mkdir -p /run/aliquot/driver"]
 
     def do(self, *steps):
         self.steps += steps
         return self
 
     def door(self, path):
-        return self.do(f"mount --bind {path.parent} /run/aliquot/self", "mount -o remount,bind,ro /run/aliquot/self")
+        return self.do("mkdir /run/aliquot/self", f"mount --bind {path.parent} /run/aliquot/self", "mount -o remount,bind,ro /run/aliquot/self")
 
     def before(self, *words):
         return ["unshare", "--mount", "--propagation", "private", "sh", "-ec", "; ".join([*self.steps, 'exec "$@"']), "-",
@@ -84,10 +84,16 @@ def test_a_share_whose_daemon_is_away_is_no_way_around(daemon, path, given):
 @pytest.mark.parametrize("self", ["true", "chmod 0 /run/aliquot/self"], ids=["empty", "closed"])
 def test_a_share_without_a_socket_is_no_gpu(given, self):
     """The door was taken away, or this user may not go through it."""
-    with given.do(self).script("setpriv", "--bounding-set=-all", "--inh-caps=-all", ALIQUOT_MEMORY="900MiB") as gpu:
+    with given.do("mkdir /run/aliquot/self", self).script("setpriv", "--bounding-set=-all", "--inh-caps=-all", ALIQUOT_MEMORY="900MiB") as gpu:
         assert gpu.code("init") == NOT_PERMITTED
     said = gpu.process.stderr.read()
     assert said.count("\n") == 1 and "/run/aliquot/self/socket" in said, said
+
+
+def test_run_makes_no_session_that_nobody_would_be_in(build, sim, path, given):
+    result = sim.run(given.door(path).before(build.aliquot, "run", "--memory", "100MiB", "--", "true"))
+    assert result.rc == 125 and result.stdout == "" and result.stderr.count("\n") == 1, result
+    assert "programs of this container are in its share (/run/aliquot/self)" in result.stderr
 
 
 @needs_root

@@ -7,18 +7,21 @@ lib/containers.py; where podman runs none the stories are skipped, with its reas
 import json
 import pathlib
 import shutil
+import subprocess
 import tempfile
 
 import pytest
 
 from cli import UNSET, Command
-from containers import Podman, make_root, skip_without
+from containers import Podman, libraries_of, make_root, put, skip_without
 from daemon import Daemon, wait_for
+from hang import HANG_SECONDS
 from script import MIB, OUT_OF_MEMORY, Script
 
 SMALL, LARGE = "gpu0-256MiB-30", "gpu0-512MiB-50"
 BYTES = {SMALL: 256 * MIB, LARGE: 512 * MIB}
-GUEST = 1000
+GUEST, NOBODY = 1000, 65534
+NO_DEVICE = 100
 
 pytestmark = pytest.mark.needs("mount namespaces", "a runtime folder")
 
@@ -67,12 +70,13 @@ class Shares:
     def script(self, share, *options, **how):
         return self.podman.script(*device(share), *options, **how)
 
-    def open_to_others(self):
-        """The simulated card, to users who are not root; of a real one everybody may have the nodes."""
-        for path in (self.sim.folder, self.sim.cards):
-            path.chmod(0o711)
-        for path in (self.sim.state, *self.sim.state.rglob("*")):
-            path.chmod(0o777)
+
+def open_to_others(sim):
+    """The simulated card, to users who are not root; of a real one everybody may have the nodes."""
+    for path in (sim.folder, sim.cards):
+        path.chmod(0o711)
+    for path in (sim.state, *sim.state.rglob("*")):
+        path.chmod(0o777)
 
 
 def device(share):
@@ -102,7 +106,7 @@ def expect_held(gpu, share):
 ], ids=lambda words: " ".join(words) or "plain")
 def test_a_container_is_held_to_its_share(shares, how, options):
     shares.cdi("add", SMALL, *how)
-    shares.open_to_others()
+    open_to_others(shares.sim)
     with shares.script(SMALL, *options) as gpu:
         expect_held(gpu, SMALL)
 
@@ -153,6 +157,16 @@ def test_all_programs_of_a_container_share_its_limit(shares, podman):
             assert second.ready().values("info")[1] == BYTES[SMALL]
             assert second.code(f"alloc 1 {150 * MIB}") == OUT_OF_MEMORY
             second.do(f"alloc 1 {50 * MIB}")
+
+
+def test_doctor_knows_a_program_of_a_container(shares, daemon):
+    shares.cdi("add", SMALL)
+    with shares.script(SMALL) as gpu:
+        gpu.ready()
+        session, = daemon.get("/v1/sessions").json["sessions"]
+        process, = daemon.get(f"/v1/sessions/{session['name']}/processes").json
+        said = shares.cli("doctor", str(process["pid"])).stdout
+    assert "interposed, by /usr/lib/x86_64-linux-gnu/libcuda.so.1" in said and "that of its container's share" in said, said
 
 
 def test_a_container_outlives_the_daemon(shares, podman, daemon):
@@ -214,11 +228,31 @@ def test_facades_stand_before_the_driver_that_nvidias_device_brings(shares, podm
     result = shares.cli("cdi", "add", SMALL, f"--dir={podman.cdi}", f"--lib-dir={podman.folder}/lib", sim=False,
                         **{**UNSET, "ALIQUOT_SIM": shares.sim.spec, "ALIQUOT_REAL_LIBCUDA": nvidia / "libcuda.so.1",
                            "ALIQUOT_REAL_LIBNVML": nvidia / "libnvidia-ml.so.1"})
-    assert result.rc == 0 and "--device nvidia.com/gpu=GPU-" in result.stdout, result
+    assert result.rc == 0 and "--device nvidia.com/gpu=0 " in result.stdout, result
     both = [*device(SMALL)], ["--device", "nvidia.com/gpu=0"]
     words = both[1] + both[0] if order == "after" else both[0] + both[1]
     with podman.script(*words) as gpu:
         expect_held(gpu, SMALL)
+
+
+def test_nvidias_own_libraries_behind_facades(shares, podman, root, build):
+    """As far as they go without a card: they load from where they were given, and say that there is none."""
+    done = subprocess.run([build.source / "tools/fetch-debian", "driver"], capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode != 0:
+        pytest.skip(done.stderr.strip())
+    driver = pathlib.Path(done.stdout.strip())
+    for library in libraries_of(driver / "libcuda.so.1"):
+        put(root, library, library)
+    shares.cdi("add", SMALL)
+    given = [(driver / name, f"/run/aliquot/driver/{name}") for name in ("libcuda.so.1", "libnvidia-ml.so.1")]
+    given += [(build.shims / name, f"/usr/lib/x86_64-linux-gnu/{name}") for name in ("libcuda.so.1", "libnvidia-ml.so.1")]
+    door = shares.cli("cdi", "ls", "--json", sim=False).json[0]["door"]
+    given.append((pathlib.Path(door).parent, "/run/aliquot/self"))
+    with podman.script(*(f"--volume={source}:{target}:ro" for source, target in given), "--pid=host") as gpu:
+        assert gpu.code("init") == NO_DEVICE
+        maps = podman.in_container("--latest", "/bin/bash", "-c", 'for pid in /proc/[0-9]*; do if [ "$(<$pid/comm)" = script ]; then '
+                                   'echo "$(<$pid/maps)"; fi; done')
+    assert "/run/aliquot/driver/libcuda.so.1" in maps and "/usr/lib/x86_64-linux-gnu/libcuda.so.1" in maps, maps
 
 
 # -- What a container's root can do
@@ -248,20 +282,71 @@ def test_without_that_right_it_stays(shares):
 
 # -- Without CDI
 
-MOUNTS = "ro,nosuid,nodev"
+def by_hand(sim, build):
+    """As other systems do it: the library, LD_PRELOAD and a limit, each an argument; here with the simulator."""
+    variables = {"ALIQUOT_MEMORY": "256MiB", "LD_PRELOAD": "/opt/libaliquot.so", "LD_LIBRARY_PATH": "/opt/sim",
+                 "ALIQUOT_SIM": sim.spec.replace(str(sim.state), "/opt/state")}
+    mounts = [f"{build.library}:/opt/libaliquot.so:ro", f"{build.driver}:/opt/sim:ro", f"{sim.state}:/opt/state"]
+    return [*(f"--volume={mount}" for mount in mounts), *(f"--env={name}={value}" for name, value in variables.items())]
+
+
+@pytest.mark.parametrize("before", [(), ("/usr/bin/env", "-i", "LD_LIBRARY_PATH=/opt/sim")], ids=["plain", "env -i"])
+def test_a_door_by_bind_mounts(shares, sim, podman, daemon, build, before):
+    """For runtimes that read no CDI. The simulator's words are mounted too, as the environment has none."""
+    assert daemon.post("/v1/profiles", {"name": SMALL}).status == 201
+    door = pathlib.Path(daemon.get("/v1/profiles").json["profiles"][0]["door"]).parent
+    preload, words = podman.folder / "ld.so.preload", podman.folder / "simulator"
+    preload.write_text("/opt/libaliquot.so\n")
+    words.write_text(sim.spec.replace(str(sim.state), "/opt/state"))
+    mounts = [f"{door}:/run/aliquot/self:ro", f"{build.library}:/opt/libaliquot.so:ro", f"{preload}:/etc/ld.so.preload:ro",
+              f"{build.driver}:/opt/sim:ro", f"{sim.state}:/opt/state", f"{words}:/run/aliquot/driver/simulator:ro"]
+    with podman.script(*(f"--volume={mount}" for mount in mounts), "--env=LD_LIBRARY_PATH=/opt/sim",
+                       command=[*before, "/usr/bin/script"]) as gpu:
+        expect_held(gpu, SMALL)
+
+
+MUSL = """
+#include <dlfcn.h>
+#include <stdio.h>
+int main(void) { puts(dlopen("libcuda.so.1", RTLD_NOW) || dlopen("/usr/lib/x86_64-linux-gnu/libcuda.so.1", RTLD_NOW) ? "a driver" : "none"); }
+"""
+
+
+@pytest.mark.parametrize("how", [(), ("--preload",)], ids=["facades", "preload"])
+def test_a_program_with_musl_has_no_driver(shares, podman, root, how):
+    if not shutil.which("musl-gcc"):
+        pytest.skip("musl-gcc (musl-tools) is not installed")
+    source = podman.folder / "musl.c"
+    source.write_text(MUSL)
+    subprocess.run(["musl-gcc", "-o", root / "usr/bin/musl", source], check=True, timeout=HANG_SECONDS)
+    loader = "/lib/ld-musl-x86_64.so.1"
+    if not pathlib.Path(loader).exists():
+        pytest.skip(f"no {loader} here")
+    put(root, loader, loader)
+    shares.cdi("add", SMALL, *how)
+    result = podman.run(*device(SMALL), command=["/usr/bin/musl"])
+    assert (result.rc, result.stdout) == (0, "none\n"), result
 
 
 @pytest.mark.parametrize("options", [(), ("--read-only",), ("--pid=host",), ("--user", f"{GUEST}")],
                          ids=lambda options: " ".join(options) or "plain")
 def test_by_bind_mounts_and_variables(sim, podman, build, options):
-    """As other systems do it: the library, LD_PRELOAD and a limit; the session is in the container's own /dev/shm of 64 MiB."""
-    Command(sim)("gpus")  # the simulated card is made by root
-    shares = Shares.__new__(Shares)
-    shares.sim = sim
-    shares.open_to_others()
-    words = [word for key, value in {
-        "ALIQUOT_MEMORY": "256MiB", "LD_PRELOAD": "/opt/libaliquot.so", "LD_LIBRARY_PATH": "/opt/sim",
-        "ALIQUOT_SIM": sim.spec.replace(str(sim.state), "/opt/state")}.items() for word in ("--env", f"{key}={value}")]
-    with podman.script("--volume", f"{build.library}:/opt/libaliquot.so:{MOUNTS}", "--volume", f"{build.driver}:/opt/sim:{MOUNTS}",
-                       "--volume", f"{sim.state}:/opt/state", "--shm-size=64m", *words, *options) as gpu:
+    """The session is in the container's own /dev/shm, of 64 MiB."""
+    assert Command(sim)("gpus").rc == 0  # makes the simulated card
+    open_to_others(sim)
+    with podman.script(*by_hand(sim, build), "--shm-size=64m", *options) as gpu:
         expect_held(gpu, SMALL)
+
+
+@pytest.mark.needs("other users", "a build folder for other users")
+def test_rootless_by_bind_mounts_and_variables(sim, root, build):
+    """By a user whose containers nobody but that user can see."""
+    assert Command(sim)("gpus").rc == 0
+    open_to_others(sim)
+    podman = Podman(sim, root, user=NOBODY)
+    try:
+        skip_without(podman)
+        with podman.script(*by_hand(sim, build)) as gpu:
+            expect_held(gpu, SMALL)
+    finally:
+        podman.close()

@@ -309,7 +309,7 @@ static void put_arguments(const struct cdi_call *call, const struct client_profi
 
         text_begin(&text, ret, bytes);
         if (!call->request.is_sim)
-                text_add(&text, "--device nvidia.com/gpu=%s ", profile->uuid);
+                text_add(&text, "--device nvidia.com/gpu=%u ", profile->gpu);
         text_add(&text, "--device " SPEC_KIND "=%s", profile->name);
 }
 
@@ -317,7 +317,7 @@ static void put_arguments(const struct cdi_call *call, const struct client_profi
 
 static int print_arguments(const struct cdi_call *call)
 {
-        char arguments[PAGE_NAME_BYTES + UUID_TEXT_BYTES + 64];
+        char arguments[PAGE_NAME_BYTES + 96];
 
         for (size_t i = 0; i < call->count; i++) {
                 if (!is_here(call, i) || !is_wanted(call, call->profile[i].name))
