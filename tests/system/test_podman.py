@@ -5,6 +5,7 @@ What a container is given is what `aliquot cdi` wrote; its programs need no vari
 lib/containers.py; where podman runs none the stories are skipped, with its reason.
 """
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -22,6 +23,7 @@ SMALL, LARGE = "gpu0-256MiB-30", "gpu0-512MiB-50"
 BYTES = {SMALL: 256 * MIB, LARGE: 512 * MIB}
 GUEST, NOBODY = 1000, 65534
 NO_DEVICE = 100
+LIBRARIES = f"/usr/lib/{os.uname().machine}-linux-gnu"
 
 pytestmark = pytest.mark.needs("mount namespaces", "a runtime folder")
 
@@ -166,7 +168,7 @@ def test_doctor_knows_a_program_of_a_container(shares, daemon):
         session, = daemon.get("/v1/sessions").json["sessions"]
         process, = daemon.get(f"/v1/sessions/{session['name']}/processes").json
         said = shares.cli("doctor", str(process["pid"])).stdout
-    assert "interposed, by /usr/lib/x86_64-linux-gnu/libcuda.so.1" in said and "that of its container's share" in said, said
+    assert f"interposed, by {LIBRARIES}/lib" in said and "that of its container's share" in said, said
 
 
 def test_a_container_outlives_the_daemon(shares, podman, daemon):
@@ -188,11 +190,11 @@ def test_another_version_of_ours_disturbs_no_container(shares, podman):
     shares.cdi("add", SMALL)
     with shares.script(SMALL, "--name=one") as first:
         first.ready()
-        before = podman.in_container("one", "/usr/bin/stat", "-c", "%i", "/usr/lib/x86_64-linux-gnu/libcuda.so.1")
+        before = podman.in_container("one", "/usr/bin/stat", "-c", "%i", f"{LIBRARIES}/libcuda.so.1")
         shares.sim.settings["draining"] = "40ms"  # other words of the simulator: another folder
         shares.cdi("enable")
         assert len(list((podman.folder / "lib").iterdir())) == 2
-        assert podman.in_container("one", "/usr/bin/stat", "-c", "%i", "/usr/lib/x86_64-linux-gnu/libcuda.so.1") == before
+        assert podman.in_container("one", "/usr/bin/stat", "-c", "%i", f"{LIBRARIES}/libcuda.so.1") == before
         expect_held(first, SMALL)
 
 
@@ -245,14 +247,14 @@ def test_nvidias_own_libraries_behind_facades(shares, podman, root, build):
         put(root, library, library)
     shares.cdi("add", SMALL)
     given = [(driver / name, f"/run/aliquot/driver/{name}") for name in ("libcuda.so.1", "libnvidia-ml.so.1")]
-    given += [(build.shims / name, f"/usr/lib/x86_64-linux-gnu/{name}") for name in ("libcuda.so.1", "libnvidia-ml.so.1")]
+    given += [(build.shims / name, f"{LIBRARIES}/{name}") for name in ("libcuda.so.1", "libnvidia-ml.so.1")]
     door = shares.cli("cdi", "ls", "--json", sim=False).json[0]["door"]
     given.append((pathlib.Path(door).parent, "/run/aliquot/self"))
     with podman.script(*(f"--volume={source}:{target}:ro" for source, target in given), "--pid=host") as gpu:
         assert gpu.code("init") == NO_DEVICE
         maps = podman.in_container("--latest", "/bin/bash", "-c", 'for pid in /proc/[0-9]*; do if [ "$(<$pid/comm)" = script ]; then '
                                    'echo "$(<$pid/maps)"; fi; done')
-    assert "/run/aliquot/driver/libcuda.so.1" in maps and "/usr/lib/x86_64-linux-gnu/libcuda.so.1" in maps, maps
+    assert "/run/aliquot/driver/libcuda.so.1" in maps and f"{LIBRARIES}/libcuda.so.1" in maps, maps
 
 
 # -- What a container's root can do
@@ -260,7 +262,7 @@ def test_nvidias_own_libraries_behind_facades(shares, podman, root, build):
 def test_a_facade_that_is_unmounted_is_seen_from_outside(shares, daemon):
     """A root that may mount goes around it, as with any file of its image; the daemon says who has memory without a session."""
     shares.cdi("add", SMALL)
-    around = "umount /usr/lib/x86_64-linux-gnu/libcuda.so.1 && exec env LD_LIBRARY_PATH=/run/aliquot/driver /usr/bin/hold 0 $0"
+    around = f"umount {LIBRARIES}/libcuda.so.1 && exec env LD_LIBRARY_PATH=/run/aliquot/driver /usr/bin/hold 0 $0"
     process = shares.podman.start(*device(SMALL), "--cap-add=SYS_ADMIN", "--pid=host", "--security-opt=seccomp=unconfined",
                                   command=["/bin/bash", "-c", around, str(600 * MIB)])
     assert process.stdout.readline().startswith("ready "), process.stderr.read()
@@ -272,7 +274,7 @@ def test_a_facade_that_is_unmounted_is_seen_from_outside(shares, daemon):
 def test_without_that_right_it_stays(shares):
     """podman's default: neither the facade nor the door can be unmounted, hidden or written."""
     shares.cdi("add", SMALL)
-    tries = ("umount /usr/lib/x86_64-linux-gnu/libcuda.so.1", "mount -t tmpfs none /run/aliquot/self",
+    tries = (f"umount {LIBRARIES}/libcuda.so.1", "mount -t tmpfs none /run/aliquot/self",
              "mount --bind /tmp /run/aliquot/self", "echo x > /run/aliquot/self/socket", "echo x > /run/aliquot/driver/simulator",
              "unshare --mount true")
     script = "".join(f"({attempt}) 2>/dev/null && echo '{attempt}'; " for attempt in tries) + "exec /usr/bin/script"
@@ -308,7 +310,7 @@ def test_a_door_by_bind_mounts(shares, sim, podman, daemon, build, before):
 MUSL = """
 #include <dlfcn.h>
 #include <stdio.h>
-int main(void) { puts(dlopen("libcuda.so.1", RTLD_NOW) || dlopen("/usr/lib/x86_64-linux-gnu/libcuda.so.1", RTLD_NOW) ? "a driver" : "none"); }
+int main(void) { puts(dlopen("libcuda.so.1", RTLD_NOW) || dlopen(LIBRARIES "/libcuda.so.1", RTLD_NOW) ? "a driver" : "none"); }
 """
 
 
@@ -318,8 +320,8 @@ def test_a_program_with_musl_has_no_driver(shares, podman, root, how):
         pytest.skip("musl-gcc (musl-tools) is not installed")
     source = podman.folder / "musl.c"
     source.write_text(MUSL)
-    subprocess.run(["musl-gcc", "-o", root / "usr/bin/musl", source], check=True, timeout=HANG_SECONDS)
-    loader = "/lib/ld-musl-x86_64.so.1"
+    subprocess.run(["musl-gcc", f'-DLIBRARIES="{LIBRARIES}"', "-o", root / "usr/bin/musl", source], check=True, timeout=HANG_SECONDS)
+    loader = f"/lib/ld-musl-{os.uname().machine}.so.1"
     if not pathlib.Path(loader).exists():
         pytest.skip(f"no {loader} here")
     put(root, loader, loader)
