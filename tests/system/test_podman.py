@@ -352,3 +352,15 @@ def test_rootless_by_bind_mounts_and_variables(sim, root, build):
             expect_held(gpu, SMALL)
     finally:
         podman.close()
+
+
+# -- The tour
+
+def test_the_demo(sim, podman, build):
+    def left():
+        return sorted(pathlib.Path(tempfile.gettempdir()).glob("aliquot-demo.*"))
+    before = left()
+    result = sim.run([build.source / "tools/demo-containers"], ALIQUOT_BUILD=build.folder)
+    assert result.rc == 0 and result.stderr == "", result
+    assert "[greedy] no: CUDA_ERROR_OUT_OF_MEMORY" in result.stdout and "round 8 of 8" in result.stdout, result
+    assert left() == before
