@@ -286,6 +286,12 @@ def test_a_share_whose_gpu_is_not_here_now_is_no_device(cdi, shares):
     assert cdi("enable", shares=[gone]).rc == 0 and not cdi.path.exists()
 
 
+def test_a_share_without_a_door_is_refused(cdi, uuids):
+    """Of a daemon of another version."""
+    result = cdi("enable", shares=[share("gpu0-1GiB-5", uuids[0], door=None)])
+    assert result.rc == 1 and "says no door" in result.stderr and not cdi.path.exists(), result
+
+
 def test_a_share_that_is_not_there(cdi, shares):
     result = cdi("generate", "gpu0-1GiB-5", shares=shares)
     assert result.rc == 1 and "aliquot cdi add makes it" in result.stderr and result.stdout == "", result

@@ -183,6 +183,11 @@ static int check_cards(const struct cdi_call *call, struct error *err)
                 for (unsigned at = 0; at < cards->count; at++)
                         is_found |= uuid_matches(cards->card[at].uuid, cards->card[at].is_instance,
                                                  call->profile[i].uuid);
+                if (call->profile[i].door[0] != '/')
+                        return fail(err, -EPROTO,
+                                    "the daemon says no door of share %s; bring both to one "
+                                    "version of Aliquot",
+                                    call->profile[i].name);
                 if (!is_found)
                         return fail(err, -ENODEV,
                                     "share %s is of %s, which this machine's driver does not "
@@ -308,7 +313,9 @@ static void put_arguments(const struct cdi_call *call, const struct client_profi
         struct text text;
 
         text_begin(&text, ret, bytes);
-        if (!call->request.is_sim)
+        if (!call->request.is_sim && strncmp(profile->uuid, "MIG-", 4) == 0)
+                text_add(&text, "--device nvidia.com/gpu=%s ", profile->uuid);
+        else if (!call->request.is_sim)
                 text_add(&text, "--device nvidia.com/gpu=%u ", profile->gpu);
         text_add(&text, "--device " SPEC_KIND "=%s", profile->name);
 }
@@ -317,7 +324,7 @@ static void put_arguments(const struct cdi_call *call, const struct client_profi
 
 static int print_arguments(const struct cdi_call *call)
 {
-        char arguments[PAGE_NAME_BYTES + 96];
+        char arguments[PAGE_NAME_BYTES + UUID_TEXT_BYTES + 64];
 
         for (size_t i = 0; i < call->count; i++) {
                 if (!is_here(call, i) || !is_wanted(call, call->profile[i].name))
