@@ -47,6 +47,8 @@ static bool is_member(const struct policy_who *who, uint32_t gid)
 
 static bool is_for(const struct policy_rule *rule, const struct policy_who *who)
 {
+        if (who->profile)
+                return rule->kind == POLICY_PROFILE && strcmp(rule->name, who->profile) == 0;
         switch (rule->kind) {
         case POLICY_EVERYBODY:
                 return true;
@@ -54,8 +56,6 @@ static bool is_for(const struct policy_rule *rule, const struct policy_who *who)
                 return is_member(who, rule->id);
         case POLICY_USER:
                 return rule->id == who->uid;
-        case POLICY_PROFILE:
-                return who->profile && strcmp(rule->name, who->profile) == 0;
         default:
                 return false;
         }

@@ -9,10 +9,12 @@
  * prepared for containers). It has a bound for some of the keys. For each key by itself the nearest
  * rule that has the key decides:
  *
- *      profile, else user, else group, else everybody
+ *      user, else group, else everybody
  *
  * Of several rules that are equally near (a user is in several groups) the one that allows most
- * decides; for POLICY_GPUS, all of them together. A key that no rule has is not bounded.
+ * decides; for POLICY_GPUS, all of them together. A key that no rule has is not bounded. A process
+ * that comes by a profile is bounded by the rules of that profile alone: an administrator made the
+ * profile, and many users' containers have it.
  *
  * Whoever may do everything is no matter of this module: the caller knows that. Pure: names are
  * numbers already, and nothing is remembered between two calls.
@@ -33,7 +35,7 @@
 enum policy_key {
         POLICY_GPUS,             /* a set, bit i: the GPU at place i of struct policy_cards */
         POLICY_MEMORY,           /* bytes, of one session, on all its GPUs */
-        POLICY_MEMORY_IN_ALL,    /* bytes, of all sessions of one user */
+        POLICY_MEMORY_IN_ALL,    /* bytes, of all sessions of one user, or of one profile */
         POLICY_COMPUTE,          /* the cap of a session, in thousandths of a percent */
         POLICY_GUARANTEE_IN_ALL, /* likewise; of all sessions of one user, each on each GPU */
         POLICY_WEIGHT,

@@ -83,7 +83,14 @@ static void add_sums(const struct sessions_one *one, uint64_t ret[POLICY_KEYS])
         ret[POLICY_SESSIONS]++;
 }
 
-/* What the owner's sessions come to if `one`, with these GPUs, stands for `but`. */
+/* Whether both count together: they are of one profile, or of one user and of none. */
+static bool is_with(const struct sessions_one *one, const struct sessions_one *other)
+{
+        return strcmp(one->container.profile, other->container.profile) == 0 &&
+               (one->container.profile[0] || one->owner_uid == other->owner_uid);
+}
+
+/* What the sessions that count together come to if `one`, with these GPUs, stands for `but`. */
 static void measure(const struct sessions *node, const struct sessions_one *but,
                     const struct sessions_one *one, uint64_t ret[POLICY_KEYS])
 {
@@ -98,8 +105,7 @@ static void measure(const struct sessions *node, const struct sessions_one *but,
         for (unsigned i = 0; i < node->entries; i++) {
                 const struct sessions_one *other = &node->session[i];
 
-                if (other != but && other->state != SESSIONS_FREE &&
-                    other->owner_uid == one->owner_uid)
+                if (other != but && other->state != SESSIONS_FREE && is_with(one, other))
                         add_sums(other, ret);
         }
 }

@@ -252,14 +252,16 @@ static void the_grant_is_the_models_whatever_the_rules_and_their_order(void **st
                 for (unsigned i = 0; i < policy.count; i++) {
                         const struct policy_rule *rule = &policy.rule[i];
 
-                        is_mine[i] = rule->kind == POLICY_EVERYBODY ||
-                                     (rule->kind == POLICY_USER && rule->id == uid) ||
-                                     (rule->kind == POLICY_GROUP && group_count > 0 &&
-                                      rule->id == groups[0]) ||
-                                     (rule->kind == POLICY_GROUP && group_count > 1 &&
-                                      rule->id == groups[1]) ||
-                                     (rule->kind == POLICY_PROFILE && profile &&
-                                      strcmp(rule->name, profile) == 0);
+                        if (profile)
+                                is_mine[i] = rule->kind == POLICY_PROFILE &&
+                                             strcmp(rule->name, profile) == 0;
+                        else
+                                is_mine[i] = rule->kind == POLICY_EVERYBODY ||
+                                             (rule->kind == POLICY_USER && rule->id == uid) ||
+                                             (rule->kind == POLICY_GROUP && group_count > 0 &&
+                                              rule->id == groups[0]) ||
+                                             (rule->kind == POLICY_GROUP && group_count > 1 &&
+                                              rule->id == groups[1]);
                 }
                 for (unsigned key = POLICY_MEMORY; key < POLICY_KEYS; key++) {
                         uint64_t most = POLICY_ANY;

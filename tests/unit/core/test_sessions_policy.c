@@ -56,6 +56,27 @@ static void root_that_comes_by_a_profile_is_bounded_by_it(void **state)
              "  yes, one: save tell(created) make(A=2G)\n");
 }
 
+/* An administrator made the profile: what others may take says nothing of it. */
+static void a_profile_is_bounded_by_its_own_rules_alone(void **state)
+{
+        play("gpu A 16G\n"
+             "  yes tell(gpu-here)\n"
+             "rule everybody priority=1 memory_in_all=2G\n"
+             "  yes\n"
+             "rule profile small sessions=2\n"
+             "  yes\n"
+             "create one by=0 profile=small A=3G priority=2\n"
+             "  yes, one: save tell(created) make(A=3G)\n"
+             "create other by=0 profile=large A=3G\n"
+             "  yes, other: save tell(created) make(A=3G)\n"
+             "create own by=0 A=3G\n"
+             "  yes, own: save tell(created) make(A=3G)\n"
+             "create two by=0 profile=small A=1G\n"
+             "  yes, two: save tell(created) make(A=1G)\n"
+             "create three by=0 profile=small A=1G\n"
+             "  ruled owner: sessions asks 3, most 2 by profile small\n");
+}
+
 static void memory_in_all_counts_every_session_of_the_user(void **state)
 {
         play("gpu A 16G\n"
@@ -277,6 +298,7 @@ int main(void)
                 cmocka_unit_test(a_session_beyond_its_owners_rule_is_refused_with_that_rule),
                 cmocka_unit_test(root_and_the_daemons_own_user_are_above_the_rules),
                 cmocka_unit_test(root_that_comes_by_a_profile_is_bounded_by_it),
+                cmocka_unit_test(a_profile_is_bounded_by_its_own_rules_alone),
                 cmocka_unit_test(memory_in_all_counts_every_session_of_the_user),
                 cmocka_unit_test(memory_that_a_lowered_limit_has_not_given_back_counts),
                 cmocka_unit_test(a_percentage_is_of_the_largest_card),
