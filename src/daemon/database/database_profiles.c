@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Profiles that were added by the API: a row each, by name. Those of the configuration are not
+ * stored.
+ */
 #include "daemon/database/database_parts.h"
 
 static int run_for(struct database *database, enum database_statement which, const char *name,

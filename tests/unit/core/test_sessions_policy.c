@@ -61,7 +61,7 @@ static void a_profile_is_bounded_by_its_own_rules_alone(void **state)
 {
         play("gpu A 16G\n"
              "  yes tell(gpu-here)\n"
-             "rule everybody priority=1 memory_in_all=2G\n"
+             "rule everybody priority=1 memory-in-all=2G\n"
              "  yes\n"
              "rule profile small sessions=2\n"
              "  yes\n"
