@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the daemon's loop asks of the swapper: entries are added and dropped, views are copied out.
- * All of it is under the lock, and none of it waits for the thread, which does what was asked in its
- * next pass.
+ * All of it is under the lock, and none of it waits for the thread, which does what was asked in
+ * its next pass.
  */
 #include <errno.h>
 #include <string.h>

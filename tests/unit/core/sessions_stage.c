@@ -375,6 +375,8 @@ static void read_session(const struct story_line *line, struct sessions_event *e
         }
         read_fields(line, event, one);
         read_wish(line, &event->wish);
+        if (value_of(line, "profile"))
+                strcpy(one->container.profile, value_of(line, "profile"));
         event->session = one;
 }
 
