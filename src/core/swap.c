@@ -107,6 +107,8 @@ void swap_see(struct swap *swap, unsigned entry, const struct swap_seen *seen)
                 return;
         session->is_known = true;
         session->may_reside_bytes = max_u64(resident_of(session), session->order.resident_bytes);
+        session->ordered_bytes = max_u64(session->order.resident_bytes,
+                                         min_u64(resident_of(session), session->ordered_bytes));
         out_bytes =
                 difference_of(now->out_bytes, out_bytes) + difference_of(out_bytes, now->out_bytes);
         session->moved_bytes = sum_of(session->moved_bytes, out_bytes);

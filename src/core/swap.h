@@ -157,6 +157,9 @@ struct swap_session {
         uint64_t moved_bytes; /* out and in, together */
         /* Private. The most that it may have by all orders since it was seen: */
         uint64_t may_reside_bytes, may_use_bytes, may_pin_bytes;
+        /* The most of its bytes on the card that it has by orders: by the present one, or by an
+         * earlier one, and they were seen to be there ever since. */
+        uint64_t ordered_bytes;
         /* Scratch values of a step: */
         uint64_t grow_bytes, need_bytes, target_bytes;
         struct swap_order before;

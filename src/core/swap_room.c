@@ -125,23 +125,26 @@ static void lower_all(const struct swap_look *look, struct rooms *rooms)
                 if (session->state != SWAP_HELD)
                         target_bytes = max_u64(target_bytes, resident_of(session));
                 if (!session->is_known)
-                        session->order.resident_bytes = resident_of(session);
+                        session->order.resident_bytes = session->ordered_bytes =
+                                resident_of(session);
                 session->order.resident_bytes =
                         min_u64(session->order.resident_bytes, target_bytes);
                 rooms->free_bytes = difference_of(rooms->free_bytes, session->may_reside_bytes);
         }
 }
 
+/* Bytes that no order let the session have raise no order: a library charges a request before it is
+ * admitted, and that charge may be seen. */
 static void raise_to(struct rooms *rooms, struct swap_session *session, uint64_t bytes)
 {
         uint64_t more_bytes =
-                min_u64(rooms->free_bytes, difference_of(bytes, session->may_reside_bytes));
+                min_u64(rooms->free_bytes, difference_of(bytes, session->ordered_bytes));
 
         if (!session->is_known || bytes <= session->order.resident_bytes)
                 return;
         rooms->free_bytes -= more_bytes;
-        session->order.resident_bytes = more_bytes ? session->may_reside_bytes + more_bytes
-                                                   : min_u64(bytes, session->may_reside_bytes);
+        session->ordered_bytes += more_bytes;
+        session->order.resident_bytes = min_u64(bytes, session->ordered_bytes);
         session->may_reside_bytes =
                 max_u64(session->may_reside_bytes, session->order.resident_bytes);
 }

@@ -18,7 +18,7 @@ import time
 from hang import HANG_SECONDS
 
 ROOM, GATE, EPOCH = 1344 + 64 + 24, 1280, 1284
-HIGH, BELL, LEDGER, METER, SLOT, SLOT_BYTES = 64, 68, 128, 1152, 3200, 64
+HIGH, LEDGER, METER, SLOT, SLOT_BYTES = 64, 128, 1152, 3200, 64
 CARD, OUT, SWAP = range(3)
 WISHES = METER + 88
 FUTEX_WAKE, SYS_FUTEX = 1, 202 if os.uname().machine == "x86_64" else 98
@@ -100,9 +100,6 @@ class Keeper:
 
     def stood_at(self):
         return self.slots.word(METER + 112)
-
-    def bell(self):
-        return self.slots.half(BELL)
 
 
 def wait(is_so, said=str):

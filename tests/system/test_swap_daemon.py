@@ -523,4 +523,4 @@ def test_whether_a_session_swaps_is_said_when_it_is_made_and_not_later(daemon, c
     assert cli("run", "--session", "a", "--", "true", ALIQUOT_SWAP="no").rc == 0  # a variable that is off asks for nothing
     fixed = cli("set", "a", "--swap")
     assert fixed.rc == 2 and "fixed when the session is made" in fixed.stderr, fixed
-    assert "--swap" not in cli("set", "--help", sim=False).stdout and "--swap" in cli("run", "--help", sim=False).stdout
+    assert "--swap[" not in cli("set", "--help", sim=False).stdout and "--swap[" in cli("run", "--help", sim=False).stdout

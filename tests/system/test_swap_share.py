@@ -157,4 +157,4 @@ def test_a_session_without_a_word_about_swap_gets_it(sim, shares):
     again = cli("run", "--session", "t", "--memory", "64MiB", "--", "true")
     assert again.rc == 0, again
     other = cli("run", "--session", "t", "--memory", "64MiB", "--swap=no", "--", "true")
-    assert other.rc == 125 and "other limits" in other.stderr, other
+    assert other.rc == 125 and "session t swaps" in other.stderr, other

@@ -525,6 +525,40 @@ static void bytes_are_given_when_they_were_seen_to_be_free(void **state)
         assert_int_equal(b->order.resident_bytes, 3 * GIB);
 }
 
+/* A library charges a request, finds that the order has no room for it, and gives the charge back:
+ * a look may come in between, and more than one of a process that has to wait for a processor. */
+static void a_charge_that_no_order_allows_raises_none(void **state)
+{
+        const struct swap_session *a = &world.swap.session[A], *b = &world.swap.session[B];
+
+        world_begin(16 * GIB);
+        swap_add(&world.swap, A, 0, SWAP_CLASS_NORMAL, 0);
+        swap_add(&world.swap, B, 0, SWAP_CLASS_NORMAL, 0);
+        for (unsigned n = 0; n < 3; n++) {
+                see(A, 10, 0, false);
+                see(B, 1, 0, false);
+                step();
+        }
+        assert_true(b->order.resident_bytes >= GIB && b->order.resident_bytes <= 6 * GIB);
+        for (unsigned n = 0; n < 3; n++) {
+                see(A, 10, 0, false);
+                see(B, 9, 0, false);
+                step();
+                assert_true(b->order.resident_bytes <= 6 * GIB);
+        }
+        /* What has left makes room for it. */
+        for (unsigned n = 0; n < 100000 && a->state != SWAP_HELD; n++) {
+                see(A, 10, 0, true);
+                see(B, 9, 0, false);
+                step();
+                assert_true(b->order.resident_bytes <= 6 * GIB);
+        }
+        see(A, 10, 3, true);
+        see(B, 1, 0, false);
+        step();
+        assert_true(b->order.resident_bytes >= GIB && b->order.resident_bytes <= 9 * GIB);
+}
+
 static void see_pinned(unsigned entry, uint64_t used_gib, uint64_t pinned_gib, uint64_t wished_gib)
 {
         const struct swap_seen seen = { .used_bytes = used_gib * GIB,
@@ -650,6 +684,7 @@ int main(void)
                 cmocka_unit_test(a_pause_longer_than_a_change_is_another_ones_time),
                 cmocka_unit_test(a_pause_shorter_than_a_change_ends_no_turn),
                 cmocka_unit_test(bytes_are_given_when_they_were_seen_to_be_free),
+                cmocka_unit_test(a_charge_that_no_order_allows_raises_none),
                 cmocka_unit_test(more_is_pinned_when_others_were_seen_to_keep_to_lower_limits),
                 cmocka_unit_test(a_session_that_was_held_before_a_restart_is_brought_in),
                 cmocka_unit_test(a_drain_from_before_the_gate_was_shut_is_none),
