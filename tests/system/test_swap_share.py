@@ -56,6 +56,16 @@ def test_each_program_has_a_session_that_swaps_and_ends_with_it(sim, shares):
     assert not list((sim.runtime / "sessions").iterdir())
 
 
+def test_two_programs_each_take_most_of_the_card(sim, shares):
+    """The second gets its memory while the first is idle, and both find theirs."""
+    first, second = begin(sim), begin(sim)
+    for gpu in (first, second):
+        gpu.do(f"alloc 1 {700 * MIB}")
+    for gpu in (first, second):
+        gpu.do("free 1")
+        end(gpu)
+
+
 def test_a_program_that_is_killed_leaves_no_session(sim, shares):
     gpu = begin(sim)
     gpu.do(f"alloc 1 {64 * MIB}")
