@@ -43,7 +43,10 @@ int client_profiles(const struct store *store, struct client_profile **ret, size
         profiles = calloc(json_array_size(list) + 1, sizeof(*profiles));
         if (!profiles)
                 return fail(err, -ENOMEM, "out of memory");
-        json_array_foreach(list, at, one) read_profile(one, &profiles[at]);
+        json_array_foreach(list, at, one)
+        {
+                read_profile(one, &profiles[at]);
+        }
         *ret = profiles;
         *ret_count = json_array_size(list);
         return 0;

@@ -162,7 +162,8 @@ static int add_simulator(const struct plan *plan, struct error *err)
 /* What the simulated driver says of itself; nothing of a real one. */
 static int ask_simulator(struct plan *plan, struct error *err)
 {
-        const char *(*words)(void), *(*state)(void);
+        const char *(*words)(void);
+        const char *(*state)(void);
         struct doctor_api api;
 
         if (!plan->about->request->is_sim)

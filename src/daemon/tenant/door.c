@@ -260,8 +260,10 @@ static void take_config(struct tenants *tenants)
         struct tenant_door *door;
 
         LIST_FOREACH(door, &tenants->doors, entry)
-        /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
-        door->is_of_config = false;
+        {
+                /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
+                door->is_of_config = false;
+        }
         for (list += strspn(list, ", "); *list; list += strspn(list, ", ")) {
                 const size_t length = strcspn(list, ", ");
                 char name[PAGE_NAME_BYTES];
