@@ -123,16 +123,11 @@ static void offer_cdi(int argc, char **argv)
                 offer_shares(typed);
 }
 
-int command_complete(int argc, char **argv)
+/* The words that some subcommands begin with. */
+static void offer_verbs(const struct command *command, int argc, char **argv)
 {
-        static const char *const of_sessions[] = { "show", "set", "renew", "rm", "ps", "events" };
-        const struct command *command = argc > 2 ? command_find(argv[1]) : NULL;
-        const char *typed = argc > 1 ? argv[argc - 1] : "";
+        const char *typed = argv[argc - 1];
 
-        if (argc < 3)
-                offer_commands(typed);
-        if (!command)
-                return STATUS_YES;
         if (strcmp(command->name, "help") == 0)
                 offer_commands(typed);
         if (strcmp(command->name, "bench") == 0 && argc == 3)
@@ -144,6 +139,19 @@ int command_complete(int argc, char **argv)
         if (strcmp(command->name, "cdi") == 0 && typed[0] != '-' &&
             !options_takes_value(&argp_cdi, argv[argc - 2]))
                 offer_cdi(argc, argv);
+}
+
+int command_complete(int argc, char **argv)
+{
+        static const char *const of_sessions[] = { "show", "set", "renew", "rm", "ps", "events" };
+        const struct command *command = argc > 2 ? command_find(argv[1]) : NULL;
+        const char *typed = argc > 1 ? argv[argc - 1] : "";
+
+        if (argc < 3)
+                offer_commands(typed);
+        if (!command)
+                return STATUS_YES;
+        offer_verbs(command, argc, argv);
         if (!command->argp)
                 return STATUS_YES;
         if (options_takes_value(command->argp, argv[argc - 2]))

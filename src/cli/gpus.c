@@ -141,11 +141,18 @@ static void visit(struct shares *shares, const struct store *store, const char *
         store_close(&session);
 }
 
+static void add_session(const struct card_limit *share, struct text *text)
+{
+        char size[SIZE_TEXT_BYTES];
+
+        text_add(text, "%s%s %s%s", text->used ? ", " : "", share->name,
+                 size_format(share->limit_bytes, size), share->swaps ? " swaps" : "");
+}
+
 /* The first few by name, the rest counted. */
 static void add_sessions(const struct shares *shares, unsigned card, struct table *table)
 {
         char line[SESSIONS_SHOWN * (PAGE_NAME_BYTES + SIZE_TEXT_BYTES + 16)];
-        char size[SIZE_TEXT_BYTES];
         size_t found = 0;
         struct text text;
 
@@ -156,9 +163,7 @@ static void add_sessions(const struct shares *shares, unsigned card, struct tabl
                 if (share->card != card || share->limit_bytes == PAGE_UNLIMITED)
                         continue;
                 if (++found <= SESSIONS_SHOWN)
-                        text_add(&text, "%s%s %s%s", text.used ? ", " : "", share->name,
-                                 size_format(share->limit_bytes, size),
-                                 share->swaps ? " swaps" : "");
+                        add_session(share, &text);
         }
         if (found > SESSIONS_SHOWN)
                 table_cell(table, "%s, +%zu more", line, found - SESSIONS_SHOWN);

@@ -225,7 +225,7 @@ static int print_rules(const struct client_rules *rules, bool is_json)
 
 static int change_node(const struct set_call *change)
 {
-        struct client_rules rules;
+        struct client_rules rules = { 0 };
         struct store store = { 0 };
         struct error err = { 0 };
         int rc = options_find_store(&store, &err);

@@ -3,12 +3,13 @@
  * What a container is given besides its image: files at fixed paths, put there before it starts.
  *
  *      /run/aliquot/self/socket        of the share that the container has: its programs join it
- *      /run/aliquot/driver/NAME        the real driver's library of that name, with a facade of
- *                                      ours in its usual place
+ *      /run/aliquot/driver/NAME.real   the real driver's library NAME, with a facade of ours in
+ *                                      its usual place. No loader looks for this name, so the
+ *                                      folder in LD_LIBRARY_PATH leads nowhere
  *      /run/aliquot/driver/simulator   what the simulated GPU is like, in the words of ALIQUOT_SIM
  *
- * Each beats the variable that says the same, so a program that clears its environment, or sets
- * other variables, changes nothing. Who has `self` is in that share or gets no GPU, also where the
+ * Each beats the variable of ours that says the same, so a program that clears its environment, or
+ * sets other ones, changes nothing. Who has `self` is in that share or gets no GPU, also where the
  * socket cannot be reached, or is not there.
  *
  * A file counts if the folder above it is root's and nobody else can write it. On a machine only
@@ -27,6 +28,7 @@
 #define INJECTED_SELF INJECTED_FOLDER "/self"
 #define INJECTED_SOCKET INJECTED_SELF "/socket"
 #define INJECTED_DRIVER INJECTED_FOLDER "/driver"
+#define INJECTED_REAL ".real"
 #define INJECTED_SIMULATOR INJECTED_DRIVER "/simulator"
 
 #define INJECTED_STRANGER 65534u /* /proc/sys/kernel/overflowuid, on every system */

@@ -72,15 +72,36 @@ static uint64_t cap_of(const struct sessions_one *one)
         return cap;
 }
 
-static void add_sums(const struct sessions_one *one, uint64_t ret[POLICY_KEYS])
+/* Sums over sessions that count together. Of those that swap on one GPU the largest counts, as in
+ * the promise of the GPU. */
+struct sums {
+        uint64_t plain_bytes;
+        uint64_t swap_bytes[SESSIONS_GPUS];
+        uint64_t guarantee_milli_percent;
+        uint64_t sessions;
+};
+
+static void add_memory(const struct sessions *node, const struct sessions_one *one,
+                       const struct sessions_share *share, struct sums *sums)
+{
+        uint64_t bytes = max_u64(share->ceiling_bytes, share->memory_bytes);
+
+        for (unsigned i = 0; one->swaps && i < node->gpu_count; i++) {
+                if (memcmp(node->gpu[i].uuid, share->uuid, sizeof(share->uuid)) == 0) {
+                        sums->swap_bytes[i] = max_u64(sums->swap_bytes[i], bytes);
+                        return;
+                }
+        }
+        sums->plain_bytes = sum_of(sums->plain_bytes, bytes);
+}
+
+static void add_sums(const struct sessions *node, const struct sessions_one *one, struct sums *sums)
 {
         for (unsigned i = 0; i < one->share_count; i++) {
-                ret[POLICY_MEMORY_IN_ALL] =
-                        sum_of(ret[POLICY_MEMORY_IN_ALL],
-                               max_u64(one->share[i].ceiling_bytes, one->share[i].memory_bytes));
-                ret[POLICY_GUARANTEE_IN_ALL] += one->share[i].guarantee_milli_percent;
+                add_memory(node, one, &one->share[i], sums);
+                sums->guarantee_milli_percent += one->share[i].guarantee_milli_percent;
         }
-        ret[POLICY_SESSIONS]++;
+        sums->sessions++;
 }
 
 /* Whether both count together: they are of one profile, or of one user and of none. */
@@ -94,6 +115,8 @@ static bool is_with(const struct sessions_one *one, const struct sessions_one *o
 static void measure(const struct sessions *node, const struct sessions_one *but,
                     const struct sessions_one *one, uint64_t ret[POLICY_KEYS])
 {
+        struct sums sums = { 0 };
+
         memset(ret, 0, POLICY_KEYS * sizeof(ret[0]));
         for (unsigned i = 0; i < one->share_count; i++)
                 ret[POLICY_MEMORY] = sum_of(ret[POLICY_MEMORY], one->share[i].memory_bytes);
@@ -101,13 +124,18 @@ static void measure(const struct sessions *node, const struct sessions_one *but,
         ret[POLICY_WEIGHT] = one->weight;
         ret[POLICY_PRIORITY] = one->priority;
         ret[POLICY_SWAP] = one->swaps;
-        add_sums(one, ret);
+        add_sums(node, one, &sums);
         for (unsigned i = 0; i < node->entries; i++) {
                 const struct sessions_one *other = &node->session[i];
 
                 if (other != but && other->state != SESSIONS_FREE && is_with(one, other))
-                        add_sums(other, ret);
+                        add_sums(node, other, &sums);
         }
+        ret[POLICY_MEMORY_IN_ALL] = sums.plain_bytes;
+        for (unsigned i = 0; i < node->gpu_count; i++)
+                ret[POLICY_MEMORY_IN_ALL] = sum_of(ret[POLICY_MEMORY_IN_ALL], sums.swap_bytes[i]);
+        ret[POLICY_GUARANTEE_IN_ALL] = sums.guarantee_milli_percent;
+        ret[POLICY_SESSIONS] = sums.sessions;
 }
 
 static bool refuse_excess(const struct sessions_step *step, enum policy_key key, uint64_t asked)

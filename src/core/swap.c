@@ -8,6 +8,9 @@
  */
 #include "core/swap_parts.h"
 
+/* Bytes beyond all orders that have stayed for so long are not given back. */
+#define BEYOND_STAYS_NS UINT64_C(1000000000)
+
 /* -- The list of sessions --------------------------------------------------------------------- */
 
 /* Sessions that wait come before those that have a turn, the longest wait first. Of sessions with
@@ -88,6 +91,22 @@ void swap_rank(struct swap *swap, unsigned entry, enum swap_class class)
         swap->session[entry].class = (uint8_t) class;
 }
 
+/* Bytes beyond all orders are a charge that its library is about to give back, or, if they stay,
+ * memory that the driver took unasked. */
+static void note_ordered(struct swap_session *session, uint64_t now_ns)
+{
+        uint64_t resident_bytes = resident_of(session);
+
+        session->ordered_bytes = max_u64(session->order.resident_bytes,
+                                         min_u64(resident_bytes, session->ordered_bytes));
+        if (resident_bytes <= session->ordered_bytes)
+                session->beyond_ns = 0;
+        else if (!session->beyond_ns)
+                session->beyond_ns = now_ns;
+        else if (now_ns - session->beyond_ns >= BEYOND_STAYS_NS)
+                session->ordered_bytes = resident_bytes;
+}
+
 void swap_see(struct swap *swap, unsigned entry, const struct swap_seen *seen)
 {
         struct swap_session *session = &swap->session[entry];
@@ -107,8 +126,7 @@ void swap_see(struct swap *swap, unsigned entry, const struct swap_seen *seen)
                 return;
         session->is_known = true;
         session->may_reside_bytes = max_u64(resident_of(session), session->order.resident_bytes);
-        session->ordered_bytes = max_u64(session->order.resident_bytes,
-                                         min_u64(resident_of(session), session->ordered_bytes));
+        note_ordered(session, swap->now_ns);
         out_bytes =
                 difference_of(now->out_bytes, out_bytes) + difference_of(out_bytes, now->out_bytes);
         session->moved_bytes = sum_of(session->moved_bytes, out_bytes);
@@ -156,6 +174,8 @@ static void move_on(struct swap *swap, struct swap_session *session, uint64_t el
             (session->moves_bytes >= SWAP_MOVE_LEAST_BYTES || !should_move(session))) {
                 session->shut_ns = now_ns;
                 session->moves_bytes = 0;
+                if (!session->stuck_ns)
+                        session->since_ns = 0;
         }
         if (is_shut(session) && !session->stuck_ns &&
             now_ns - session->shut_ns >=

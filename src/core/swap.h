@@ -160,6 +160,7 @@ struct swap_session {
         /* The most of its bytes on the card that it has by orders: by the present one, or by an
          * earlier one, and they were seen to be there ever since. */
         uint64_t ordered_bytes;
+        uint64_t beyond_ns; /* since when more than that was seen to be there; 0: no more is */
         /* Scratch values of a step: */
         uint64_t grow_bytes, need_bytes, target_bytes;
         struct swap_order before;

@@ -168,7 +168,7 @@ static bool search_injected(struct search s)
 {
         char path[PATH_MAX];
 
-        return snprintf(path, sizeof(path), INJECTED_DRIVER "/%s", s.api->soname) <
+        return snprintf(path, sizeof(path), INJECTED_DRIVER "/%s" INJECTED_REAL, s.api->soname) <
                        (int)sizeof(path) &&
                injected_has(path) && is_driver(path) && make_absolute(s, path);
 }

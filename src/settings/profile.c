@@ -34,9 +34,9 @@ static bool is_class(const char *part, uint8_t *ret)
 {
         static const char *const names[] = { "batch", "normal", "rt" };
 
-        for (uint8_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
                 if (strcmp(part, names[i]) == 0) {
-                        *ret = i;
+                        *ret = (uint8_t)i;
                         return true;
                 }
         }

@@ -106,7 +106,7 @@ def test_by_preload_the_driver_stays_where_it_is(cdi, shares):
     assert cdi("enable", "--preload", shares=shares).rc == 0
     found = mounts(cdi.spec())
     kept, = cdi.libraries.iterdir()
-    drivers = {f"{folder}/{name}": str(kept / "driver" / name) for folder in LOADER_FOLDERS for name in FACADES}
+    drivers = {f"{folder}/{name}": str(kept / "driver" / f"{name}.real") for folder in LOADER_FOLDERS for name in FACADES}
     assert {path: found[path]["hostPath"] for path in drivers} == drivers
     assert sorted(set(found) - set(drivers)) == ["/etc/ld.so.preload", "/run/aliquot/driver", "/run/aliquot/lib/libaliquot.so",
                                                  "/run/aliquot/sim"]
@@ -137,7 +137,7 @@ def test_a_real_driver_stays_nvidias_to_inject(cdi, shares, real):
     for name in FACADES:
         for path in (real / name, real / name.replace(".1", ".570.1")):
             assert found[str(path)]["hostPath"] == str(kept / name)
-        assert found[f"/run/aliquot/driver/{name}"]["hostPath"] == str(real / name.replace(".1", ".570.1"))
+        assert found[f"/run/aliquot/driver/{name}.real"]["hostPath"] == str(real / name.replace(".1", ".570.1"))
     assert not (kept / "driver").exists() and "/run/aliquot/sim" not in found
 
 

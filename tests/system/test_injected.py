@@ -119,18 +119,18 @@ def test_the_driver_that_was_given_is_the_real_one(build, sim, given, compile_c,
     if driver == "own":
         driver = compile_c("own.so", "int cuInit(unsigned flags); int cuInit(unsigned flags) { return 77; }",
                            "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1")
-    given.do("touch /run/aliquot/driver/libcuda.so.1 /run/aliquot/driver/libnvidia-ml.so.1",
-             *(f"mount --bind {build.driver}/{name} /run/aliquot/driver/{name}" for name in ("libcuda.so.1", "libnvidia-ml.so.1")))
+    given.do("touch /run/aliquot/driver/libcuda.so.1.real /run/aliquot/driver/libnvidia-ml.so.1.real",
+             *(f"mount --bind {build.driver}/{name} /run/aliquot/driver/{name}.real" for name in ("libcuda.so.1", "libnvidia-ml.so.1")))
     with given.script(preload=False, shims=True, ALIQUOT_MEMORY="100MiB", LD_LIBRARY_PATH=build.shims,
                       ALIQUOT_REAL_LIBCUDA=driver, ALIQUOT_REAL_LIBNVML=driver) as gpu:
         assert gpu.ready().values("info")[1] == OTHER
         maps = pathlib.Path(f"/proc/{gpu.process.pid}/maps").read_text(encoding="utf-8")
-    assert "own.so" not in maps and "/run/aliquot/driver/libcuda.so.1" in maps, maps
+    assert "own.so" not in maps and "/run/aliquot/driver/libcuda.so.1.real" in maps, maps
 
 
 def test_a_facade_that_was_given_in_its_place_is_passed_over(build, given):
     """It would lead to itself."""
-    given.do(f"mount --bind {build.shims} /run/aliquot/driver")
+    given.do("touch /run/aliquot/driver/libcuda.so.1.real", f"mount --bind {build.shims}/libcuda.so.1 /run/aliquot/driver/libcuda.so.1.real")
     with given.script(ALIQUOT_MEMORY="100MiB") as gpu:
         assert gpu.ready().values("info")[1] == OTHER
 

@@ -122,6 +122,7 @@ OTHERWISE = (
     "env ALIQUOT_MEMROY=1 ALIQUOT_GPU=7",
     "env ALIQUOT_REAL_LIBCUDA=/nowhere ALIQUOT_REAL_LIBNVML=/nowhere ALIQUOT_SIM=memory=80GiB",
     "env LD_LIBRARY_PATH=/run/aliquot/self LD_PRELOAD=",
+    "env LD_LIBRARY_PATH=/run/aliquot/driver",
     "setsid env -i bash -c 'exec \"$0\" \"$@\"'",
     "unshare --user",
     "unshare --map-root-user --mount",
@@ -246,7 +247,7 @@ def test_nvidias_own_libraries_behind_facades(shares, podman, root, build):
     for library in libraries_of(driver / "libcuda.so.1"):
         put(root, library, library)
     shares.cdi("add", SMALL)
-    given = [(driver / name, f"/run/aliquot/driver/{name}") for name in ("libcuda.so.1", "libnvidia-ml.so.1")]
+    given = [(driver / name, f"/run/aliquot/driver/{name}.real") for name in ("libcuda.so.1", "libnvidia-ml.so.1")]
     given += [(build.shims / name, f"{LIBRARIES}/{name}") for name in ("libcuda.so.1", "libnvidia-ml.so.1")]
     door = shares.cli("cdi", "ls", "--json", sim=False).json[0]["door"]
     given.append((pathlib.Path(door).parent, "/run/aliquot/self"))
@@ -254,7 +255,7 @@ def test_nvidias_own_libraries_behind_facades(shares, podman, root, build):
         assert gpu.code("init") == NO_DEVICE
         maps = podman.in_container("--latest", "/bin/bash", "-c", 'for pid in /proc/[0-9]*; do if [ "$(<$pid/comm)" = script ]; then '
                                    'echo "$(<$pid/maps)"; fi; done')
-    assert "/run/aliquot/driver/libcuda.so.1" in maps and f"{LIBRARIES}/libcuda.so.1" in maps, maps
+    assert "/run/aliquot/driver/libcuda.so.1.real" in maps and f"{LIBRARIES}/libcuda.so.1" in maps, maps
 
 
 # -- What a container's root can do
@@ -262,7 +263,7 @@ def test_nvidias_own_libraries_behind_facades(shares, podman, root, build):
 def test_a_facade_that_is_unmounted_is_seen_from_outside(shares, daemon):
     """A root that may mount goes around it, as with any file of its image; the daemon says who has memory without a session."""
     shares.cdi("add", SMALL)
-    around = f"umount {LIBRARIES}/libcuda.so.1 && exec env LD_LIBRARY_PATH=/run/aliquot/driver /usr/bin/hold 0 $0"
+    around = f"umount {LIBRARIES}/libcuda.so.1 && exec env LD_PRELOAD=/run/aliquot/driver/libcuda.so.1.real /usr/bin/hold 0 $0"
     process = shares.podman.start(*device(SMALL), "--cap-add=SYS_ADMIN", "--pid=host", "--security-opt=seccomp=unconfined",
                                   command=["/bin/bash", "-c", around, str(600 * MIB)])
     assert process.stdout.readline().startswith("ready "), process.stderr.read()

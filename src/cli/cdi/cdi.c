@@ -225,21 +225,27 @@ static bool is_wanted(const struct cdi_call *call, const char *name)
 static int make_spec(const struct cdi_call *call, bool are_named, char **ret, size_t *ret_bytes,
                      struct error *err)
 {
-        scoped_free struct spec_share *share = calloc(call->count + 1, sizeof(*share));
         scoped_free char *text = NULL;
         FILE *memory = open_memstream(&text, ret_bytes);
         struct json_out out = { .stream = memory };
+        struct spec_share *share;
         size_t count = 0;
         int rc;
 
-        if (!share || !memory)
+        if (!memory)
                 return fail(err, -ENOMEM, "out of memory");
+        share = calloc(call->count + 1, sizeof(*share));
+        if (!share) {
+                fclose(memory);
+                return fail(err, -ENOMEM, "out of memory");
+        }
         for (size_t i = 0; i < call->count; i++) {
                 if (is_here(call, i) && (!are_named || is_wanted(call, call->profile[i].name)))
                         share[count++] =
                                 (struct spec_share){ call->profile[i].name, call->profile[i].door };
         }
         spec_write(&out, &call->injection, share, count);
+        free(share);
         rc = json_out_end(&out);
         if (fclose(memory) != 0 || rc < 0)
                 return fail(err, -ENOMEM, "out of memory");

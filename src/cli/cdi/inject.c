@@ -102,7 +102,8 @@ static int add_driver(const struct plan *plan, unsigned api, const char *found, 
 
         if (!realpath(found, mount.from))
                 return fail(err, -errno, "%s: %m", found);
-        rc = text_put(mount.to, PATH_MAX, err, INJECTED_DRIVER "/%s", drivers[api].soname);
+        rc = text_put(mount.to, PATH_MAX, err, INJECTED_DRIVER "/%s" INJECTED_REAL,
+                      drivers[api].soname);
         return rc < 0 ? rc : add(plan->injection, &mount, err);
 }
 
@@ -133,7 +134,8 @@ static int add_simulated_driver(const struct plan *plan, struct error *err)
         int rc = 0;
 
         for (unsigned i = 0; rc == 0 && i < APIS; i++) {
-                rc = text_put(kept, sizeof(kept), err, "driver/%s", drivers[i].soname);
+                rc = text_put(kept, sizeof(kept), err, "driver/%s" INJECTED_REAL,
+                              drivers[i].soname);
                 for (unsigned at = 0; rc == 0 && at < LOADER_FOLDERS; at++)
                         rc = add_kept(plan, kept, loader_folders[at], drivers[i].soname, err);
         }
@@ -191,8 +193,8 @@ static int keep(struct plan *plan, struct error *err)
                 { .name = drivers[0].soname, .source = shim[0] },
                 { .name = drivers[1].soname, .source = shim[1] },
                 { .name = "ld.so.preload", .text = LIBRARY_PLACE "\n" },
-                { .name = "driver/libcuda.so.1", .source = own->sim_cuda },
-                { .name = "driver/libnvidia-ml.so.1", .source = own->sim_nvml },
+                { .name = "driver/libcuda.so.1" INJECTED_REAL, .source = own->sim_cuda },
+                { .name = "driver/libnvidia-ml.so.1" INJECTED_REAL, .source = own->sim_nvml },
                 { .name = "driver/simulator", .text = plan->words },
         };
         const unsigned of_simulator = 3, all = sizeof(files) / sizeof(files[0]);

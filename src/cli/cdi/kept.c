@@ -82,7 +82,7 @@ static int make_parent(const char *path, struct error *err)
 
 static int write_one(const char *folder, const struct kept_file *file, struct error *err)
 {
-        scoped_content struct content content = { 0 };
+        struct content content = { 0 };
         char path[PATH_MAX];
         int rc = read_content(file, &content, err);
 
@@ -90,12 +90,21 @@ static int write_one(const char *folder, const struct kept_file *file, struct er
                 rc = text_put(path, sizeof(path), err, "%s/%s", folder, file->name);
         if (rc == 0)
                 rc = make_parent(path, err);
-        return rc < 0 ? rc : files_write(path, content.bytes, content.count, err);
+        if (rc == 0)
+                rc = files_write(path, content.bytes, content.count, err);
+        content_end(&content);
+        return rc;
+}
+
+static bool is_same(const struct content *one, const struct content *other)
+{
+        return one->count == other->count &&
+               (one->count == 0 || memcmp(one->bytes, other->bytes, one->count) == 0);
 }
 
 static int compare_one(const char *folder, const struct kept_file *file, struct error *err)
 {
-        scoped_content struct content wanted = { 0 }, there = { 0 };
+        struct content wanted = { 0 }, there = { 0 };
         char path[PATH_MAX];
         int rc = read_content(file, &wanted, err);
 
@@ -103,12 +112,12 @@ static int compare_one(const char *folder, const struct kept_file *file, struct 
                 rc = text_put(path, sizeof(path), err, "%s/%s", folder, file->name);
         if (rc == 0)
                 rc = files_read(path, &there.bytes, &there.count, err);
-        if (rc < 0)
-                return rc;
-        if (there.count == wanted.count && memcmp(there.bytes, wanted.bytes, wanted.count) == 0)
-                return 0;
-        return fail(err, -EEXIST, "%s is not what the name of its folder says; remove the folder",
-                    path);
+        if (rc == 0 && !is_same(&wanted, &there))
+                rc = fail(err, -EEXIST,
+                          "%s is not what the name of its folder says; remove the folder", path);
+        content_end(&wanted);
+        content_end(&there);
+        return rc;
 }
 
 static int each(const char *folder, const struct kept_file *files, unsigned count,

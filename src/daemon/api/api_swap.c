@@ -10,7 +10,8 @@
 #include "daemon/swap/swapper.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define TURN_MOST_NS (3600 * SECOND_NS) /* as of swap.turn */
+#define TURN_MOST_SECONDS 3600 /* as of swap.turn */
+#define TURN_MOST_NS (TURN_MOST_SECONDS * SECOND_NS)
 
 static const char *const mode_names[] = {
         [SWAP_AUTO] = "auto",
@@ -53,7 +54,7 @@ static bool read_turn(struct api_call *call, const json_t *value, struct swap_ru
 
         if (json_is_string(value) && duration_parse(json_string_value(value), &turn_ns, NULL) < 0)
                 turn_ns = 0;
-        else if (json_is_number(value) && seconds > 0 && seconds <= TURN_MOST_NS / SECOND_NS)
+        else if (json_is_number(value) && seconds > 0 && seconds <= TURN_MOST_SECONDS)
                 turn_ns = (uint64_t)(seconds * SECOND_NS);
         if (!json_is_null(value) && (!turn_ns || turn_ns > TURN_MOST_NS))
                 return refuse_field(

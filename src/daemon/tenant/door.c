@@ -389,7 +389,7 @@ int tenants_add_profile(struct tenants *tenants, const char *name, struct error 
                 rc = need_door(tenants, name, &door, err);
         if (rc == 0)
                 rc = database_add_profile(node_database(tenants->options.node), name, err);
-        if (rc < 0)
+        if (rc < 0 || !door)
                 return rc;
         door->is_of_api = true;
         if (!door->event)

@@ -26,14 +26,16 @@ static void step(struct tenants *tenants, const struct sessions_event *asked)
                 log_line(LOG_WARN, "session %s: %s", event.name, err.text);
 }
 
-static void renew(struct tenants *tenants, const struct sessions_one *session)
+void tenant_renew(struct tenants *tenants, const struct sessions_one *session)
 {
         const uint64_t now_ns = node_now_ns();
+        const char *profile = session->container.profile;
 
         if (session->expires_ns && session->ttl_ns &&
             session->expires_ns < now_ns + session->ttl_ns / 2)
-                step(tenants,
-                     &(struct sessions_event){ .type = SESSIONS_RENEW, .name = session->name });
+                step(tenants, &(struct sessions_event){ .type = SESSIONS_RENEW,
+                                                        .name = session->name,
+                                                        .profile = profile[0] ? profile : NULL });
 }
 
 static void look_at(struct tenants *tenants, const struct sessions_one *session)
@@ -41,7 +43,7 @@ static void look_at(struct tenants *tenants, const struct sessions_one *session)
         char name[SESSIONS_NAME_BYTES];
 
         if (cgroup_is_populated(session->container.cgroup, session->container.inode)) {
-                renew(tenants, session);
+                tenant_renew(tenants, session);
                 return;
         }
         /* Not even who has its `slots` from a process of the container. */

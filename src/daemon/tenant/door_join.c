@@ -145,23 +145,33 @@ static int refuse_room(const struct tenant_visit *visit, const struct sessions_a
         }
 }
 
+bool tenant_has_bounded_ttl(const struct sessions_actions *actions)
+{
+        return actions->answer == SESSIONS_TOO_LONG ||
+               (actions->answer == SESSIONS_RULED && actions->excess.key == POLICY_TTL);
+}
+
 static int step(const struct tenant_visit *visit, struct sessions_one *one,
                 struct sessions_actions *ret, struct error *err)
 {
         struct node *node = visit->tenants->options.node;
-        const struct sessions_event event = {
+        struct sessions_event event = {
                 .type = SESSIONS_CREATE,
                 .uid = geteuid(),
                 .is_admin = true,
-                /* It ends with its container. Where a TTL has a bound, door_end.c renews it. */
                 .change_bits = node_sessions(node)->policy.ttl_most_ns ? 0 : SESSIONS_HAS_TTL,
                 .profile = visit->door->profile.name,
                 .session = one,
         };
         char who[DATABASE_WHO_BYTES];
+        int rc;
 
         tenant_batch_begin(visit->tenants);
         text_put(who, sizeof(who), NULL, "door uid %u pid %d", visit->peer.uid, visit->peer.pid);
+        rc = node_step(node, &event, who, ret, err);
+        if (rc < 0 || !event.change_bits || !tenant_has_bounded_ttl(ret))
+                return rc;
+        event.change_bits = 0;
         return node_step(node, &event, who, ret, err);
 }
 

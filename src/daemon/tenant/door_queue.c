@@ -119,6 +119,10 @@ void tenant_wait_end(struct tenants *tenants, const struct sessions_one *wanted)
 
 void tenant_wait_stop(struct tenants *tenants)
 {
-        while (!TAILQ_EMPTY(&tenants->waiters))
-                drop(tenants, TAILQ_FIRST(&tenants->waiters));
+        struct tenant_waiter *waiter = TAILQ_FIRST(&tenants->waiters), *next;
+
+        for (; waiter; waiter = next) {
+                next = TAILQ_NEXT(waiter, entry);
+                drop(tenants, waiter);
+        }
 }

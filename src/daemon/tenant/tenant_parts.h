@@ -111,7 +111,8 @@ struct tenant_visit {
         struct peer *unread; /* whose welcomes this one is among; NULL: none was sent */
         struct tenant_peer peer;
         int fd;
-        bool is_doors; /* among the connections to doors */
+        bool is_doors;    /* among the connections to doors */
+        bool is_by_share; /* its session was made for it: tenant_share.c */
         /* It is let in when the sessions of this turn are safe on the disk. */
         TAILQ_ENTRY(tenant_visit) held;
         bool is_held;
@@ -175,6 +176,8 @@ struct tenant_listener *tenant_find(const struct tenants *tenants, const char *s
 void tenant_share_keep(struct tenants *tenants);
 /* A new session for this program. NULL: refused, with a reason for its user. */
 struct tenant_listener *tenant_share_admit(const struct tenant_visit *visit, struct error *err);
+/* Ends it again, at once, if no process has it: its program was refused after all. */
+void tenant_share_undo(struct tenants *tenants, const char *name);
 /* With each beat of the clock: ends the sessions that it made and that nobody uses any more. */
 void tenant_share_sweep(struct tenants *tenants);
 
@@ -223,9 +226,14 @@ struct tenant_refusal {
         struct error why;
 };
 int tenant_door_admit(struct tenant_visit *visit, struct tenant_refusal *ret);
+/* Whether a session without an end was refused for that alone. Without a word about it, it gets the
+ * longest TTL, and tenant_renew() renews that. */
+bool tenant_has_bounded_ttl(const struct sessions_actions *actions);
 
 /* door_end.c: some of the containers, each in its turn. */
 void tenant_doors_look(struct tenants *tenants);
+/* Starts the TTL of a session anew, if it has one and half of it is over. */
+void tenant_renew(struct tenants *tenants, const struct sessions_one *session);
 
 /* tenant_unread.c */
 bool tenant_is_unread(const struct tenant_visit *visit);

@@ -10,7 +10,7 @@
  *
  * The session ends with its program. The daemon releases it when nobody who joined lives any more,
  * and no process (a child of fork() has the pages too) holds a slot of it; so it does after a
- * restart, when it knows of nobody who joined. Its name is its mark: share- and 16 digits.
+ * restart, when it knows of nobody who joined. Its name and its label are its mark.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,6 +28,8 @@
 #define BACKLOG 512
 #define STEM "share-"
 #define DIGITS 16u
+/* The labels of a session that was made here: another one's name may look like its own. */
+#define MARK "{\"aliquot.dev/made-for\":\"a program without a setting\"}"
 #define USUAL_WEIGHT 100u
 #define USUAL_PRIORITY 1u
 /* Beats of the clock, half a second each, before an unused session is released, one of which it is
@@ -132,7 +134,7 @@ static int terms(const struct tenants *tenants, uint32_t uid, struct sessions_on
                                       .priority = USUAL_PRIORITY,
                                       .share_count = 1,
                                       .swaps = true,
-                                      .labels = "{}" };
+                                      .labels = MARK };
         memcpy(ret->share[0].uuid, cards->card[0].uuid, sizeof(ret->share[0].uuid));
         ret->share[0].memory_bytes = cards->card[0].promisable_bytes - reserve_bytes;
         if (random_fill(ret->id, sizeof(ret->id), err) < 0 ||
@@ -163,7 +165,8 @@ struct tenant_listener *tenant_share_admit(const struct tenant_visit *visit, str
         struct sessions_event event = { .type = SESSIONS_CREATE,
                                         .session = &one,
                                         .uid = uid,
-                                        .change_bits = SESSIONS_HAS_MEMORY };
+                                        .is_admin = uid == 0 || uid == geteuid(),
+                                        .change_bits = SESSIONS_HAS_MEMORY | SESSIONS_HAS_TTL };
         struct sessions_actions actions;
         struct tenant_listener *made;
         char who[32];
@@ -173,6 +176,10 @@ struct tenant_listener *tenant_share_admit(const struct tenant_visit *visit, str
         event.group = peers_groups(visit->fd, &event.group_count);
         if (rc == 0)
                 rc = node_step(tenants->options.node, &event, who, &actions, err);
+        if (rc == 0 && tenant_has_bounded_ttl(&actions)) {
+                event.change_bits = SESSIONS_HAS_MEMORY;
+                rc = node_step(tenants->options.node, &event, who, &actions, err);
+        }
         if (rc == 0 && actions.answer != SESSIONS_YES)
                 rc = refuse(&actions, err);
         if (rc < 0)
@@ -200,11 +207,27 @@ static void release(struct tenants *tenants, const char *name)
         struct sessions_event event = { .type = SESSIONS_RELEASE, .name = name, .is_admin = true };
         struct sessions_actions actions;
 
-        if (!session || session->state != SESSIONS_OPEN)
+        if (!session || session->state != SESSIONS_OPEN || strcmp(session->labels, MARK) != 0)
                 return;
         event.is_busy = folder_is_live(node_store(node), session, NULL) != 0;
-        if (!event.is_busy)
+        if (event.is_busy)
+                tenant_renew(tenants, session);
+        else
                 node_step(node, &event, "daemon", &actions, NULL);
+}
+
+void tenant_share_undo(struct tenants *tenants, const char *name)
+{
+        release(tenants, name);
+}
+
+static void renew(const struct tenant_listener *listener)
+{
+        const struct sessions_one *session =
+                sessions_find(node_sessions(listener->tenants->options.node), listener->name);
+
+        if (session && session->state == SESSIONS_OPEN)
+                tenant_renew(listener->tenants, session);
 }
 
 static void look_at(struct tenant_listener *listener)
@@ -214,6 +237,7 @@ static void look_at(struct tenant_listener *listener)
 
         if (!LIST_EMPTY(&listener->residents)) {
                 listener->unused_beats = 0;
+                renew(listener);
                 return;
         }
         if (++listener->unused_beats <= most)

@@ -162,7 +162,18 @@ static int enter_by_share(struct reply *reply)
         if (!made)
                 return MESSAGE_TROUBLE;
         visit->listener = made;
+        visit->is_by_share = true;
         return 0;
+}
+
+/* The session that was made for a program which is not in it after all. */
+static void leave_share(struct tenant_visit *visit)
+{
+        char name[SESSIONS_NAME_BYTES];
+
+        memcpy(name, visit->listener->name, sizeof(name));
+        visit->listener = visit->tenants->share;
+        tenant_share_undo(visit->tenants, name);
 }
 
 /* By a door, whichever user of the container it is. */
@@ -332,6 +343,8 @@ static void answer(struct tenant_visit *visit, const void *message, size_t bytes
                 let_in(&reply);
         if (reply.code)
                 send_refusal(&reply);
+        if (reply.code && visit->is_by_share)
+                leave_share(visit);
         end_answered(visit);
 }
 
@@ -363,7 +376,7 @@ static void answer_held(struct tenant_visit *visit, int saved)
 
 void tenant_batch_end(struct tenants *tenants)
 {
-        struct tenant_visit *visit;
+        struct tenant_visit *visit, *next;
         struct error err = { 0 };
         int rc;
 
@@ -373,8 +386,10 @@ void tenant_batch_end(struct tenants *tenants)
         rc = database_end_batch(node_database(tenants->options.node), &err);
         if (rc < 0)
                 log_line(LOG_ERROR, "sessions of containers: %s", err.text);
-        while ((visit = TAILQ_FIRST(&tenants->held)))
+        for (visit = TAILQ_FIRST(&tenants->held); visit; visit = next) {
+                next = TAILQ_NEXT(visit, held);
                 answer_held(visit, rc);
+        }
 }
 
 /* -- Hearing ---------------------------------------------------------------------------------- */
@@ -474,11 +489,14 @@ static bool enter(struct tenant_visit *visit)
                 if (!visit->guest)
                         return false;
                 key = peers_container(visit->guest->cgroup.container);
+        } else if (visit->listener->is_share) {
+                key = peers_user(visit->peer.uid);
         } else {
                 key = peers_session(visit->listener->id);
         }
         visit->counted = peers_enter(peers, &key, &rate, clock_machine_ns());
-        visit->owner = visit->door ? visit->counted : visit->listener->owner;
+        visit->owner =
+                visit->door || visit->listener->is_share ? visit->counted : visit->listener->owner;
         return visit->counted != NULL;
 }
 
