@@ -98,6 +98,21 @@ static void memory_in_all_counts_every_session_of_the_user(void **state)
 }
 
 /* What is held of a lowered limit is still the user's. */
+/* They take turns with the card, and are promised it once. */
+static void sessions_that_swap_on_one_gpu_count_once(void **state)
+{
+        play("gpu A 16G\n"
+             "  yes tell(gpu-here)\n"
+             "rule everybody memory-in-all=100%\n"
+             "  yes\n"
+             "create one A=16G swap\n"
+             "  yes, one: save tell(created) make(A=16G)\n"
+             "create two A=16G swap\n"
+             "  yes, two: save tell(created) make(A=16G)\n"
+             "create three A=1G\n"
+             "  ruled memory: memory-in-all asks 17G, most 16G by everybody\n");
+}
+
 static void memory_that_a_lowered_limit_has_not_given_back_counts(void **state)
 {
         play("gpu A 16G\n"
@@ -300,6 +315,7 @@ int main(void)
                 cmocka_unit_test(root_that_comes_by_a_profile_is_bounded_by_it),
                 cmocka_unit_test(a_profile_is_bounded_by_its_own_rules_alone),
                 cmocka_unit_test(memory_in_all_counts_every_session_of_the_user),
+                cmocka_unit_test(sessions_that_swap_on_one_gpu_count_once),
                 cmocka_unit_test(memory_that_a_lowered_limit_has_not_given_back_counts),
                 cmocka_unit_test(a_percentage_is_of_the_largest_card),
                 cmocka_unit_test(guarantees_are_bounded_together),

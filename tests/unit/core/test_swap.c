@@ -287,6 +287,28 @@ static void who_is_stuck_for_long_is_overdue(void **state)
         assert_false(world.swap.session[B].is_overdue);
 }
 
+/* Who moves in a later try has no turn yet, and is not overdue while it waits for one. */
+static void who_moved_in_a_later_try_is_not_overdue(void **state)
+{
+        struct world_session *a;
+
+        world_begin(16 * GIB);
+        a = add(A, SWAP_CLASS_NORMAL, 10);
+        world_add(B, SWAP_CLASS_RT, 10 * GIB, GIB / 2)->is_busy = true;
+        for (unsigned n = 0; n < 60000 && !a->out_bytes; n++)
+                world_run(MS);
+        a->moves_nothing = true;
+        for (unsigned n = 0; n < 60000 && !world.swap.session[A].since_ns; n++)
+                world_run(MS);
+        assert_int_not_equal(world.swap.session[A].since_ns, 0);
+        a->moves_nothing = false;
+        for (unsigned n = 0; n < 3 * SWAP_OVERDUE_NS / MS; n++) {
+                world_run(MS);
+                assert_false(a->out_bytes > 0 && world.swap.session[A].is_overdue);
+        }
+        assert_true(a->out_bytes > 0 && !world_is_open(A));
+}
+
 static void who_is_out_in_part_and_does_not_move_is_not_run(void **state)
 {
         struct world_session *a;
@@ -674,6 +696,7 @@ int main(void)
                 cmocka_unit_test(who_is_idle_keeps_its_memory_until_another_needs_it),
                 cmocka_unit_test(who_does_not_drain_is_left_alone_and_keeps_nobody_waiting_long),
                 cmocka_unit_test(who_is_stuck_for_long_is_overdue),
+                cmocka_unit_test(who_moved_in_a_later_try_is_not_overdue),
                 cmocka_unit_test(who_is_out_in_part_and_does_not_move_is_not_run),
                 cmocka_unit_test(what_can_never_be_brought_in_beside_it_is_not_pinned),
                 cmocka_unit_test(who_has_no_room_for_pinned_bytes_of_others_is_marked_and_waits),
