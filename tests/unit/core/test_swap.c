@@ -300,7 +300,6 @@ static void who_moved_in_a_later_try_is_not_overdue(void **state)
         a->moves_nothing = true;
         for (unsigned n = 0; n < 60000 && !world.swap.session[A].since_ns; n++)
                 world_run(MS);
-        assert_int_not_equal(world.swap.session[A].since_ns, 0);
         a->moves_nothing = false;
         for (unsigned n = 0; n < 3 * SWAP_OVERDUE_NS / MS; n++) {
                 world_run(MS);
@@ -562,7 +561,6 @@ static void a_charge_that_no_order_allows_raises_none(void **state)
                 step();
                 assert_true(n < 2 || b->order.resident_bytes <= 6 * GIB);
         }
-        assert_true(b->order.resident_bytes >= GIB);
 }
 
 static void see_pinned(unsigned entry, uint64_t used_gib, uint64_t pinned_gib, uint64_t wished_gib)
