@@ -233,7 +233,9 @@ static uint64_t listed_bytes(int expected)
 {
         static struct usage_process list[PAGE_SLOTS];
         uint64_t sum = 0;
-        int count = usage_list(double_slots(), session_slots_file(), list, PAGE_SLOTS);
+        /* Two thousand locks take a slow machine longer than the usual bound. */
+        const struct usage_look look = { session_slots_file(), USAGE_NO_BOUND };
+        int count = usage_list_within(double_slots(), &look, list, PAGE_SLOTS);
 
         CHECK(count == expected);
         usage_name(list, (size_t)count, USAGE_NO_BOUND);
