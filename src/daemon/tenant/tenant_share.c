@@ -167,7 +167,7 @@ struct tenant_listener *tenant_share_admit(const struct tenant_visit *visit, str
                                         .uid = uid,
                                         .is_admin = uid == 0 || uid == geteuid(),
                                         .change_bits = SESSIONS_HAS_MEMORY | SESSIONS_HAS_TTL };
-        struct sessions_actions actions;
+        struct sessions_actions actions = { .answer = SESSIONS_YES };
         struct tenant_listener *made;
         char who[32];
         int rc = terms(tenants, uid, &one, err);
