@@ -200,7 +200,7 @@ static bool is_made_here(const char *name)
                strspn(digits, "0123456789abcdef") == DIGITS;
 }
 
-static void release(struct tenants *tenants, const char *name)
+void tenant_share_undo(struct tenants *tenants, const char *name)
 {
         struct node *node = tenants->options.node;
         const struct sessions_one *session = sessions_find(node_sessions(node), name);
@@ -214,11 +214,6 @@ static void release(struct tenants *tenants, const char *name)
                 tenant_renew(tenants, session);
         else
                 node_step(node, &event, "daemon", &actions, NULL);
-}
-
-void tenant_share_undo(struct tenants *tenants, const char *name)
-{
-        release(tenants, name);
 }
 
 static void renew(const struct tenant_listener *listener)
@@ -246,7 +241,7 @@ static void look_at(struct tenant_listener *listener)
         listener->was_used = false;
         listener->unused_beats = 0;
         memcpy(name, listener->name, sizeof(name));
-        release(listener->tenants, name); /* the listener may be gone then */
+        tenant_share_undo(listener->tenants, name); /* the listener may be gone then */
 }
 
 void tenant_share_sweep(struct tenants *tenants)
