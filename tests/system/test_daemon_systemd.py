@@ -117,7 +117,6 @@ def test_programs_live_on_while_the_unit_is_killed_reloaded_and_stopped(machine,
 
 def test_shares_are_cdi_devices_whenever_the_daemon_has_started(machine):
     """The service makes the specification, and writes nothing else."""
-    machine.run("systemctl", "enable", CDI_UNIT)
     machine.run("systemctl", "start", UNIT)
     aliquot(machine, "cdi", "add", "gpu0-256MiB-30")
     written = machine.run("cat", "/etc/cdi/aliquot.dev-share.json").stdout

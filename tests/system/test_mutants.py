@@ -56,6 +56,15 @@ def test_each_fault_of_this_tree_applies_and_names_its_tests():
     assert FOLDERS <= {folder for folder, count in counts.items() if count >= 3}, counts
 
 
+def test_the_parts_of_the_faults_are_all_of_them_each_once(project):
+    for name in "abcdefg":
+        put(project, f"core/{name}")
+    parts = [mutants("--root", project, "--list", "--part", f"{k}/3").stdout for k in (1, 2, 3)]
+    assert sorted("".join(parts).split(": a promise\n")) == ["", *(f"core/{name}" for name in "abcdefg")]
+    for part in ("0/3", "4/3", "1/0", "one"):
+        assert "--part is K/N" in mutants("--root", project, "--list", "--part", part).stderr
+
+
 @pytest.mark.parametrize("fault, complaint", (
     ({"text": DIFF.replace("{line}", "return 1;")}, "begins with a line"),
     ({"text": HEAD.format(red="answer")}, "begins with a line"),
