@@ -82,7 +82,7 @@ def test_holes_punched_into_slots_delay_nobody(served, tenant):
         rounds.start()
         slowest = slowest_answer(daemon, lambda: not rounds.is_alive())
         rounds.join()
-        assert f"user {ATTACKER} changes the slots of session theirs under the daemon" in daemon.said()
+        wait_for(lambda: f"user {ATTACKER} changes the slots of session theirs under the daemon" in daemon.said(), daemon.said)
     assert slowest < ANSWER_SECONDS
 
 
