@@ -74,7 +74,7 @@ def test_long_copies_are_counted(load):
 def test_copies_over_a_link_count_while_work_waits_behind_them(load, kind, link):
     """To or from the host, or another device: 200 us before each kernel, whatever the call says of where they go. With several
     kernels submitted there is always one in flight, so half of the quota goes to the copies."""
-    got = load(kind, gpus=2, flights="on", **{link: "1GB/s"})
+    got = load(kind, gpus=2, flights="on", seconds=5, **{link: "1GB/s"})
     assert abs(got["in_flight"] - 0.3) < POINTS, got
     assert abs(got["share"] - 0.15) < POINTS, got
 
