@@ -142,7 +142,7 @@ def test_one_user_leaves_places_for_others(served, tenant, neighbour):
 def test_ended_sessions_that_are_kept_open_count(served, tenant, neighbour, how):
     """Each takes inodes of the runtime folder's file system for as long as anything of it is open, mapped or named by a
     descriptor; so it counts as its user's until then, and not a moment longer."""
-    daemon = served("[admission]\nsessions_per_owner = 100\n")
+    daemon = served("[admission]\nsessions_per_owner = 100\n[http]\nrequest_timeout = 10m\n")
     attacker, other = tenant(daemon), neighbour(daemon)
     sessions = daemon.sim.runtime / "sessions"
     with holding(attacker, "keep_ended.py", daemon.socket, sessions, how) as keeper:
