@@ -8,7 +8,7 @@
  */
 #include "core/swap_parts.h"
 
-/* Bytes beyond all orders that have stayed for so long are not given back. */
+/* Bytes beyond all orders that have stayed this long count as permanent. */
 #define BEYOND_STAYS_NS UINT64_C(1000000000)
 
 /* -- The list of sessions --------------------------------------------------------------------- */
@@ -91,8 +91,8 @@ void swap_rank(struct swap *swap, unsigned entry, enum swap_class class)
         swap->session[entry].class = (uint8_t) class;
 }
 
-/* Bytes beyond all orders are a charge that its library is about to give back, or, if they stay,
- * memory that the driver took unasked. */
+/* Bytes beyond all orders are a charge that the session's library is about to give back or, if they
+ * stay, memory that the driver took unasked. */
 static void note_ordered(struct swap_session *session, uint64_t now_ns)
 {
         uint64_t resident_bytes = resident_of(session);
@@ -145,8 +145,8 @@ static void get_stuck(struct swap *swap, struct swap_session *session)
         swap->card[session->card].change_ns = 0;
 }
 
-/* Whether the session is to move memory. Inwards it need not before its order allows all of its
- * memory: segments are large, and the last one may not fit yet. */
+/* Whether the session must move memory. It need not move memory in before its order allows all of
+ * its memory: segments are large, and the last one may not fit yet. */
 static bool should_move(const struct swap_session *session)
 {
         uint64_t told_bytes = max_u64(session->order.resident_bytes, pinned_of(session));
@@ -185,8 +185,8 @@ static void move_on(struct swap *swap, struct swap_session *session, uint64_t el
 }
 
 /* Notes since when each session has been idle, and has waited. A session that waits to grow keeps
- * its rank until all of its wish is met: else room would be given to one session, then to another,
- * and would suffice for none. */
+ * its rank until all of its wish is met. Otherwise room would go to one session, then to another,
+ * and be enough for neither. */
 static void note_wants(const struct swap_look *look)
 {
         for (unsigned i = 0; i < look->count; i++) {
@@ -248,8 +248,8 @@ static void gates_move(const struct swap_look *look)
         }
 }
 
-/* Whether a change is not done before this session runs, has room for all that it needs, or has
- * moved out what it is told to. */
+/* Whether the present change must wait for this session: until it runs, has room for all that it
+ * needs, or has moved out what it was told to. */
 static bool is_changing(const struct swap_session *session)
 {
         if (!session->has_turn)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides which sessions have their memory on a card that has no room for the memory of all.
+ * Decides which sessions keep their memory on a card that cannot hold the memory of all sessions.
  *
  *      swap_add(&swap, entry, card, class, gate)
  *      for each session, at each look:
@@ -24,22 +24,23 @@
  * - Until then a session that waits comes in where it fits beside the turns that last.
  * - A turn ends early when its session is idle for as long as a change takes, or at once if its
  *   last pause was longer than that; but only if another session waits for the room.
- * - A session with a turn grows where no other turn that lasts has memory: idle sessions, and
- *   those without a turn, make room for it. For more it waits, and runs on, until its turn is over.
- *   If it is not busy, it can do nothing until it has grown, and its turn is over at once. So of
- *   sessions that fill their memory at once, those behind give way to the first.
+ * - A session with a turn grows into memory that no other lasting turn uses: idle sessions, and
+ *   those without a turn, make room for it. To grow beyond that it waits until its turn is over,
+ *   and runs meanwhile. If it is not busy, it can do nothing until it has grown, so its turn ends
+ *   at once. So of sessions that fill their memory at the same time, the later ones give way to the
+ *   first.
  * - Only the missing bytes move. A session without a turn keeps its bytes on the card until a
  *   session with a turn needs the room; the session that will wait longest moves out first. A
  *   session that waits moves into free room in advance. A session that wants nothing stays out
  *   until it wants to run, or until all sessions fit.
- * - struct swap_rules can fix the length of turns, and set a mode: SWAP_SERIAL, one session at a
- *   time has a turn, also where several fit; SWAP_PARALLEL, turns do not end by the clock, so a
- *   session that waits comes in where it fits, or when others are idle.
- * - A session that does not drain within SWAP_DRAIN_MOST_NS, or drains and then takes longer than
- *   SWAP_MOVE_MOST_NS to move SWAP_MOVE_LEAST_BYTES, or the rest, is *stuck*: its gate opens again,
- *   and all of its memory counts as pinned until the next try. Each try comes after twice the time.
- *   If part of its memory is out, the gate stays shut, since the program must not run. One that
- *   has been stuck for SWAP_OVERDUE_NS, with all tries since in vain, is *overdue*.
+ * - struct swap_rules can fix the length of turns, and set a mode. SWAP_SERIAL: one session at a
+ *   time has a turn, even if several fit. SWAP_PARALLEL: turns do not end by the clock, so a
+ *   waiting session comes in where it fits, or when others are idle.
+ * - A session is *stuck* if it does not drain within SWAP_DRAIN_MOST_NS, or then takes longer than
+ *   SWAP_MOVE_MOST_NS to move SWAP_MOVE_LEAST_BYTES or the rest. Its gate opens again, and all of
+ *   its memory counts as pinned until the next try; the time between tries doubles. If part of its
+ *   memory is out, the gate stays shut, since the program must not run. A session that has been
+ *   stuck for SWAP_OVERDUE_NS, with all tries since in vain, is *overdue*.
  *
  * Invariants after each step, if the pages told the truth:
  *
@@ -49,12 +50,12 @@
  *   So every session can be brought in whole.
  * - A gate is opened only while nothing of its session is out.
  *
- * A step never lowers one session's order and gives the same bytes to another one: a session may
- * have used its old order since it was seen. The bytes are given at a later step, when they were
- * seen to be free under the lower order. So the first order of a new session allows only the bytes
- * that it has; more is allowed after the next look. If pinned bytes that the driver took break the
- * second invariant, the session that no longer fits is marked (has_no_room) and comes in when those
- * bytes are gone.
+ * A step never takes bytes from one session's order and gives them to another, because the first
+ * may have used its old order since it was seen. The bytes are given at a later step, after they
+ * were seen to be free under the lower order. So the first order of a new session allows only the
+ * bytes that it has; more is allowed after the next look. If pinned bytes that the driver took
+ * break the second invariant, the session that no longer fits is marked (has_no_room) and comes in
+ * when those bytes are gone.
  *
  * The caller writes all orders before it looks again. Before the first hold it sets `gates` to a
  * number that no page has seen (the time, or a random one): after a restart a page may still hold
@@ -77,7 +78,7 @@
 #define SWAP_TURN_COSTS 24u
 #define SWAP_TURN_LEAST_NS UINT64_C(200000000)
 #define SWAP_TURN_MOST_NS UINT64_C(30000000000)
-/* No turn ends for a shorter pause. */
+/* No turn ends for a pause shorter than this. */
 #define SWAP_IDLE_LEAST_NS UINT64_C(20000000)
 #define SWAP_DRAIN_MOST_NS UINT64_C(2000000000)
 #define SWAP_MOVE_MOST_NS UINT64_C(10000000000)
@@ -99,8 +100,8 @@ struct swap_seen {
         uint64_t used_bytes;      /* memory of its programs, on the card or in the host */
         uint64_t swappable_bytes; /* part of used_bytes; clamped */
         uint64_t out_bytes;       /* part of swappable_bytes that is in the host now; clamped */
-        /* Bytes on the card, and pinned bytes, if its programs got the memory that they wait for.
-         * Not more than the session has: they wait for none. */
+        /* Bytes on the card, and pinned bytes, after its programs got the memory that they wait
+         * for. If not above the present values, no program waits. */
         uint64_t wished_resident_bytes;
         uint64_t wished_pinned_bytes;
         bool is_busy;    /* work is in flight, or a thread waits at a gate, now or a moment ago */
@@ -112,7 +113,7 @@ enum swap_mode { SWAP_AUTO, SWAP_SERIAL, SWAP_PARALLEL };
 /* For all cards; the caller changes them at any time. All zero: as the header says. */
 struct swap_rules {
         enum swap_mode mode;
-        uint64_t turn_ns; /* length of all turns; 0: by the cost of a change */
+        uint64_t turn_ns; /* length of all turns; 0: derived from the cost of a change */
 };
 
 enum swap_state {
@@ -138,29 +139,29 @@ struct swap_session {
         struct swap_seen seen;
         struct swap_order order;
         bool has_no_room; /* it cannot be brought in whole: others have too much pinned */
-        bool is_asked;    /* its pinned wish will be met at a later step: it is not answered yet */
+        bool is_asked;    /* its pinned wish will be met, and answered, at a later step */
         uint64_t turn_ns; /* when the gate was opened in this turn; 0: not yet */
         /* Since when it has waited for a turn, or to grow; 0: it does not wait. */
         uint64_t waits_ns;
         uint64_t idle_ns;  /* since when it has not been busy; 0: it is busy */
         uint64_t pause_ns; /* length of its last idle time */
-        /* When the gate was shut; once drained, since when moves_bytes are counted. */
+        /* When the gate was shut; once drained, the time from which moves_bytes are counted. */
         uint64_t shut_ns;
         uint64_t moves_bytes; /* moved since shut_ns */
-        uint64_t stuck_ns;    /* the end of the time that it is left alone; 0: it is not stuck */
+        uint64_t stuck_ns;    /* end of the time that it is left alone; 0: it is not stuck */
         uint64_t patience_ns; /* how long it will be left alone the next time */
-        uint64_t since_ns;    /* when it got stuck first, all tries since in vain; 0: it is not */
+        uint64_t since_ns;    /* when it first got stuck, all tries since in vain; 0: it is not */
         bool is_overdue;
         /* For display. */
         uint64_t holds;
         uint64_t held_ns;
         uint64_t moved_bytes; /* out and in, together */
-        /* Private. The most that it may have by all orders since it was seen: */
+        /* Private. Upper bounds of its bytes under all orders since it was last seen: */
         uint64_t may_reside_bytes, may_use_bytes, may_pin_bytes;
-        /* The most of its bytes on the card that it has by orders: by the present one, or by an
-         * earlier one, and they were seen to be there ever since. */
+        /* Bytes on the card that an order allowed: the present order, or an earlier one if the
+         * bytes were seen on the card ever since. */
         uint64_t ordered_bytes;
-        uint64_t beyond_ns; /* since when more than that was seen to be there; 0: no more is */
+        uint64_t beyond_ns; /* since when more than that was seen on the card; 0: it is not */
         /* Scratch values of a step: */
         uint64_t grow_bytes, need_bytes, target_bytes;
         struct swap_order before;
@@ -172,7 +173,7 @@ struct swap_session {
 };
 
 struct swap_card {
-        uint64_t capacity_bytes; /* for all sessions that swap; set by the caller */
+        uint64_t capacity_bytes; /* for all sessions that swap together; set by the caller */
         uint64_t cost_ns;        /* time that the last change of turns took; 0: not known yet */
         uint64_t turn_ns;        /* when the present turns began */
         uint64_t change_ns;      /* when the change that is under way began; 0: there is none */

@@ -21,7 +21,7 @@
 #define BYTES_MOST (UINT64_C(1) << 50)
 #define MIB (UINT64_C(1) << 20)
 
-/* What a session is to the decision about turns, see swap_turn.c. */
+/* How the decision about turns classifies a session, see swap_turn.c. */
 enum swap_kind {
         SWAP_FORCED, /* stuck, with all its memory on the card: it runs */
         SWAP_KEEPS,  /* its turn lasts */

@@ -57,8 +57,8 @@ static void meet_wishes(const struct swap_look *look, struct pins *pins)
         }
 }
 
-/* A headroom that is about right stays as it is: each change of an order wakes the session's
- * threads. */
+/* A headroom that is about right stays unchanged, because each change of an order wakes the
+ * session's threads. */
 static void add_headroom(const struct swap_look *look, struct pins *pins)
 {
         uint64_t even_bytes = pins->left_bytes / look->count;

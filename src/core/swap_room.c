@@ -68,7 +68,7 @@ static uint64_t headroom_of(const struct swap_look *look, const struct rooms *ro
         return rooms->turns ? all_bytes / rooms->turns : 0;
 }
 
-/* A session keeps the room of memory that it has freed, for its next block, while all others have
+/* A session keeps the room of memory that it has freed for its next block, while all others have
  * enough. */
 static void add_headroom(const struct swap_look *look, struct rooms *rooms)
 {
@@ -113,8 +113,8 @@ static void add_advance(const struct swap_look *look, const struct rooms *rooms)
         }
 }
 
-/* A session that has not drained is not told to move: a part of its processes cannot, and the
- * others would move its share too. */
+/* A session that has not drained is not told to move: some of its processes cannot move yet, and
+ * the others would move their share too. */
 static void lower_all(const struct swap_look *look, struct rooms *rooms)
 {
         rooms->free_bytes = look->capacity_bytes;
@@ -133,8 +133,8 @@ static void lower_all(const struct swap_look *look, struct rooms *rooms)
         }
 }
 
-/* Bytes that no order let the session have raise no order: a library charges a request before it is
- * admitted, and that charge may be seen. */
+/* Bytes that no order allowed raise no order: a library charges a request before it is admitted,
+ * and that charge may be seen here. */
 static void raise_to(struct rooms *rooms, struct swap_session *session, uint64_t bytes)
 {
         uint64_t more_bytes =

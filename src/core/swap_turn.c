@@ -14,7 +14,7 @@
  */
 #include "core/swap_parts.h"
 
-/* Room that stays free when a session comes in that wants nothing. */
+/* When a session that wants nothing comes in, this part of the capacity stays free. */
 #define MARGIN_PART 32u
 
 #define BIT(class) (1u << (class))
@@ -38,8 +38,8 @@ static const struct {
 };
 
 struct turns {
-        unsigned most;        /* sessions that may have a turn at a time */
-        unsigned count;       /* that were placed; one that is stuck does not count */
+        unsigned most;        /* sessions that may have a turn at the same time */
+        unsigned count;       /* placed sessions; stuck ones do not count */
         uint64_t floor_bytes; /* bytes of all sessions that stay on the card in any case */
         uint64_t sum_bytes;   /* floor_bytes, and all that the placed sessions need besides */
         uint64_t all_bytes;   /* need of all sessions */
@@ -109,7 +109,7 @@ static void see_all(const struct swap_look *look, struct turns *turns)
         turns->sum_bytes = turns->floor_bytes;
 }
 
-/* All of its threads wait for memory. */
+/* Whether all of its threads wait for memory. */
 static bool is_stopped(const struct swap_session *session)
 {
         return !is_shut(session) && session->grow_bytes && !session->seen.is_busy;
@@ -125,7 +125,7 @@ static bool fits(const struct swap_look *look, const struct turns *turns, uint64
         return turns->sum_bytes + bytes <= look->capacity_bytes;
 }
 
-/* Whether it may have a turn beside those that were placed. */
+/* Whether it may have a turn beside the placed sessions. */
 static bool may_come(const struct swap_look *look, const struct turns *turns, uint64_t bytes)
 {
         return turns->count < turns->most && fits(look, turns, bytes);
@@ -138,7 +138,7 @@ static void place(struct turns *turns, struct swap_session *session)
         turns->sum_bytes += more_of(session);
 }
 
-/* A session that waits for a turn, or to grow after its turn: it comes in with its wish. */
+/* Places a session that waits for a turn, or to grow after its turn: it comes in with its wish. */
 static void place_new(const struct swap_look *look, struct turns *turns,
                       struct swap_session *session)
 {
@@ -152,7 +152,8 @@ static void place_new(const struct swap_look *look, struct turns *turns,
         turns->starts |= turns->is_over || !turns->is_passed;
 }
 
-/* A session that would not fit alone leaves only if another one comes: else nothing is gained. */
+/* A session that would not fit alone leaves only if another one comes: otherwise its leaving gains
+ * nothing. */
 static void place_again(const struct swap_look *look, struct turns *turns,
                         struct swap_session *session)
 {
@@ -195,7 +196,8 @@ static void grow(const struct swap_look *look, struct turns *turns, struct swap_
         }
 }
 
-/* A session that has a turn and waits to grow may also stay without its wish. */
+/* Whether phase `p` handles the session. A session that has a turn and waits to grow may also stay
+ * without its wish. */
 static bool is_of(const struct swap_session *session, unsigned p)
 {
         bool stays = session->kind == SWAP_WAITS && session->has_turn;
