@@ -14,17 +14,17 @@
 #include "common/text.h"
 #include "store/liveness.h"
 
-/* As store_create() makes them. */
+/* In the order of store_create(). */
 enum { ROW_GPU, ROW_HOST, ROW_SWAP };
 
-/* A process repeats its wish every 10 ms, and so does a thread that waits at the GPU's gate; a
- * thread at the session's gate repeats its time every 50 ms. An older one is void. */
+/* A process repeats its wish every 10 ms, and so does a thread that waits at the GPU's gate. A
+ * thread at the session's gate repeats its time every 50 ms. An older time is void. */
 #define WISH_NS UINT64_C(100000000)
 #define WANT_NS UINT64_C(100000000)
 #define STOOD_NS UINT64_C(120000000)
 #define WALK_EVERY_NS UINT64_C(100000000)
-/* A probe of a slot passes all locks on the file, of which its tenant may have any number. A look
- * that took longer than PROBE_DEAR_NS rests for PROBE_REST times as long before the next one. */
+/* A probe of a slot passes all locks on the file, of which a tenant can hold any number. After a
+ * look longer than PROBE_DEAR_NS, no slot is probed for PROBE_REST times as long. */
 #define PROBE_DEAR_NS UINT64_C(100000)
 #define PROBE_REST 50u
 
@@ -35,7 +35,7 @@ struct head {
         bool is_page;
         uint32_t high;
         struct page_ledger ledger[PAGES_ROWS];
-        struct page_meter meter; /* of the GPU */
+        struct page_meter meter; /* the GPU's meter */
 };
 
 int pages_open(struct pages **ret, const struct store *store, const struct sessions_one *session,
@@ -110,8 +110,7 @@ static void read_head(const struct pages *pages, struct head *ret)
         ret->is_page = magic == PAGE_SLOTS_MAGIC;
 }
 
-/* The kernel knows whether the slot's process lives. If it cannot be asked, the process counts as
- * alive. */
+/* The kernel knows whether the slot's process lives. If the probe fails, it counts as alive. */
 static bool is_live(const struct pages *pages, uint32_t slot)
 {
         return liveness_probe(pages->seat->slots, PAGE_LOCK_LIVE(slot)) != 0;
@@ -134,7 +133,7 @@ static bool walk_end(struct pages_walk *walk, uint32_t count)
 
 /* -- Whether all have drained ----------------------------------------------------------------- */
 
-/* A process that took its slot after the walk passed it has found the gate shut. */
+/* A process that took its slot after the walk had passed it found the gate shut. */
 static bool have_answered(struct pages *pages, const struct head *head, uint32_t gate)
 {
         struct page_slot slot[PAGES_SLOTS];
@@ -159,8 +158,8 @@ static bool have_answered(struct pages *pages, const struct head *head, uint32_t
 
 /* -- What the dead hold ----------------------------------------------------------------------- */
 
-/* The bytes of a row. If its process died within an operation, only recovery can tell whether the
- * operation took effect: the answer is then the larger value, or the smaller one. */
+/* The bytes of a row. If its process died within an operation, only recovery can tell whether that
+ * took effect: the result is then the larger value, or the smaller one. */
 static uint64_t row_bytes(const struct page_row *row, bool is_most)
 {
         uint64_t held = row->charge[row->committed & 1];
@@ -177,7 +176,7 @@ static bool is_empty(const struct page_row *row)
                !row_bytes(&row[ROW_SWAP], true);
 }
 
-/* Bytes in the host count as not on the card, and swappable bytes as not pinned. So of these rows
+/* Bytes in the host count as not on the card, and swappable bytes as not pinned; so of these rows
  * the larger value is subtracted. */
 static void bury(struct pages *pages, const struct page_row *row)
 {
@@ -186,7 +185,7 @@ static void bury(struct pages *pages, const struct page_row *row)
                         sum_of(pages->buried_bytes[i], row_bytes(&row[i], i != ROW_GPU));
 }
 
-/* Static: 64 KiB, used by one thread. */
+/* `row` is static: 64 KiB, used by one thread. */
 static void walk_dead(struct pages *pages, const struct head *head, uint64_t now_ns)
 {
         static struct page_row row[PAGES_SLOTS][PAGE_DEVICES];
@@ -221,9 +220,9 @@ static bool are_dead_still(const struct pages *pages, const struct head *head)
 }
 
 /*
- * The ledgers without the charges of the dead. `before` was read before the walk over the dead
- * slots, and the ledgers are read again after it: a charge, or a recovery, during the walk is in
- * one of the two. The answer uses the value that counts more on the card.
+ * Sets the ledgers' sums without the charges of the dead. `before` was read before the walk over
+ * the dead slots, and the ledgers are read again after it: a charge, or a recovery, meanwhile is in
+ * one of the readings. The result uses the one that counts more on the card.
  */
 static void count_live(const struct pages *pages, const struct head *before, struct swap_seen *ret)
 {
@@ -308,8 +307,7 @@ static bool is_same_room(const struct swap_order *a, const struct swap_order *b)
                a->pinned_bytes == b->pinned_bytes;
 }
 
-/* A thread that waits at the gate sleeps on the gate's word; one that waits for room, on the epoch.
- */
+/* A thread at the gate sleeps on the gate's word; one that waits for room, on the epoch. */
 void pages_write(struct pages *pages, const struct swap_order *order, uint64_t answered_ns)
 {
         struct limits_page *limits = pages->seat->limits;

@@ -7,15 +7,14 @@
  *      pages_write(pages, &order, &answer)     // `limits`: what they may have, and the gate
  *
  * The tenant writes `slots`: it may hold anything, and may shrink. So it is read by pread() into
- * our own memory (schedule/seat.h says why), and one look reads at most PAGES_SLOTS slots, whatever
- * number of slots the page claims. A false claim costs the session itself: if it claims too little,
- * it may have less than it has; if it claims too much, other sessions get less, but only as far as
- * this session was admitted.
+ * daemon memory (schedule/seat.h says why), and one look reads at most PAGES_SLOTS slots, whatever
+ * the page claims. A false claim harms the session itself: if it claims too little, it may have
+ * less than it has; if too much, other sessions get less, but only up to what this one was admitted
+ * with.
  *
  * A process that dies gives nothing back: its charges stay in its slot until another process of the
- * session recovers them. The card does not have these bytes any more, so a look finds the dead
- * slots and subtracts their charges. In a session with more than PAGES_SLOTS slots this takes
- * several looks.
+ * session recovers them. Its memory is no longer on the card, so a look finds the dead slots and
+ * subtracts their charges. In a session with more than PAGES_SLOTS slots this takes several looks.
  *
  * One thread, except for pages_open().
  */
@@ -35,31 +34,32 @@
 /* A walk over all slots. It can take several looks. */
 struct pages_walk {
         uint32_t next;
-        uint32_t high; /* it ends there; 0: it has not begun */
+        uint32_t high; /* end of the walk; 0: it has not begun */
 };
 
 struct pages {
         struct seat *seat;
         struct pages_walk answers;
-        uint32_t gate; /* the hold that `answers` is about */
+        uint32_t gate; /* the hold that `answers` belongs to */
         struct pages_walk buried;
-        uint64_t buried_bytes[PAGES_ROWS];   /* of dead slots, as far as this walk has come */
-        uint64_t reclaimed[PAGES_ROWS];      /* the ledgers' counters when it began */
-        uint64_t dead_bytes[PAGES_ROWS];     /* as the last whole walk found them, */
-        uint64_t dead_reclaimed[PAGES_ROWS]; /* while the counters were these */
-        uint64_t walked_ns;                  /* when the last whole walk ended; 0: none has */
-        uint64_t rests_ns;                   /* its slots are not probed before */
+        uint64_t buried_bytes[PAGES_ROWS];   /* of dead slots, summed up so far in this walk */
+        uint64_t reclaimed[PAGES_ROWS];      /* the ledgers' counters when this walk began */
+        uint64_t dead_bytes[PAGES_ROWS];     /* of dead slots, by the last complete walk, */
+        uint64_t dead_reclaimed[PAGES_ROWS]; /* and the ledgers' counters at its beginning */
+        uint64_t walked_ns;                  /* when the last complete walk ended; 0: none has */
+        uint64_t rests_ns;                   /* its slots are not probed before this time */
         uint64_t wished_ns;                  /* time of the wish last seen; CLOCK_NEVER: none */
         struct swap_order written;
         bool has_written;
 };
 
-/* As seat_open(); -EPROTO: the page is not that of a session that swaps. pages_close() frees it. */
+/* As seat_open(); -EPROTO: the page does not belong to a session that swaps. pages_close() frees
+ * it. */
 int pages_open(struct pages **ret, const struct store *store, const struct sessions_one *session,
                struct error *err);
 void pages_close(struct pages *pages);
 
-/* Whether the session's folder still has these files: a new folder may have replaced it. */
+/* Whether the session's folder still has these files, and was not replaced. */
 bool pages_are_current(const struct pages *pages, const struct store *store,
                        const struct sessions_one *session);
 

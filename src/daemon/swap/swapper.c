@@ -15,12 +15,13 @@
 #include "daemon/base/thread.h"
 #include "daemon/swap/swapper_parts.h"
 
-/* The thread uses at most one part in WORK_PART of a processor, however many sessions there are and
- * whatever time their pages take to read. */
+/* The thread uses at most 1/WORK_PART of a processor, however many sessions there are and however
+ * long their pages take to read. */
 #define WORK_PART 4u
-/* One pass looks for the dead of so many sessions at most; the next pass goes on behind them. */
+/* Sessions per pass whose dead slots are looked for; the next pass continues behind the last
+ * one. */
 #define WALKS_MOST 8u
-/* A session may pin so great a part of the card. */
+/* A session may pin 1/PINNED_PARTS of the card. */
 #define PINNED_PARTS 4u
 #define PINNED_STAYS_NS UINT64_C(100000000)
 
@@ -82,16 +83,17 @@ static void take_wishes(struct swapper *self)
         pthread_mutex_unlock(&self->lock);
 }
 
-/* Sessions behind the last one whose dead were looked for come first. */
+/* A pass begins behind the last session that was walked. */
 static bool may_walk(const struct swapper *self, unsigned at)
 {
         return self->walks < WALKS_MOST && at >= self->walk_from;
 }
 
-/* What a session has pinned keeps others off the card, and a library pins no more than it was
+/* Pinned bytes of a session keep other sessions off the card, and a library pins no more than was
  * granted. More is seen for a moment while a swappable block is charged or given back, since that
- * takes two rows: until it has stayed, what was seen before counts. Then it is memory that the
- * driver took unasked, or a false claim, and counts up to the session's part of the card. */
+ * updates two rows: until it has stayed for PINNED_STAYS_NS, the previous value counts. After that
+ * it is memory that the driver took unasked, or a false claim, and counts up to the session's part
+ * of the card. */
 static uint64_t pinned_bytes(struct holder *holder, const struct swap_session *session,
                              uint64_t part_bytes, uint64_t seen_bytes, uint64_t now_ns)
 {
@@ -106,7 +108,7 @@ static uint64_t pinned_bytes(struct holder *holder, const struct swap_session *s
         return min_u64(holder->pinned_bytes, seen_bytes);
 }
 
-/* A session's ledger is believed up to what the session was admitted with. */
+/* A session's ledger is believed only up to the ceiling that the session was admitted with. */
 static void bound(struct holder *holder, const struct swap *swap,
                   const struct swap_session *session, uint64_t now_ns, struct swap_seen *seen)
 {
@@ -160,8 +162,8 @@ static void write_all(struct swapper *self, uint64_t began_ns)
         }
 }
 
-/* Copies the state for views. Whether the session has got stuck, or overdue, since the last pass.
- */
+/* Copies the state for views. Returns whether the session has got stuck, or overdue, since the last
+ * pass. */
 static bool show(struct swapper_entry *entry, const struct swap_session *session,
                  struct holder *holder)
 {
@@ -199,10 +201,10 @@ static void show_all(struct swapper *self)
         }
         pthread_mutex_unlock(&self->lock);
         if (is_news && write(self->told, &one, sizeof(one)) < 0)
-                return; /* full: it is readable already */
+                return; /* the counter is full, so the descriptor is readable already */
 }
 
-/* When the next pass is due. */
+/* Returns when the next pass is due. */
 static uint64_t pass(struct swapper *self)
 {
         uint64_t began_ns = clock_now_ns(), now_ns, due_ns;
@@ -235,8 +237,7 @@ static void *run(void *argument)
         struct swapper *self = argument;
 
         clock_join(TIME_BACKGROUND);
-        self->swap.now_ns =
-                clock_now_ns(); /* sessions that are added now have waited for nothing */
+        self->swap.now_ns = clock_now_ns(); /* so that sessions added now have not waited yet */
         while (!is_ending(self)) {
                 uint32_t bell = load_acquire(&self->bell);
                 uint64_t due_ns = pass(self);
@@ -276,7 +277,7 @@ int swapper_start(struct swapper **ret, const struct store *store, struct error 
                 free(self);
                 return rc;
         }
-        self->swap.gates >>= 1; /* a session's page may know of an earlier one */
+        self->swap.gates >>= 1; /* a session's page may hold the number of an earlier hold */
         self->store = store;
         self->told = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (self->told < 0) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon's loop asks of the swapper: entries are added and dropped, views are copied out.
- * All of it is under the lock, and none of it waits for the thread, which does what was asked in
- * its next pass.
+ * The calls of the daemon's loop: they add and drop entries, and copy views out. Each takes the
+ * lock, and none waits for the thread, which executes the request in its next pass.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,9 +22,9 @@ static bool is_given(const struct swapper *self, unsigned at)
         return memcmp(self->card[at].gpu, nobody, sizeof(nobody)) != 0;
 }
 
-/* The place of a GPU. A new one takes a place that was never given to a GPU, as what was said of a
- * GPU must not be lost before its first session comes; else that of a GPU without sessions.
- * SWAP_CARDS: no place is free, since GPUs that are gone still have sessions. */
+/* The index of a GPU. A new GPU takes an index that was never given to one, because the settings of
+ * a known GPU must not be lost before its first session comes; otherwise the index of a GPU without
+ * sessions. SWAP_CARDS: none is free, since GPUs that are gone still have sessions. */
 static unsigned card_of(struct swapper *self, const uint8_t gpu[16])
 {
         unsigned spare = SWAP_CARDS;
@@ -193,7 +192,7 @@ bool swapper_read(struct swapper *self, const uint8_t id[16], struct swapper_vie
         return is_seen;
 }
 
-/* One thing at a time is said of an entry. */
+/* Returns one event of the entry at a time. */
 static bool take_news(struct swapper_entry *entry, struct swapper_stuck *ret)
 {
         bool is_stuck = entry->view.stuck != entry->told_stuck;

@@ -5,7 +5,7 @@
  *      swapper.c        starts and stops it; the thread: looks, steps, writes, shows
  *      swapper_ask.c    what the loop calls: sessions and GPUs that come, change and go, and views
  *
- * The loop writes an entry and a wish; the thread does the wish in its next pass, and owns the
+ * The loop writes an entry and a wish. The thread executes the wish in its next pass, and owns the
  * entry's pages from then on until it frees the entry.
  */
 #ifndef ALIQUOT_DAEMON_SWAP_SWAPPER_PARTS_H
@@ -20,7 +20,7 @@
 _Static_assert(SESSIONS_MOST <= SWAP_SESSIONS && SESSIONS_GPUS <= SWAP_CARDS,
                "the core has a place for each session and each GPU");
 
-/* What the loop asks for an entry; the thread does it in its next pass. */
+/* What the loop asks for an entry; the thread executes it in its next pass. */
 enum wish { WISH_NOTHING, WISH_ADD, WISH_DROP };
 
 /* Under the lock. */
@@ -34,23 +34,23 @@ struct swapper_entry {
         bool is_seen;
         struct swapper_view view;
         uint64_t told_stuck;
-        bool is_overdue;     /* it was, and swapper_next_stuck() has not said so yet */
-        struct pages *pages; /* opened by the loop; then the thread's, which closes them */
+        bool is_overdue;     /* it is overdue, and swapper_next_stuck() has not returned it yet */
+        struct pages *pages; /* opened by the loop; then owned by the thread, which closes them */
 };
 
 /* The thread's own part of an entry. */
 struct holder {
-        struct pages *pages; /* NULL: it is not added */
+        struct pages *pages; /* NULL: no session was added here */
         uint64_t ceiling_bytes;
-        uint64_t pinned_bytes; /* as they counted last */
-        uint64_t over_ns;      /* since when more is pinned than was granted; 0: no more is */
-        uint64_t hold_from_ns; /* of the session's held_ns, what was before the present hold */
+        uint64_t pinned_bytes; /* the last value that counted */
+        uint64_t over_ns;      /* since when more is pinned than was granted; 0: it is not */
+        uint64_t hold_from_ns; /* the session's held_ns before the present hold */
         bool was_stuck, was_overdue;
 };
 
 struct swapper_card {
         uint8_t gpu[16];
-        unsigned entries; /* sessions on it; 0: the place may be given to another GPU */
+        unsigned entries; /* sessions on it; 0: another GPU may take this index */
         uint64_t capacity_bytes;
 };
 
@@ -62,12 +62,12 @@ struct swapper {
         int told; /* eventfd */
         pthread_mutex_t lock;
         bool is_ending;
-        unsigned entries; /* one above the last that was ever taken */
+        unsigned entries; /* one above the last index that was ever taken */
         unsigned count;
         struct swap_rules rules;
         struct swapper_card card[SWAP_CARDS];
         struct swapper_entry entry[SWAP_SESSIONS];
-        /* The thread's alone. */
+        /* Used by the thread alone. */
         struct swap swap;
         struct holder holder[SWAP_SESSIONS];
         unsigned walk_from;
