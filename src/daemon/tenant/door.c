@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A door for each profile: doors/PROFILE/socket, which all may connect to that can reach it.
+ * A door for each profile: the socket doors/PROFILE/socket. Every process that can reach it may
+ * connect.
  *
- * Nobody can go through `doors` but its owner (and root). The folder below is what is mounted into
- * a container, and so it stays the same for good: sockets come and go in it with daemons, and it is
- * left where it is when its profile goes.
+ * Only the owner of `doors` (and root) can traverse that folder. The folder below is mounted into
+ * containers, and so stays the same: daemons create and remove the socket in it, and it stays when
+ * its profile is dropped.
  *
- * Profiles are of the configuration, or were added and are in the database. One that is neither any
- * more but has made sessions that are there keeps its door for them.
+ * Profiles come from the configuration, or were added and are in the database. A dropped profile
+ * keeps its door as long as sessions that it made exist.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,7 @@
 
 /* -- Its folder and socket -------------------------------------------------------------------- */
 
-/* A folder of ours, with this mode whatever umask says. */
+/* Makes or opens a folder of the daemon's user, with this mode whatever the umask is. */
 static int open_made(int at, const char *name, mode_t mode, struct error *err)
 {
         scoped_fd int fd = -1;
@@ -69,7 +70,7 @@ static void pause_door(struct tenant_door *door)
         door->is_paused = true;
 }
 
-/* One, and the next one when the queue comes here again. */
+/* Accepts one connection; the queue calls again for the next one. */
 static void accept_one(void *of)
 {
         struct tenant_door *door = of;
@@ -131,7 +132,7 @@ static int open_socket(struct tenant_door *door, struct error *err)
         return 0;
 }
 
-/* Also one that could not be opened before, or whose folder or socket was taken away. */
+/* Also opens a door that failed to open before, or whose folder or socket was removed. */
 static void open_door(struct tenant_door *door)
 {
         struct error err = { 0 };
@@ -159,7 +160,7 @@ static bool is_open(const struct tenant_door *door)
         return folder >= 0 && tenant_is_bound(folder, door->device, door->inode);
 }
 
-/* -- All of them ------------------------------------------------------------------------------ */
+/* -- All doors -------------------------------------------------------------------------------- */
 
 struct tenant_door *tenant_door_find(const struct tenants *tenants, const char *profile)
 {
@@ -175,7 +176,7 @@ struct tenant_door *tenant_door_find(const struct tenants *tenants, const char *
         return door;
 }
 
-/* Those that are there, also such as end. */
+/* Counts the profile's sessions, including those that are ending. */
 static unsigned count_sessions(const struct tenants *tenants, const char *profile)
 {
         const struct sessions *all = node_sessions(tenants->options.node);
@@ -206,7 +207,7 @@ static void end_door(struct tenant_door *door)
         free(door);
 }
 
-/* The one there is, or a new one, which is opened later. */
+/* Returns the profile's door, or a new one that the caller must open. */
 static int need_door(struct tenants *tenants, const char *name, struct tenant_door **ret,
                      struct error *err)
 {
@@ -239,7 +240,7 @@ static int need_door(struct tenants *tenants, const char *name, struct tenant_do
         return 0;
 }
 
-/* As need_door(), opened; what fails is said. */
+/* As need_door(), opened; errors are logged. */
 static struct tenant_door *need_open(struct tenants *tenants, const char *name)
 {
         struct tenant_door *door;
@@ -285,7 +286,7 @@ static int take_added(const char *name, void *context)
         return 0;
 }
 
-/* One that no profile has any more, and that no session needs. */
+/* Whether no profile and no session needs the door any more. */
 static bool is_over(const struct tenant_door *door)
 {
         return !door->is_of_config && !door->is_of_api &&
@@ -358,7 +359,7 @@ void tenants_profiles(const struct tenants *tenants, const char *name,
         }
 }
 
-/* Whether it could ever be given. */
+/* Whether this node could ever grant the profile. */
 static int check_here(const struct tenants *tenants, const char *name, struct error *err)
 {
         struct settings_gpus gpus;

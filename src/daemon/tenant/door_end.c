@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The session of a container ends when the container does: its control group is empty or gone, and
- * nobody holds a lock in the session's `slots`. Both are asked of the kernel; no time that passes
- * ends it. Where sessions have a TTL at most, it is renewed while the container is there.
+ * Ends the session of a container when the container has ended: its control group is empty or gone,
+ * and no process holds a lock in the session's `slots`. The kernel answers both; no timeout ends
+ * the session. If sessions have a longest TTL, it is renewed while the container exists.
  *
- * The control group of a container that is not started yet is never empty here: the process that
- * made the session is in it.
+ * The control group of a container that is still starting is not empty here: the process that made
+ * the session is in it.
  */
 #include <unistd.h>
 
 #include "common/log.h"
 #include "daemon/tenant/tenant_parts.h"
 
-#define LOOKS 64u /* at so many in one beat of the clock */
+#define LOOKS 64u /* sessions looked at in one beat of the clock */
 
 static void step(struct tenants *tenants, const struct sessions_event *asked)
 {
@@ -46,7 +46,7 @@ static void look_at(struct tenants *tenants, const struct sessions_one *session)
                 tenant_renew(tenants, session);
                 return;
         }
-        /* Not even who has its `slots` from a process of the container. */
+        /* A process outside the container may have got `slots` from one inside. */
         if (folder_is_live(node_store(tenants->options.node), session, NULL) != 0)
                 return;
         text_put(name, sizeof(name), NULL, "%s", session->name);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose session a process is let into that has come by a door.
+ * Finds or makes the session of a process that connected to a door.
  *
- * It is that of profile, container and the inode of the container's control group: the door is the
- * profile, so that nobody can name another, and the rest is the kernel's word. The first process
- * makes the session; the next ones find it, also after a restart of the daemon, as all three are
- * saved with it. Its name is for people.
+ * Profile, container and the inode of the container's control group identify the session. The door
+ * determines the profile, so no process can name another one; the kernel reports the rest. The
+ * first process makes the session. Later ones find it, also after a restart of the daemon, because
+ * all three are saved with it. The session's name is only for people.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #include "machine/cards.h"
 
 #define USUAL_WEIGHT 100u
-#define SOON_MS 100u /* another try, where something is about to end */
+#define SOON_MS 100u /* retry delay while something is about to end */
 #define NAME_SHORT_ID 12
 #define NO_ROOM_YET (-EAGAIN)
 
@@ -34,7 +34,7 @@ static int refuse(struct tenant_refusal *ret, enum message_code code, const char
         return (int)code;
 }
 
-/* -- The session that there is ----------------------------------------------------------------- */
+/* -- The existing session ---------------------------------------------------------------------- */
 
 static bool is_of(const struct sessions_one *session, const struct tenant_visit *visit)
 {
@@ -45,7 +45,7 @@ static bool is_of(const struct sessions_one *session, const struct tenant_visit 
                strcmp(container->id, visit->guest->cgroup.container) == 0;
 }
 
-/* Of this container; *ret_former: or of it before it was started again. */
+/* The session of this container. *ret_former: its session from before its restart, or NULL. */
 static const struct sessions_one *find(const struct tenant_visit *visit,
                                        const struct sessions_one **ret_former)
 {
@@ -75,7 +75,7 @@ static int enter(struct tenant_visit *visit, const char *name, struct tenant_ref
 
 /* -- A new one -------------------------------------------------------------------------------- */
 
-/* As the profile says, on this GPU. */
+/* Fills in the profile's terms, on this GPU. */
 static void fill(const struct tenant_visit *visit, const uint8_t uuid[16], struct sessions_one *ret)
 {
         const struct profile *profile = &visit->door->profile;
@@ -100,7 +100,7 @@ static void fill(const struct tenant_visit *visit, const uint8_t uuid[16], struc
                  cgroup->container, profile->name);
 }
 
-/* By profile and container; where that is taken, by whomever, with random digits behind it. */
+/* Names the session after profile and container; if that name is taken, adds random digits. */
 static int name_it(struct sessions_one *one, bool is_taken, struct error *err)
 {
         uint16_t digits = 0;
@@ -194,7 +194,7 @@ static int create(const struct tenant_visit *visit, struct sessions_one *one,
                       "the container's session cannot be made; see the daemon's log");
 }
 
-/* Room comes for one in its turn; for one that is larger than the card it never does. */
+/* Makes the session, or has it wait for room. A session larger than the card does not wait. */
 static int create_or_wait(const struct tenant_visit *visit, struct sessions_one *one,
                           struct tenant_refusal *ret)
 {
@@ -215,7 +215,7 @@ static int create_or_wait(const struct tenant_visit *visit, struct sessions_one 
         return code;
 }
 
-/* The last entries are for who sees to the node. */
+/* The last SESSIONS_KEPT entries are kept for administrators. */
 static bool has_entry(const struct tenants *tenants)
 {
         return node_sessions(tenants->options.node)->count + SESSIONS_KEPT < SESSIONS_MOST;
@@ -243,7 +243,7 @@ static int make(struct tenant_visit *visit, struct sessions_one *one, struct ten
         return create_or_wait(visit, one, ret);
 }
 
-/* -- Either ----------------------------------------------------------------------------------- */
+/* -- Admission -------------------------------------------------------------------------------- */
 
 static int refuse_stray(const struct tenant_visit *visit, struct tenant_refusal *ret)
 {
@@ -268,7 +268,7 @@ int tenant_door_admit(struct tenant_visit *visit, struct tenant_refusal *ret)
         code = make(visit, &one, ret);
         if (code == 0)
                 return enter(visit, one.name, ret);
-        /* What the container had before it was started again goes soon. */
+        /* the container's former session ends soon */
         if (code == MESSAGE_TOO_MANY && former)
                 ret->retry_ms = SOON_MS;
         return code;

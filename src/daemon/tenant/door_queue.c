@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Containers that wait for room on a full card (profiles.wait).
+ * Queues containers that wait for room on a full card (profiles.wait).
  *
- * No connection is kept for them: each is told to come again, and for how long there is hope. One
- * that does not come again in time has lost its place. Of those who wait for one GPU only the first
- * is served, so that a large share finds room although small ones come and go.
+ * A waiting container keeps no connection: the daemon tells it to come again, and for how long that
+ * makes sense. A container that does not come again in time loses its place. Of the containers that
+ * wait for one GPU only the first is served, so a large share gets room even if small ones come and
+ * go.
  */
 #include <stdlib.h>
 #include <string.h>

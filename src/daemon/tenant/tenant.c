@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A listener for each session: made with its folder, again after a restart, gone with it.
+ * Keeps a listener for each session: opens it with the session's folder and after a restart, and
+ * closes it with the folder.
  *
- * The socket is left where it is when the daemon ends: that nobody listens is what a joiner waits
- * for, while a name that is missing means that there is no such session.
+ * The socket file stays when the daemon ends: joiners wait while nobody listens on it, while a
+ * missing file means that the session does not exist.
  */
 #include "daemon/tenant/tenant.h"
 
@@ -26,7 +27,7 @@
 #include "daemon/tenant/tenant_parts.h"
 
 #define CLOCK_USEC 500000
-#define MISSING_BEATS 60u /* of the clock */
+#define MISSING_BEATS 60u /* in beats of the clock */
 
 const struct tenants_counts *tenants_counts(const struct tenants *tenants)
 {
@@ -65,7 +66,7 @@ void tenant_listener_close(struct tenant_listener *listener)
         free(listener);
 }
 
-/* Those who wait would wake us again at once. on_clock() goes on. */
+/* Waiting connections would wake the loop again at once. on_clock() resumes. */
 static void pause_listener(struct tenant_listener *listener)
 {
         event_del(listener->event);
@@ -81,7 +82,7 @@ static void tell_accept(const struct tenant_listener *listener)
                 log_line(LOG_WARN, "session %s: accept: %s", listener->name, strerror(error));
 }
 
-/* One, and the next one when the queue comes here again. */
+/* Accepts one connection; the queue calls again for the next one. */
 static void accept_one(void *of)
 {
         struct tenant_listener *listener = of;
@@ -150,12 +151,12 @@ static int listener_listen(struct tenant_listener *listener, struct error *err)
         return rc < 0 ? rc : tenant_listener_begin(listener, err);
 }
 
-/* Sessions are their users' to make: they must not take every descriptor. */
+/* Users make sessions, which must not take every descriptor. */
 static bool has_room(struct tenants *tenants)
 {
         unsigned most = descriptors_most(SESSIONS_MOST, DESCRIPTORS_SESSIONS);
 
-        /* Said again only after a good part went: one that is made and removed is no news. */
+        /* Logged again only after a quarter of the listeners is gone. */
         if (tenants->listener_count < most - most / 4)
                 tenants->is_full = false;
         if (tenants->listener_count < most)
@@ -239,7 +240,7 @@ const char *tenants_cgroup(const struct tenants *tenants, const char *session, u
         return resident ? resident->peer.cgroup : NULL;
 }
 
-/* Whether its name still leads to it: a folder can have been made anew. */
+/* Whether the session's name still leads to this socket: its folder may have been replaced. */
 static bool listener_is_there(const struct tenant_listener *listener,
                               const struct sessions_one *session)
 {
@@ -262,7 +263,7 @@ static void on_folder(const struct sessions_one *session, bool is_there, void *c
                 listener_open(tenants, session);
 }
 
-/* Also what could not be made before, for want of descriptors say. */
+/* Also opens listeners that failed to open, for lack of descriptors for example. */
 static void open_missing(struct tenants *tenants)
 {
         const struct sessions *all = node_sessions(tenants->options.node);
@@ -304,7 +305,7 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
 
 /* -- Start and stop --------------------------------------------------------------------------- */
 
-/* Warns of what a token cannot keep out. */
+/* Warns of a token that can be guessed, and of joins that need none. */
 static void warn_of_token(const struct tenants *tenants, const char *origin)
 {
         const size_t length = tenants->token.length;
@@ -352,7 +353,7 @@ int tenants_reload(struct tenants *tenants, struct error *err)
         return rc;
 }
 
-/* Says once what this kernel lacks, as it stays so. */
+/* Logs once what this kernel lacks. */
 static void say_what_is_missing(const struct tenants *tenants)
 {
         if (!tenants->uses_mounts)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The socket is bound under another name and renamed, so that one that can be seen can be connected
- * to, and by nobody whom its mode does not let in. Paths of sockets are short (sun_path), those of
- * folders are not: they are named from their folder.
+ * Binds a socket in a folder. The socket is bound under another name and renamed, so a visible
+ * socket can be connected to at once, and only by those whom its mode allows. Socket paths are
+ * short (sun_path) but folder paths may be long, so the address goes through the folder's
+ * descriptor.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 #define SOCKET_NAME "socket"
 #define MADE_NAME ".socket"
 
-/* Until it listens, nobody can connect. */
+/* Nobody can connect before listen(). */
 static int bind_made(const struct tenant_binding *binding, struct error *err)
 {
         struct sockaddr_un address = { .sun_family = AF_UNIX };

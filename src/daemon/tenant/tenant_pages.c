@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `limits` for reading and nothing else, `slots` as a description of its own.
+ * Opens the pages that are handed out: `limits` read-only, `slots` as a new open file description.
  *
- * A descriptor that only reads can be opened again through /proc/self/fd by whoever the file's mode
- * lets write: root in a container, or the daemon's own user. Through a mount that is read-only they
- * get EROFS. That mount is a copy of the one the file lies on, attached nowhere, and lives as long
- * as somebody has the file open. Making it takes CAP_SYS_ADMIN; without, the mode is all there is.
+ * A read-only descriptor can be reopened for writing through /proc/self/fd by any user whom the
+ * file's mode allows to write: root in a container, or the daemon's own user. On a read-only mount
+ * that fails with EROFS. The mount used here is a detached copy of the file's mount, and lives as
+ * long as the file is open anywhere. Making it needs CAP_SYS_ADMIN; without it only the mode
+ * protects the file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,8 @@
 #include "common/text.h"
 #include "daemon/tenant/tenant_parts.h"
 
-/* Asked first: the service's unit bars the calls themselves to a daemon that may not mount. */
+/* Checked first, because the service's unit forbids these system calls to a daemon that may not
+ * mount. */
 static bool may_mount(void)
 {
         struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -32,7 +34,7 @@ static bool may_mount(void)
                (data[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective & CAP_TO_MASK(CAP_SYS_ADMIN));
 }
 
-/* The mount that `fd` is on, once more, read-only. */
+/* Returns a read-only copy of the mount that `fd` is on. */
 static int clone_mount(int fd)
 {
         struct mount_attr attributes = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
@@ -56,7 +58,7 @@ static bool is_read_only(int fd)
         return fstatvfs(fd, &about) == 0 && (about.f_flag & ST_RDONLY);
 }
 
-/* A negative errno: no such mount can be had. */
+/* Negative errno: no such mount is possible. */
 static int open_through_mount(int fd)
 {
         scoped_fd int tree = clone_mount(fd);
@@ -95,7 +97,7 @@ static int open_one(const struct tenant_listener *listener, const char *file, in
         return fd < 0 ? fail(err, -errno, "%s: %m", path) : fd;
 }
 
-/* The folder is only ours to write, but it can be another by now. */
+/* Only the daemon writes the folder, but it may have been replaced. */
 static int check_id(int fd, const struct tenant_listener *listener, size_t offset,
                     struct error *err)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which process is on the other side, and when it dies.
+ * Identifies the process at the other end of a connection, and watches it until it dies.
  *
- * The kernel keeps user and pid of whoever connected. The process is held by a descriptor before
- * anything is read under its pid: by SO_PEERPIDFD where there is one (Linux 6.5), which is that
- * very process; else by its pid, which could be another's by then. Such a one started after it was
- * connected from. Without any pidfd (identity_hold()) nobody is told of its death, and looks for
- * it.
+ * The kernel keeps user and pid of the process that connected. The daemon holds the process by a
+ * descriptor before it reads anything under that pid. SO_PEERPIDFD (Linux 6.5) returns the process
+ * itself. Otherwise the pid may have been reused, by a process that started after the connection.
+ * Without any pidfd (identity_hold()) its death is not reported, and must be looked for.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@
 
 #define WATCHED_MOST 8192u
 
-/* -- Who is there ----------------------------------------------------------------------------- */
+/* -- Identity --------------------------------------------------------------------------------- */
 
 static uint64_t boot_ticks(void)
 {
@@ -39,7 +38,7 @@ static uint64_t boot_ticks(void)
                (uint64_t)now.tv_nsec * per_second / UINT64_C(1000000000);
 }
 
-/* *ret_is_sure: by the kernel, not by its number. */
+/* *ret_is_sure: by SO_PEERPIDFD, not by its pid. */
 static int hold(int socket, int32_t pid, bool *ret_is_sure)
 {
         socklen_t bytes = sizeof(int);
@@ -48,7 +47,7 @@ static int hold(int socket, int32_t pid, bool *ret_is_sure)
         *ret_is_sure = getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &held, &bytes) == 0;
         if (*ret_is_sure)
                 return held;
-        /* -ESRCH and -EINVAL: it is gone. Only an option that is unknown is asked for otherwise. */
+        /* -ESRCH and -EINVAL: it is gone. The pid is used only if the option is unknown. */
         return errno == ENOPROTOOPT && pid > 0 ? identity_hold((uint32_t)pid) : -ESRCH;
 }
 
@@ -73,7 +72,7 @@ void tenant_peer_identify(struct tenant_peer *peer)
         usage_cgroup((uint32_t)peer->pid, peer->cgroup);
         if (!peer->is_sure && usage_start_ticks((uint32_t)peer->pid) > peer->connected_ticks)
                 tenant_peer_end(peer);
-        /* Else what was read is of the next one with its pid. */
+        /* If it is gone, what was read may be of a later process with its pid. */
         if (peer->held < 0 || !identity_is_there(peer->held))
                 peer->cgroup[0] = '\0';
 }
@@ -90,7 +89,7 @@ int tenant_peer_container(const struct tenant_peer *peer, struct cgroup *ret, st
         rc = cgroup_find((uint32_t)peer->pid, &found, err);
         if (rc < 0)
                 return rc;
-        /* Else what was read is of the next one with its pid. */
+        /* If it is gone, what was read may be of a later process with its pid. */
         if ((!peer->is_sure && usage_start_ticks((uint32_t)peer->pid) > peer->connected_ticks) ||
             !identity_is_there(peer->held))
                 return fail(err, -ESRCH, "its process is gone");
@@ -105,7 +104,7 @@ void tenant_peer_end(struct tenant_peer *peer)
         peer->held = -1;
 }
 
-/* -- Until it dies ---------------------------------------------------------------------------- */
+/* -- Death ------------------------------------------------------------------------------------ */
 
 static void forget(struct tenant_resident *resident)
 {
@@ -116,7 +115,7 @@ static void forget(struct tenant_resident *resident)
         free(resident);
 }
 
-/* Its locks are gone with it: whoever ends with it need not be waited for. */
+/* Its locks are gone with it, so its session may be able to end now. */
 static void on_death(evutil_socket_t fd, short what, void *context)
 {
         struct tenant_resident *resident = context;
@@ -130,8 +129,8 @@ static void on_death(evutil_socket_t fd, short what, void *context)
         node_look(tenants->options.node, session);
 }
 
-/* Who asks again, because it closed what it had, is watched already: while that process lives, its
- * pid is nobody else's. */
+/* A process that joins again, because it closed its descriptors, is watched already: while it
+ * lives, its pid is not reused. */
 static bool is_watched(const struct tenant_listener *listener, const struct tenant_peer *peer)
 {
         const struct tenant_resident *resident;
@@ -150,7 +149,7 @@ void tenant_watch(struct tenant_visit *visit)
         struct tenants *tenants = visit->tenants;
         struct tenant_resident *resident;
 
-        /* Whoever cannot be waited for is seen to be gone by its lock. */
+        /* The lock of an unwatched process shows its death. */
         if (visit->peer.held < 0 || !identity_is_pidfd(visit->peer.held) ||
             tenants->counts.watched >= descriptors_most(WATCHED_MOST, DESCRIPTORS_RESIDENTS) ||
             is_watched(visit->listener, &visit->peer))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which session's socket is looked after next, and for how long at a time.
+ * Decides which session's socket is served next, and for how long at a time.
  *
- * A connection to be accepted and a message to be heard wait here. Their sessions' owners are
- * served by the time that they were given (fair.h), so who knocks at all of their sessions' sockets
- * delays others by one connection at a time. And all of it together takes a bounded part of a turn
- * of the event loop, however many sockets are knocked at: other events wait meanwhile.
+ * Connections to accept and messages to read wait here. The owners of sessions share the time
+ * (fair.h), so an owner that connects to all of its sessions' sockets delays others by one
+ * connection at a time. All this work takes a bounded part of a turn of the event loop, however
+ * many sockets are ready, because other events wait meanwhile.
  */
 #include <errno.h>
 
@@ -14,7 +14,7 @@
 #include "daemon/base/turn.h"
 #include "daemon/tenant/tenant_parts.h"
 
-#define STEPS 64u /* of a turn, and no step begins after so much time */
+#define STEPS 64u /* per turn; no step begins after TURN_NS */
 #define TURN_NS UINT64_C(2000000)
 
 static void do_steps(struct tenant_queue *queue)

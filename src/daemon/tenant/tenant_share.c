@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A socket for programs that come with the library and without a session.
+ * Listens on a socket for programs that load the library but name no session.
  *
- * With default.swap the daemon listens on <runtime>/share, for those whom [socket] allows. A
- * program says HELLO there, as to a session's socket, and gets a session of its own: it swaps, and
- * may have what one session may have of the node's one GPU. From then on the visit is one of that
- * session. That the socket is there says that the daemon shares its card this way, so it is
- * removed when it closes.
+ * With default.swap the daemon listens on <runtime>/share, for the users that [socket] allows. A
+ * program sends HELLO there, as to a session's socket, and gets a session of its own: it swaps, and
+ * may have what one session may have of the node's only GPU. From then on the visit belongs to that
+ * session. The socket says that the daemon shares its card this way, so it is removed when it is
+ * closed.
  *
- * The session ends with its program. The daemon releases it when nobody who joined lives any more,
- * and no process (a child of fork() has the pages too) holds a slot of it; so it does after a
- * restart, when it knows of nobody who joined. Its name and its label are its mark.
+ * The session ends with its program. The daemon releases it when no process that joined is alive,
+ * and no process (a child of fork() has the pages too) holds a slot of it; after a restart too,
+ * when it does not know which processes joined. The session's name and label identify it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,12 +28,12 @@
 #define BACKLOG 512
 #define STEM "share-"
 #define DIGITS 16u
-/* The labels of a session that was made here: another one's name may look like its own. */
+/* Labels of a session made here: another session's name may look alike. */
 #define MARK "{\"aliquot.dev/made-for\":\"a program without a setting\"}"
 #define USUAL_WEIGHT 100u
 #define USUAL_PRIORITY 1u
-/* Beats of the clock, half a second each, before an unused session is released, one of which it is
- * not known whether anybody joined, and between two tries. */
+/* Beats of the clock, half a second each, before an unused session is released: after a process was
+ * seen in it; and if it is unknown whether any joined, or after a try. */
 #define LEFT_BEATS 1u
 #define UNKNOWN_BEATS 120u
 
@@ -45,7 +45,7 @@ static int path_of(const struct tenants *tenants, char ret[STORE_PATH_BYTES], st
                         node_store(tenants->options.node)->path);
 }
 
-/* Under another name until it listens. */
+/* Binds under another name, and renames the socket once it listens. */
 static int listen_at(const struct tenants *tenants, int fd, const char *path, struct error *err)
 {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -190,7 +190,7 @@ struct tenant_listener *tenant_share_admit(const struct tenant_visit *visit, str
         return made;
 }
 
-/* -- Its end ---------------------------------------------------------------------------------- */
+/* -- The end of a session --------------------------------------------------------------------- */
 
 static bool is_made_here(const char *name)
 {
@@ -237,11 +237,11 @@ static void look_at(struct tenant_listener *listener)
         }
         if (++listener->unused_beats <= most)
                 return;
-        /* The next try, if this one finds a process, is not soon. */
+        /* If this try finds a process, the next one is not soon. */
         listener->was_used = false;
         listener->unused_beats = 0;
         memcpy(name, listener->name, sizeof(name));
-        tenant_share_undo(listener->tenants, name); /* the listener may be gone then */
+        tenant_share_undo(listener->tenants, name); /* may free the listener */
 }
 
 void tenant_share_sweep(struct tenants *tenants)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Until a welcome is read.
+ * Keeps a connection until its welcome is read.
  *
- * One that is not keeps its descriptors in flight, and the kernel bounds those of the daemon's user
- * in all (RLIMIT_NOFILE): a few thousand, and nobody joins any more. So the connection of a welcome
- * stays until the kernel says that the welcome was read or that the peer is gone, also when the
- * session goes first, and each peer may leave a few welcomes unread.
+ * An unread welcome keeps its descriptors in flight, and the kernel bounds those of the daemon's
+ * user (RLIMIT_NOFILE): after a few thousand no process can join any more. So the connection stays
+ * until the kernel says that the welcome was read or that the peer is gone, even if the session
+ * ends first, and each peer may leave only a few welcomes unread.
  */
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
@@ -27,7 +27,7 @@ unsigned tenant_connections_most(const struct tenants *tenants, bool is_doors)
                         : descriptors_most(config->join_connections_most, DESCRIPTORS_VISITS);
 }
 
-/* A peer that is gone has nothing left to read. */
+/* If the peer is gone, nothing is unread. */
 bool tenant_is_unread(const struct tenant_visit *visit)
 {
         int bytes = 0;
@@ -49,8 +49,8 @@ static unsigned count_unread(const struct tenants *tenants, const struct peer *p
         return count;
 }
 
-/* A user, whatever sessions it makes; root is a session's, as many containers are root. Whoever
- * came by a door is its container's, and so a session's. */
+/* Unread welcomes count for the user, whatever sessions it makes; those of root for the session, as
+ * many containers run as root; those of a door's peer for its container, and so for a session. */
 static struct peer *enter_unread(struct tenant_visit *visit)
 {
         const struct peers_rate any = { 0 };
@@ -61,7 +61,7 @@ static struct peer *enter_unread(struct tenant_visit *visit)
         return peers_enter(&visit->tenants->unread, &key, &any, clock_machine_ns());
 }
 
-/* Where half of all connections wait, one each is enough: so the others find room. */
+/* If half of all connections wait, each peer may leave one unread, so that others find room. */
 static bool may_leave_unread(const struct tenant_visit *visit, const struct peer *peer)
 {
         const struct tenants *tenants = visit->tenants;
@@ -101,13 +101,13 @@ void tenant_unread_await(struct tenant_visit *visit)
 {
         const struct timeval look = { .tv_usec = UNREAD_LOOK_USEC };
 
-        tenant_peer_end(&visit->peer); /* a descriptor less, for as long as this takes */
+        tenant_peer_end(&visit->peer); /* frees a descriptor while this takes */
         if (event_add(visit->event, &look) < 0)
                 log_line(LOG_WARN, "a welcome cannot be waited for: out of memory");
 }
 
-/* One that says more, or will say nothing more, would wake us again at once: then the clock looks.
- */
+/* A peer that sends more, or has shut its side down, would wake the loop at once: then the clock
+ * looks. */
 void tenant_unread_look(struct tenant_visit *visit, short what)
 {
         if (!tenant_is_unread(visit)) {

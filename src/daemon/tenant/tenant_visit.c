@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection: a HELLO, an answer, the end. What is not said in time is not waited for.
+ * Handles one connection: a HELLO, an answer, the end. A HELLO that is late is not waited for.
  *
- * Who came by a door is in no session before its HELLO is heard; then it is as one who came by that
+ * A connection to a door has no session before its HELLO is read; then it is like one to that
  * session's own socket.
  */
 #include <errno.h>
@@ -20,16 +20,16 @@
 #include "daemon/base/receive.h"
 #include "daemon/tenant/tenant_parts.h"
 
-#define BUSY_MS 20u /* when to come again, where no rate says so */
+#define BUSY_MS 20u /* retry delay if no rate gives one */
 
-/* An answer being made. */
+/* An answer that is being made. */
 struct reply {
         struct tenant_visit *visit;
         unsigned version; /* 0: none was agreed on */
-        int code;         /* enum message_code; 0: come in */
+        int code;         /* enum message_code; 0: let in */
         uint32_t retry_ms;
         uint32_t wait_ms;
-        struct error err; /* why */
+        struct error err; /* the reason */
 };
 
 static struct peers_rate rate_of(const struct tenants *tenants)
@@ -131,7 +131,7 @@ static int check_rate(struct reply *reply)
         return MESSAGE_TOO_MANY;
 }
 
-/* Refuses whoever leaves too much unread. */
+/* Refuses a peer with too many unread welcomes. */
 static int check_unread(struct reply *reply)
 {
         const struct tenant_visit *visit = reply->visit;
@@ -153,7 +153,7 @@ static int check_owner(struct reply *reply)
         return refuse(reply, MESSAGE_NOT_YOURS, "the session is another user's");
 }
 
-/* The visit goes on as one of the session that was made for it. */
+/* The visit continues as one of the session that was made for it. */
 static int enter_by_share(struct reply *reply)
 {
         struct tenant_visit *visit = reply->visit;
@@ -166,7 +166,7 @@ static int enter_by_share(struct reply *reply)
         return 0;
 }
 
-/* The session that was made for a program which is not in it after all. */
+/* Ends the session of a program that was then refused. */
 static void leave_share(struct tenant_visit *visit)
 {
         char name[SESSIONS_NAME_BYTES];
@@ -176,7 +176,7 @@ static void leave_share(struct tenant_visit *visit)
         tenant_share_undo(visit->tenants, name);
 }
 
-/* By a door, whichever user of the container it is. */
+/* Any user of the container may join by the door. */
 static int enter_by_door(struct reply *reply)
 {
         struct tenant_refusal refusal = { 0 };
@@ -190,7 +190,7 @@ static int enter_by_door(struct reply *reply)
         return code;
 }
 
-/* Whatever is wrong with the message, the rate is asked first: guessing tokens costs as well. */
+/* The rate is checked first, even for a malformed message: guessing tokens must be slow. */
 static void judge(struct reply *reply, const void *message, size_t bytes, struct message_asked *ret)
 {
         const struct tenant_visit *visit = reply->visit;
@@ -214,14 +214,14 @@ static void judge(struct reply *reply, const void *message, size_t bytes, struct
                 reply->code = check_unread(reply);
 }
 
-/* What a call on its socket took is its session's, and its owner's; or its container's. */
+/* Charges a call on the socket to the session and its owner, or to the container. */
 static void end_call(const struct tenant_visit *visit, uint64_t begin_ns)
 {
         peers_call_end(visit->counted, begin_ns, clock_machine_ns());
         peers_call_end(visit->owner, begin_ns, clock_machine_ns());
 }
 
-/* One that does not read has room for one message all the same: it has had none. */
+/* The socket has room for one message even if the peer does not read: it has had none. */
 static bool deliver(const struct tenant_visit *visit, const void *message, size_t bytes,
                     const int *descriptors, unsigned count)
 {
@@ -248,7 +248,7 @@ static bool deliver(const struct tenant_visit *visit, const void *message, size_
         return is_sent;
 }
 
-/* Of descriptors in flight: others than joiners have them too. */
+/* Refuses because too many descriptors are in flight, perhaps not only those of joiners. */
 static int be_in_flight(struct reply *reply)
 {
         struct tenants *tenants = reply->visit->tenants;
@@ -278,7 +278,7 @@ static void let_in(struct reply *reply)
                                      "the session's pages cannot be opened; see the daemon's log");
                 return;
         }
-        tenant_peer_identify(&visit->peer); /* while it waits for the answer */
+        tenant_peer_identify(&visit->peer); /* while the process waits for the answer */
         message_write_welcome(&welcome, reply->version, listener->id, listener->name,
                               listener->is_mounted ? MESSAGE_READ_ONLY_MOUNT : 0);
         welcome.page_version = listener->page_version;
@@ -300,7 +300,7 @@ static void send_refusal(struct reply *reply)
         struct message_refused refused;
 
         visit->tenants->counts.refused[reply->code]++;
-        /* A line each would let a peer fill the log; metrics count them. */
+        /* At debug level, since a peer could fill the log; metrics count them. */
         log_line(LOG_DEBUG, "%s %s: pid %d of uid %u was refused: %s",
                  visit->door ? "door" : "session",
                  visit->door ? visit->door->profile.name : visit->listener->name, visit->peer.pid,
@@ -311,7 +311,7 @@ static void send_refusal(struct reply *reply)
         deliver(visit, &refused, sizeof(refused), NULL, 0);
 }
 
-/* The answer is sent: the visit is over once that is read. */
+/* The answer is sent; the visit ends once it is read. */
 static void end_answered(struct tenant_visit *visit)
 {
         if (tenant_is_unread(visit))
@@ -320,7 +320,7 @@ static void end_answered(struct tenant_visit *visit)
                 tenant_visit_end(visit);
 }
 
-/* Nothing more is heard of it before it is answered. */
+/* Reads no more from the visit before it is answered. */
 static void hold_back(struct tenant_visit *visit, unsigned version)
 {
         event_del(visit->event);
@@ -348,7 +348,7 @@ static void answer(struct tenant_visit *visit, const void *message, size_t bytes
         end_answered(visit);
 }
 
-/* -- Sessions that are made in one turn -------------------------------------------------------- */
+/* -- Sessions made in one turn ----------------------------------------------------------------- */
 
 void tenant_batch_begin(struct tenants *tenants)
 {
@@ -392,7 +392,7 @@ void tenant_batch_end(struct tenants *tenants)
         }
 }
 
-/* -- Hearing ---------------------------------------------------------------------------------- */
+/* -- Reading a message ------------------------------------------------------------------------ */
 
 static void end_silent(struct tenant_visit *visit)
 {
@@ -400,7 +400,8 @@ static void end_silent(struct tenant_visit *visit)
         tenant_visit_end(visit);
 }
 
-/* Whether something was said, or never will be: then the visit is over once its welcome is read. */
+/* Whether the peer has sent something, or never will: then the visit ends once its welcome is
+ * read. */
 static bool hear(struct tenant_visit *visit)
 {
         char message[MESSAGE_MOST + 1];
@@ -441,10 +442,10 @@ static void hear_message(void *of)
         hear(of);
 }
 
-/* -- Who may say something -------------------------------------------------------------------- */
+/* -- New connections -------------------------------------------------------------------------- */
 
-/* The oldest of its crowd, or of its peer alone, has had the most time; what it has said is heard
- * yet. One that has not read its welcome is left: these are few, see tenant_unread_begin(). */
+/* Ends the oldest visit of the same crowd or peer, which has had the most time. A HELLO that it has
+ * sent is still read. Unread welcomes are kept: they are few, see tenant_unread_begin(). */
 static void end_oldest(const struct tenant_visit *newest, bool is_of_peer)
 {
         struct tenants *tenants = newest->tenants;
@@ -457,7 +458,7 @@ static void end_oldest(const struct tenant_visit *newest, bool is_of_peer)
 
                 if (visit->is_held || visit->is_doors != newest->is_doors ||
                     (is_of_peer && visit->counted != newest->counted))
-                        ; /* not its place */
+                        ; /* skipped */
                 else if (visit->unread)
                         tenant_unread_look(visit, 0);
                 else if (!hear(visit))
@@ -466,7 +467,7 @@ static void end_oldest(const struct tenant_visit *newest, bool is_of_peer)
         }
 }
 
-/* Who came by a door; NULL: out of memory. */
+/* The guest of a connection to a door; NULL: out of memory. */
 static struct tenant_guest *make_guest(const struct tenant_peer *peer)
 {
         struct tenant_guest *guest = calloc(1, sizeof(*guest));
@@ -476,7 +477,7 @@ static struct tenant_guest *make_guest(const struct tenant_peer *peer)
         return guest;
 }
 
-/* Whose connection it is, and whose part of the queue. */
+/* Finds the peer to count the connection for, and the one to charge for its time in the queue. */
 static bool enter(struct tenant_visit *visit)
 {
         struct tenants *tenants = visit->tenants;
@@ -551,7 +552,7 @@ void tenant_visit_begin(struct tenant_listener *listener, struct tenant_door *do
         TAILQ_INSERT_TAIL(&tenants->visits, visit, entry);
         crowd->connections++;
         tenants->counts.connections++;
-        /* Most have said it by now. */
+        /* Most peers have sent it by now. */
         if (!hear(visit) && event_add(visit->event, &wait) < 0)
                 tenant_visit_end(visit);
 }
