@@ -12,10 +12,10 @@
 
 struct route {
         const char *method;
-        const char *pattern; /* one part may be {}: any text without a slash */
+        const char *pattern; /* one segment may be {}: any text without a slash */
         enum api_class class;
         api_handler *handler;
-        bool is_open; /* to anybody who can connect, also where a token is required */
+        bool is_open; /* to every client that can connect, even if a token is required */
 };
 
 static const struct route routes[] = {
@@ -136,7 +136,7 @@ const struct sessions_one *api_find(struct api_call *call)
         return NULL;
 }
 
-/* -- Who asks --------------------------------------------------------------------------------- */
+/* -- Callers ---------------------------------------------------------------------------------- */
 
 static bool has_token(const struct http_api *api, const char *said)
 {
@@ -164,7 +164,8 @@ static void know_local(struct api_call *call)
         snprintf(caller->who, sizeof(caller->who), "uid %u pid %d", peer->uid, peer->pid);
 }
 
-/* False after a refusal. A token that is wrong is never as good as none. */
+/* Identifies a client over TCP; false after a refusal. A wrong token is refused, even where none is
+ * needed. */
 static bool know_remote(struct api_call *call, bool is_open)
 {
         const struct http_api *api = call->api;
@@ -172,8 +173,8 @@ static bool know_remote(struct api_call *call, bool is_open)
         const char *host = request_header(call->exchange->request, "Host");
         struct api_caller *caller = &call->caller;
 
-        /* A page that a browser has from elsewhere comes under that place's name, though it was
-         * made to lead here (DNS rebinding). */
+        /* With DNS rebinding, a foreign web page in a browser reaches this server under its own
+         * host name. */
         if (host && !request_is_local_host(host)) {
                 api_refuse(call, 421, "wrong-host", "Host",
                            "%s is no number and not localhost: say the address", host);
@@ -181,7 +182,7 @@ static bool know_remote(struct api_call *call, bool is_open)
         }
         caller->sees_all = true;
         caller->is_admin = caller->may_change = said && has_token(api, said);
-        /* The token stands for the user that the daemon runs as; (uid_t)-1 is no user. */
+        /* The token stands for the daemon's user; (uid_t)-1 is no user. */
         caller->uid = caller->is_admin ? geteuid() : UINT32_MAX;
         snprintf(caller->who, sizeof(caller->who), "%s", caller->is_admin ? "token" : "tcp");
         if (said && !caller->is_admin) {
@@ -208,9 +209,9 @@ static bool may_change(struct api_call *call)
         return false;
 }
 
-/* -- Where to --------------------------------------------------------------------------------- */
+/* -- Routing ---------------------------------------------------------------------------------- */
 
-/* Whether the path is of this pattern; *ret_name is what stands for {}, within `path`. */
+/* Whether the path matches the pattern; *ret_name is the text in place of {}, within `path`. */
 static bool matches(const char *pattern, const char *path, const char **ret_name, size_t *ret_bytes)
 {
         while (*pattern) {
@@ -268,7 +269,7 @@ static void refuse_route(struct api_call *call, bool is_path)
                            request->path);
 }
 
-/* The name is copied, to be terminated and decoded. */
+/* Copies the name, to terminate and decode it. */
 static bool take_name(struct api_call *call, const char *name, size_t bytes, char *room,
                       size_t room_bytes)
 {

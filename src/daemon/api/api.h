@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP API: which request leads where, and who may do what.
+ * The HTTP API: routes requests, and decides what each client may do.
  *
  *      api_start(&api, &options, &err)
  *      http_start(.handler = api_handle, .done = api_done, .context = api)
  *
- * One table of routes; openapi.json describes the same and a test compares the two. Over the
- * socket the kernel says who asks: root and the daemon's own user are administrators, others see
- * and change their own sessions. Over TCP who brings the token is an administrator, and others only
- * read. Every refusal is a problem (RFC 9457) that names the field it is about.
+ * There is one table of routes; openapi.json describes the same routes, and a test compares the
+ * two. On the socket the kernel identifies the client: root and the daemon's own user are
+ * administrators, others see and change their own sessions. Over TCP a client with the token is an
+ * administrator, and others only read. Every refusal is a problem (RFC 9457) that names its field.
  */
 #ifndef ALIQUOT_DAEMON_API_API_H
 #define ALIQUOT_DAEMON_API_API_H
@@ -36,7 +36,7 @@ void api_stop(struct http_api *api);
 http_handler api_handle; /* `context` is the struct http_api */
 http_handler api_done;
 
-/* Lets the metrics count the connections of this server. */
+/* The metrics then count this server's connections. */
 void api_set_http(struct http_api *api, const struct http *http);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a body asks for, field by field. One table says which fields there are, for a creation and
- * for a change; what is not in it is refused by its name. Sizes, shares of compute and durations
- * are numbers, or texts as the command takes them.
+ * Reads request bodies, field by field. One table lists the fields of a creation and of a change;
+ * any other field is refused by name. Sizes, shares of compute and durations are numbers, or texts
+ * in the command's syntax.
  */
 #include <errno.h>
 #include <math.h>
@@ -19,7 +19,7 @@
 #define LABEL_KEY_BYTES 63u
 #define LABEL_BYTES 64u /* a container's id */
 #define SECOND_NS 1e9
-/* A hundred years: an end that 63 bits of nanoseconds hold. */
+/* A hundred years: such an end fits into 63 bits of nanoseconds. */
 #define TTL_SECONDS_MOST 3153600000.0
 
 bool reading_refuse(struct api_reading *reading, const char *field, const char *expected)
@@ -40,7 +40,7 @@ bool reading_refuse_why(struct api_reading *reading, const char *field, const st
         return false;
 }
 
-/* Printable, whatever the alphabet; jansson has seen to it that it is UTF-8. */
+/* Printable text in any alphabet; jansson has checked that it is UTF-8. */
 static bool is_plain(const char *text)
 {
         for (; *text; text++) {
@@ -52,8 +52,8 @@ static bool is_plain(const char *text)
 
 /* -- The other fields ------------------------------------------------------------------------- */
 
-/* To a thousandth, in which it is kept: a number is rounded to that, since few decimals are exact
- * in JSON; a text has no more. null is 0. `expected`: what there is to say instead. */
+/* Reads a percentage in thousandths, as it is stored. A number is rounded, since few decimals are
+ * exact in JSON; a text may have no more digits. null is 0. `expected`: the hint in the refusal. */
 static bool read_percent(struct api_reading *reading, const char *field, json_t *value,
                          const char *expected, uint32_t *ret_milli)
 {
@@ -96,7 +96,7 @@ static bool read_compute(struct api_reading *reading, json_t *value)
 #define USUAL_PRIORITY 1
 #define NO_LEASES "the usual: this daemon hands out no leases (compute.leases = no)"
 
-/* Whether weights have an effect here: nobody is promised what nobody keeps. */
+/* Whether weights have an effect here: without leases nothing keeps the promise. */
 static bool can_weigh(const struct api_reading *reading)
 {
         return reading->call->api->options.config->has_leases;
@@ -130,8 +130,7 @@ static bool read_weight(struct api_reading *reading, json_t *value)
         return true;
 }
 
-/* The place of a text, in any case, in a list of words that ends with NULL, or
- * -ENOENT. */
+/* The index of a text, in any case, in a list of words that ends with NULL; -ENOENT: not in it. */
 static int word_of(const json_t *value, const char *const *words)
 {
         const char *text = json_string_value(value);
@@ -156,7 +155,7 @@ static bool read_priority(struct api_reading *reading, json_t *value)
         return true;
 }
 
-/* As on the command line, "none" is none. */
+/* "none" means no gang, as on the command line. */
 static bool read_gang(struct api_reading *reading, json_t *value)
 {
         const char *gang = json_is_null(value) ? "" : json_string_value(value);
@@ -185,7 +184,7 @@ static bool read_ending(struct api_reading *reading, json_t *value)
         return true;
 }
 
-/* Contexts that no ledger has take memory that is promised to others. */
+/* Contexts without a charge take memory that is promised to other sessions. */
 static bool may_free_contexts(const struct api_reading *reading)
 {
         return reading->call->caller.is_admin ||
@@ -221,7 +220,7 @@ static bool read_host_size(json_t *value, uint64_t *ret)
         return true;
 }
 
-/* true is half of the host's memory, as it is now. */
+/* true means half of the host's memory, as it is now. */
 static bool read_oversubscribe(struct api_reading *reading, json_t *value)
 {
         uint64_t *bytes = &reading->one->host_bytes;
@@ -248,15 +247,15 @@ static bool read_swap(struct api_reading *reading, json_t *value)
         return true;
 }
 
-/* Whether a session that is made without a word about swap takes turns (default.swap). */
+/* Whether a session made without a field about swap takes turns (default.swap). */
 static bool is_swap_default(const struct api_reading *reading)
 {
         return !reading->is_change && reading->call->api->options.config->is_swap_default &&
                !json_object_get(reading->body, "swap");
 }
 
-/* Whatever the order in which its fields were read. A session that cannot swap does not by default.
- */
+/* Runs after all fields, which may come in any order. A session that cannot swap does not swap by
+ * default. */
 static bool check_swap(struct api_reading *reading)
 {
         struct sessions_one *one = reading->one;
@@ -368,7 +367,7 @@ static bool read_owner(struct api_reading *reading, json_t *value)
         return true;
 }
 
-/* `gpus` is read before all others, and is here to be known. */
+/* `gpus` is read before all other fields; it is here so that the name is known. */
 static bool skip_gpus(struct api_reading *reading, json_t *value)
 {
         return true;
@@ -398,7 +397,7 @@ static const struct field *find_field(const char *name)
         return NULL;
 }
 
-/* A field that is misspelt is told before the one that is missed for it. */
+/* First, so that a misspelt field is reported, not the one that is missing for it. */
 static bool check_names(struct api_reading *reading)
 {
         const char *name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making, changing, renewing and ending sessions.
+ * Makes, changes, renews and ends sessions.
  */
 #include <errno.h>
 #include <string.h>
@@ -32,14 +32,15 @@ static json_t *view_rooms(const struct http_api *api)
         return list;
 }
 
-/* More GPUs than there are. Of few of them the room is told as usual. */
+/* Whether more GPUs are asked for than there are. For fewer, the refusal lists the room as
+ * usual. */
 static bool is_too_many(const struct api_call *call, const struct sessions_event *event)
 {
         return event->type == SESSIONS_CREATE && event->wish.is_chosen_here &&
                event->session->share_count > node_cards(call->api->options.node)->cards.count;
 }
 
-/* The GPU is NULL where none was named. */
+/* The GPU is NULL if none was named. */
 static void refuse_room(struct api_call *call, const struct sessions_event *event,
                         const struct sessions_actions *actions)
 {
@@ -84,7 +85,7 @@ static void refuse_time(struct api_call *call, const struct sessions_actions *ac
                      uuid);
 }
 
-/* The refusals that are always told alike. */
+/* Refusals with a fixed text. */
 static const struct refusal {
         enum sessions_answer answer;
         unsigned status;
@@ -129,7 +130,7 @@ static void refuse_ttl(struct api_call *call)
                    (double)all->policy.ttl_most_ns / 1e9);
 }
 
-/* The word itself was known (api_body.c). */
+/* The value itself was valid (api_body.c). */
 static void refuse_ending(struct api_call *call)
 {
         api_refuse(call, 400, "bad-field", "on_end",
@@ -137,8 +138,8 @@ static void refuse_ending(struct api_call *call)
                    "may ask for a milder end than admission.on_end");
 }
 
-/* Either may be the one that was asked for. A session has one cap and one guarantee for all its
- * GPUs. */
+/* Names the field that the request changed: the cap or the guarantee. A session has one of each for
+ * all its GPUs. */
 static void refuse_guarantee(struct api_call *call, const struct sessions_event *event)
 {
         const struct sessions_one *had =
@@ -208,7 +209,7 @@ void api_refuse_answer(struct api_call *call, const struct sessions_event *event
 
 /* -- Steps ------------------------------------------------------------------------------------ */
 
-/* True: the core said yes and it is so. Else the refusal was sent. */
+/* True: the core accepted the step, and it is done. Otherwise the refusal was sent. */
 static bool step(struct api_call *call, struct sessions_event *event, struct sessions_actions *ret)
 {
         struct error err = { 0 };
@@ -239,7 +240,7 @@ static void reply_session(struct api_call *call, unsigned status, const char *na
         api_reply_session(call, status, session);
 }
 
-/* If-Match: "7", or * for any; *ret is 0 where there is none. */
+/* Reads If-Match: "7", or * for any version; *ret is 0 without one. */
 static bool read_version(struct api_call *call, uint64_t *ret)
 {
         const char *said = request_header(call->exchange->request, "If-Match");
@@ -329,7 +330,7 @@ static bool read_force(struct api_call *call, bool *ret)
         return !query.has_failed;
 }
 
-/* 204: gone. 202: some of its programs still run. */
+/* 204: the session is gone. 202: some of its programs still run. */
 void api_delete_session(struct api_call *call)
 {
         const struct sessions_one *session = api_find(call);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /v1/devices: the cards, what of them is promised, and what is left.
+ * /v1/devices: the cards, the promised memory of each, and what is left.
  */
 #include <string.h>
 

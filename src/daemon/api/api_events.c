@@ -2,12 +2,12 @@
 /*
  * /v1/events: the audit trail as server-sent events, from any event on.
  *
- * Every stream is read to from the database, from the last event that it had, whether that was long
- * ago or just now. All streams together get a bounded number of events in one turn of the loop, a
- * few for each stream in order, so requests wait for no more than one such turn, however many
- * streams there are and however far they are behind. Numbers of events are the database's, so a
- * reader that comes back with the last it saw misses nothing, also over a restart. A reader that
- * lets too much pile up is cut off.
+ * Every stream is read from the database, from the last event that it sent. All streams together
+ * get a bounded number of events in one turn of the loop, a few for each stream in order. So a
+ * request waits for at most one such turn, however many streams there are and however far they are
+ * behind. Event numbers come from the database, so a reader that returns with the last number it
+ * saw misses nothing, also over a restart. A reader that lets too many events pile up is
+ * disconnected.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,14 +21,14 @@
 #include "daemon/base/json_memory.h"
 #include "settings/settings.h"
 
-#define BATCH 20u              /* events of one stream before the next stream's turn */
-#define TURN_EVENTS 200u       /* of all streams in one turn of the loop, and the rest of a batch */
+#define BATCH 20u        /* events of one stream before the next stream's turn */
+#define TURN_EVENTS 200u /* of all streams in one turn of the loop, plus the rest of a batch */
 #define TURN_BYTES (64u << 10) /* likewise */
 #define TURN_USEC 10000u       /* between two turns while some stream is behind */
-#define BLOCKED_USEC 50000u    /* while those behind do not read */
+#define BLOCKED_USEC 50000u    /* while the streams that are behind do not read */
 #define IDLE_USEC 1000000u
-#define BEAT_NS UINT64_C(15000000000) /* between comments that show that the connection lives */
-#define UNREAD_MOST 1000              /* events that may happen while a reader takes nothing */
+#define BEAT_NS UINT64_C(15000000000) /* between comments that keep the connection alive */
+#define UNREAD_MOST 1000              /* events that may happen while a reader reads nothing */
 
 struct subscriber {
         TAILQ_ENTRY(subscriber) entry;
@@ -36,18 +36,18 @@ struct subscriber {
         struct http_connection *connection;
         struct api_caller caller;
         char session[SESSIONS_NAME_BYTES]; /* "": all */
-        int64_t last;                      /* the event it has had */
+        int64_t last;                      /* the last event that it was sent */
         int64_t blocked_at; /* the latest event when it stopped reading; 0: it reads */
 };
 
 struct api_subscribers {
         struct http_api *api;
         struct event *clock;
-        unsigned wait_usec; /* that the clock was set to */
-        uint64_t beat_ns;   /* the next; monotonic */
-        int64_t latest;     /* event; less than in the database only while there is no stream */
+        unsigned wait_usec; /* present interval of the clock */
+        uint64_t beat_ns;   /* time of the next comment; monotonic */
+        int64_t latest;     /* latest event; may be too low only while there is no stream */
         unsigned count;
-        TAILQ_HEAD(subscriber_list, subscriber) list; /* whose turn is next comes first */
+        TAILQ_HEAD(subscriber_list, subscriber) list; /* the next one to serve comes first */
 };
 
 static void on_gone(void *context)
@@ -59,7 +59,7 @@ static void on_gone(void *context)
         free(subscriber);
 }
 
-/* Whether the subscriber may be told of an event: not of another user's sessions. */
+/* Whether the subscriber may see an event: not those of another user's sessions. */
 static bool may_hear(const struct subscriber *subscriber, const struct database_event *event)
 {
         json_t *detail;
@@ -78,7 +78,7 @@ static bool may_hear(const struct subscriber *subscriber, const struct database_
         return is_own;
 }
 
-/* False: the reader is gone, and the subscriber with it. */
+/* False: the connection is gone, and the subscriber was freed with it. */
 static bool send_event(struct subscriber *subscriber, const struct database_event *event,
                        size_t *ret_bytes)
 {
@@ -141,8 +141,8 @@ static int send_one(const struct database_event *event, void *context)
         return is_here ? 0 : -EPIPE;
 }
 
-/* The asking costs as much as an event, also where it finds none. Negative errno: the database
- * cannot be read now. */
+/* A query counts as one event, also if it finds none. Negative errno: the database cannot be read
+ * now. */
 static int send_batch(struct api_subscribers *all, struct subscriber *subscriber,
                       struct turn_room *turn)
 {
@@ -160,7 +160,7 @@ static int send_batch(struct api_subscribers *all, struct subscriber *subscriber
         return rc;
 }
 
-/* Cuts a reader off that has taken nothing while too much happened. */
+/* Disconnects a reader that has read nothing while too many events happened. */
 static void wait_for_reader(struct api_subscribers *all, struct subscriber *subscriber)
 {
         if (!subscriber->blocked_at)
@@ -169,8 +169,8 @@ static void wait_for_reader(struct api_subscribers *all, struct subscriber *subs
                 http_connection_end(subscriber->connection);
 }
 
-/* Gives each stream that is behind a batch, as far as the turn goes; the next turn begins where
- * this one ended. How long it may be until then, in microseconds. */
+/* Sends a batch to each stream that is behind, within the turn's bounds; the next turn begins where
+ * this one ended. Returns the time until then in microseconds. */
 static unsigned serve_streams(struct api_subscribers *all)
 {
         struct turn_room turn = { .events = TURN_EVENTS, .bytes = TURN_BYTES };
@@ -232,7 +232,7 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
         set_clock(all, serve_streams(all));
 }
 
-/* A turn comes soon, never sooner than TURN_USEC after the last one. */
+/* Brings the next turn forward, to no sooner than TURN_USEC after the last one. */
 static void wake(struct api_subscribers *all)
 {
         if (all->wait_usec > TURN_USEC)
@@ -248,7 +248,7 @@ static void on_event(const struct database_event *event, void *context)
                 wake(all);
 }
 
-/* -- Who wants to hear ------------------------------------------------------------------------ */
+/* -- Subscribing ------------------------------------------------------------------------------ */
 
 static bool find_latest(struct api_call *call)
 {
@@ -269,7 +269,7 @@ struct wishes {
         bool has_last;
 };
 
-/* One parameter of the query: NULL, or what was expected in its place. */
+/* Reads one parameter of the query. NULL, or the text of what was expected. */
 static const char *read_parameter(const struct api_query *query, struct wishes *wishes,
                                   struct subscriber *ret)
 {
@@ -290,7 +290,7 @@ static const char *read_parameter(const struct api_query *query, struct wishes *
         return NULL;
 }
 
-/* Where neither is said, the stream begins with the next event. */
+/* Without `since` and Last-Event-ID the stream begins with the next event. */
 static bool read_wishes(struct api_call *call, struct subscriber *ret)
 {
         const char *seen = request_header(call->exchange->request, "Last-Event-ID");
@@ -313,7 +313,7 @@ static bool read_wishes(struct api_call *call, struct subscriber *ret)
                 api_refuse(call, 400, "bad-field", "Last-Event-ID", "it is the number of no event");
                 return false;
         }
-        /* There is nothing to wait for between the latest event and one yet to come. */
+        /* a number beyond the latest event counts as the latest */
         ret->last = (int64_t)min_u64(wishes.since, latest);
         return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the driver says of the GPUs and of who is on them, beside the ledgers: parts of what other
- * files show, and /v1/processes. What the driver does not say is left out, never 0.
+ * The driver's values of the GPUs and their processes, beside the ledgers: parts of what other
+ * files show, and /v1/processes. A value that the driver does not report is left out, never 0.
  */
 #include <string.h>
 
@@ -40,7 +40,8 @@ static void add_watts(json_t *view, const char *name, int64_t milliwatts)
                 json_object_set_new(view, name, json_real((double)milliwatts / 1000));
 }
 
-/* Those of no session, of these the ones of which nobody knows yet whose they are, and all. */
+/* Adds three counts of processes: all, those of no session, and those whose session is not known
+ * yet. */
 static void add_processes(const struct http_api *api, const struct nvml_look *look, unsigned device,
                           json_t *view)
 {
@@ -168,7 +169,7 @@ static json_t *view_process(const struct http_api *api, const struct nvml_look *
         return view;
 }
 
-/* Of a session that they may see, or their own. */
+/* Whether the process is in a session that the client may see, or its own. */
 static bool may_see(const struct api_call *call, const struct nvml_look *look, unsigned at)
 {
         const struct sessions_one *session = node_holder(call->api->options.node, at).session;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which GPUs, and how much memory of each: by index or UUID, or so many of whichever has room.
+ * Reads which GPUs a session gets, and how much memory of each: by index or UUID, or a number of
+ * GPUs that have room.
  */
 #include <string.h>
 
@@ -25,7 +26,7 @@ static bool read_size(struct api_reading *reading, const char *field, const json
                reading_refuse_why(reading, field, &err);
 }
 
-/* The card of a share; 0: not chosen yet, and cards differ. */
+/* Memory of the share's card; 0: no card is chosen yet, and the cards differ. */
 static uint64_t card_bytes(const struct api_reading *reading, const uint8_t uuid[16])
 {
         static const uint8_t nobody[16];
@@ -49,14 +50,14 @@ static bool put_size(struct api_reading *reading, struct sessions_share *share,
 {
         struct error err = { 0 };
 
-        share->memory_bytes = size->bytes; /* more than there is: the core says what there is */
+        share->memory_bytes = size->bytes; /* too much: the core reports what there is */
         return size->bytes ||
                size_resolve(size, card_bytes(reading, share->uuid), &share->memory_bytes, &err) ==
                        0 ||
                reading_refuse_why(reading, "memory", &err);
 }
 
-/* A share of the session that is changed, also one whose GPU is not here now. */
+/* Finds a share of the session that is changed, even if its GPU is not here now. */
 static struct sessions_share *find_share(struct sessions_one *one, const char *selector)
 {
         for (unsigned i = 0; i < one->share_count; i++) {
@@ -83,7 +84,7 @@ static bool select_gpu(struct api_reading *reading, const char *field, const cha
         return true;
 }
 
-/* A new share of this GPU; each GPU once. */
+/* Adds a share of this GPU; refuses a GPU that is named twice. */
 static struct sessions_share *add_share(struct api_reading *reading, const char *field,
                                         const char *selector)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this server is, whether it lives and works, and the description of its API.
+ * What this server is, whether it is alive and ready, and the description of its API.
  */
 #include <string.h>
 #include <unistd.h>
@@ -27,8 +27,8 @@ void api_get_health(struct api_call *call)
         http_reply_json(call->exchange, 200, json_pack("{s:b}", "alive", 1));
 }
 
-/* Without a GPU, or a place for what is promised, nothing can be admitted; what was goes on all the
- * same. */
+/* Not ready without a GPU, or without a database for promises: nothing new is admitted; present
+ * sessions go on. */
 void api_get_ready(struct api_call *call)
 {
         const struct node_cards *cards = node_cards(call->api->options.node);

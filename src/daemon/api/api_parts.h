@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the API share, and nobody else. A file a subject, each with its routes'
- * handlers; api.c has the table.
+ * Private declarations of daemon/api. Each subject has a file with its routes' handlers; api.c has
+ * the table of routes.
  */
 #ifndef ALIQUOT_DAEMON_API_API_PARTS_H
 #define ALIQUOT_DAEMON_API_API_PARTS_H
@@ -12,7 +12,7 @@
 
 #define API_TIME_BYTES 40u
 #define API_STATUSES 600u
-#define API_QUERY_BYTES 256u /* of a list; one that is longer is answered anew each time */
+#define API_QUERY_BYTES 256u /* a list with a longer query is not kept */
 
 enum api_class {
         API_META,
@@ -21,7 +21,7 @@ enum api_class {
         API_EVENTS,
         API_PROFILES,
         API_METRICS,
-        API_NONE, /* no route */
+        API_NONE, /* no route matches */
         API_CLASSES,
 };
 
@@ -39,21 +39,21 @@ struct http_api {
         uint64_t answers[API_CLASSES][API_STATUSES]; /* requests, by class and status */
 };
 
-/* Who sent the request, and what they may do. */
+/* The client that sent the request, and what it may do. */
 struct api_caller {
-        uint32_t uid; /* UINT32_MAX: no user's, over TCP without a token */
+        uint32_t uid; /* UINT32_MAX: no user; over TCP without a token */
         bool is_admin;
-        bool sees_all; /* an administrator, or a reader over TCP */
+        bool sees_all; /* administrator, or reader over TCP */
         bool may_change;
         char who[DATABASE_WHO_BYTES];
 };
 
-/* What a handler is given. */
+/* The argument of a handler. */
 struct api_call {
         struct http_api *api;
         struct http_exchange *exchange;
         struct api_caller caller;
-        const char *name; /* the part of the path that is {name} or {uuid}; decoded */
+        const char *name; /* the part of the path at {name} or {uuid}; decoded */
 };
 
 typedef void api_handler(struct api_call *call);
@@ -72,7 +72,7 @@ api_handler api_get_swap, api_patch_swap;
 void api_refuse(struct api_call *call, unsigned status, const char *type, const char *field,
                 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* The next query parameter; false at their end, or after a refusal (*ret_failed). */
+/* The next query parameter; false at the end, or after a refusal (has_failed). */
 struct api_query {
         char *rest;
         const char *name, *value;
@@ -84,18 +84,19 @@ void api_query_refuse(struct api_call *call, struct api_query *query, const char
 bool api_has_no_query(struct api_call *call); /* false after a refusal */
 bool api_whole(const char *text, uint64_t most, uint64_t *ret);
 
-/* The session of the path, or NULL and 404: also for who may not see it. */
+/* The session of the path; NULL after 404, which also hides sessions that the client may not
+ * see. */
 const struct sessions_one *api_find(struct api_call *call);
 bool api_may_see(const struct api_call *call, const struct sessions_one *session);
 
-/* -- api_change.c, api_policy.c: what the core refuses -- */
+/* -- api_change.c, api_policy.c: refusals of the core -- */
 
 void api_refuse_answer(struct api_call *call, const struct sessions_event *event,
                        const struct sessions_actions *actions);
-/* Of SESSIONS_RULED. */
+/* For SESSIONS_RULED. */
 void api_refuse_ruled(struct api_call *call, const struct sessions_actions *actions);
 
-/* -- api_view.c: how things look -- */
+/* -- api_view.c: JSON views -- */
 
 const char *api_time(uint64_t ns, char ret[API_TIME_BYTES]);
 const char *api_uuid(const struct http_api *api, const uint8_t uuid[16], char ret[UUID_TEXT_BYTES]);
@@ -103,31 +104,30 @@ void api_put_session(struct json_out *out, const struct http_api *api,
                      const struct sessions_one *session);
 json_t *api_bytes(uint64_t value);
 json_t *api_view_device(const struct http_api *api, const struct card *card);
-/* NULL: no memory, or the daemon may not look into the session now. */
+/* NULL: out of memory, or the daemon may not look into the session now. */
 json_t *api_view_processes(const struct http_api *api, const struct sessions_one *session);
 
 /* -- api_swap.c -- */
 
-/* The fields of the rules by which turns of memory are dealt. */
+/* Adds the fields of the rules of turns of memory. */
 void api_put_rules(struct json_out *out, const struct swap_rules *rules);
 
-/* -- api_use.c: what lives in a session -- */
+/* -- api_use.c: processes and memory of a session -- */
 
 struct api_use {
         uint8_t id[16]; /* of the session */
-        bool is_now;    /* else it is as of at_ns, since the daemon may not look now */
-        uint64_t at_ns; /* 0: nobody has looked yet */
-        unsigned count; /* of processes */
-        uint64_t used_bytes[SESSIONS_GPUS]; /* by share */
-        uint64_t host_bytes;                /* of the host's memory */
-        uint64_t swap_bytes;                /* of what can leave the GPU of one that swaps */
+        bool is_now;    /* otherwise it is as of at_ns, since the daemon may not look now */
+        uint64_t at_ns; /* 0: nothing was read yet */
+        unsigned count; /* processes */
+        uint64_t used_bytes[SESSIONS_GPUS]; /* per share */
+        uint64_t host_bytes;                /* in the host's memory */
+        uint64_t swap_bytes;                /* that can leave the GPU, if the session swaps */
 };
 
 struct api_uses *api_uses_new(void);
 void api_uses_free(struct api_uses *uses);
 
-/* Valid until the next one is asked for. `seen`: the processes, if it is now, and always the
- * ledger. */
+/* Valid until the next call. `seen`: the processes, if is_now, and the ledger in any case. */
 const struct api_use *api_use_of(const struct http_api *api, const struct sessions_one *session,
                                  struct folder_use *seen);
 
@@ -136,35 +136,37 @@ const struct api_use *api_use_of(const struct http_api *api, const struct sessio
 struct api_texts *api_texts_new(void);
 void api_texts_free(struct api_texts *texts);
 
-/* Answers with a session as it is now. */
+/* Answers with the session's present state. */
 void api_reply_session(struct api_call *call, unsigned status, const struct sessions_one *session);
 
-/* Answers with the list that was told to who asked the same and may see the same, its use at most
- * 100 ms old; false: there is none. */
+/* Answers with a kept list: for the same query and the same access, with use at most 100 ms old.
+ * False: there is none. */
 bool api_reply_kept(struct api_call *call, const char *query);
 
-/* Answers with these, and keeps that for who asks so next; `query` NULL: for nobody. */
+/* Answers with these sessions, and keeps the answer for the same query; `query` NULL: does not keep
+ * it. */
 void api_reply_list(struct api_call *call, const char *query,
                     const struct sessions_one *const *list, unsigned count, bool is_last);
 
-/* -- api_gpus.c: what the driver says of the GPUs; what it does not say is left out -- */
+/* -- api_gpus.c: the driver's values of GPUs; unknown ones are left out -- */
 
 void api_add_gpu(const struct http_api *api, json_t *device, const uint8_t uuid[16]);
 
-/* What it says that is held, and how much more that is than the ledger's. */
+/* Adds the bytes that the driver reports, and how many more these are than the ledger's. */
 void api_add_driver(json_t *view, uint64_t driver_bytes, uint64_t ledger_bytes);
 
-/* Of a process that is of this session by the kernel's word; SAMPLE_NONE. */
+/* The driver's bytes of a process, if the kernel says that it is in this session; SAMPLE_NONE:
+ * unknown. */
 uint64_t api_driver_bytes(const struct http_api *api, const struct sessions_one *session,
                           uint32_t pid, const uint8_t uuid[16]);
 
-/* -- api_body.c: what is asked for -- */
+/* -- api_body.c: request bodies -- */
 
 /* The body as an object, or NULL after a refusal. "" counts as {} if `may_lack`. */
 json_t *api_body(struct api_call *call, bool may_lack);
 
-/* Fills event->session's fields, change_bits and wish; `one` is what event->session points to, and
- * for a change starts as the session is. False after a refusal. */
+/* Fills event->session's fields, change_bits and wish. `one` is what event->session points to; for
+ * a change it starts as a copy of the session. False after a refusal. */
 bool api_read_creation(struct api_call *call, json_t *body, struct sessions_one *one,
                        struct sessions_event *event);
 bool api_read_change(struct api_call *call, json_t *body, struct sessions_one *one,

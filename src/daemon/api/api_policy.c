@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policy: its rules, what they give a user, and the refusal of what goes beyond them.
+ * The policy: its rules, what they grant a user, and the refusals that they cause.
  *
- * A check is answered as the creation itself would be: by the same function of the core, and with
- * the same problem.
+ * A check is answered like the creation itself: by the same function of the core, and with the same
+ * problem.
  */
 #include <string.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ static void name_rules(const struct http_api *api, uint64_t rules, char *ret, si
         }
 }
 
-/* GPUs by the bits of their places in the node. */
+/* `set` has a bit for each GPU, by its place in the node. */
 static void name_gpus(const struct http_api *api, uint64_t set, char *ret, size_t bytes)
 {
         const struct sessions *all = node_sessions(api->options.node);
@@ -64,7 +64,7 @@ static const char *exact(const struct http_api *api, enum policy_key key, uint64
         return ret;
 }
 
-/* For people: a size with a blank, and rounded. */
+/* For people: sizes are rounded, with a blank before the unit. */
 static const char *readable(const struct http_api *api, enum policy_key key, uint64_t amount,
                             char ret[CONFIG_POLICY_TEXT_BYTES])
 {
@@ -132,7 +132,7 @@ void api_get_policy(struct api_call *call)
 
 /* -- A check ---------------------------------------------------------------------------------- */
 
-/* Whom a check is about. */
+/* The user that a check is about. */
 struct subject {
         uint32_t uid;
         bool is_admin;
@@ -185,7 +185,7 @@ static bool read_user(struct api_call *call, const json_t *user, struct subject 
         return false;
 }
 
-/* Of who asks for themselves the groups are the kernel's word. */
+/* If clients ask for themselves, the kernel reports their groups. */
 static bool read_subject(struct api_call *call, const json_t *body, struct subject *ret)
 {
         static const char *const known[] = { "user", "groups", "profile", "session" };
@@ -217,7 +217,7 @@ static bool read_subject(struct api_call *call, const json_t *body, struct subje
         return true;
 }
 
-/* The bound of a key that no rule has, where a key of [admission] is one. */
+/* The bound of a key that no rule has, if a key of [admission] bounds it. */
 static void usual_bound(const struct http_api *api, enum policy_key key, const char **ret_name,
                         uint64_t *ret_most)
 {
@@ -256,7 +256,7 @@ static json_t *view_grant(const struct http_api *api, const struct subject *subj
         return list;
 }
 
-/* Sends the refusal that a creation would get; true: none. */
+/* Sends the refusal that a creation would get; true: it would be accepted. */
 static bool try(struct api_call *call, const struct subject *subject, json_t *session)
 {
         struct sessions_one one;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Profiles: the shares that containers can have, by a door each. All who may read see them; only
- * administrators add and drop.
+ * Profiles: shares that containers can have, each through its door. All readers see them; only
+ * administrators add and drop them.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 /* -- Showing ---------------------------------------------------------------------------------- */
 
-/* Where it is, if it is here. */
+/* Adds its GPU, if that is here. */
 static void add_gpu(const struct http_api *api, const struct profile *profile, json_t *view)
 {
         const struct cards *cards = &node_cards(api->options.node)->cards;
@@ -50,7 +50,7 @@ static json_t *view_profile(const struct http_api *api, const struct tenants_pro
         return view;
 }
 
-/* Those found so far, by name. */
+/* The profiles found so far, sorted by name. */
 struct profile_listing {
         const struct http_api *api;
         json_t *list;

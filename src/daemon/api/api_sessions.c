@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading sessions: a page of them in the order of their names, one, and who lives in it.
+ * Reads sessions: a page of the list in order of names, one session, and its processes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct label {
         const char *key, *value;
 };
 
-/* Of those that are so, or of the others; or of all. */
+/* Chooses sessions with a property (is_so) or without it; if not is_made, all. */
 struct choice {
         bool is_made, is_so;
 };
@@ -66,7 +66,7 @@ static bool read_reported(struct filter *ret, const char *value)
         return read_choice(&ret->reported, value);
 }
 
-/* The call's own copy of the query is cut where the key ends. */
+/* `value` is the call's own copy of the query, and is cut at the end of the key. */
 static bool read_label(struct filter *ret, const char *value)
 {
         char *equals = strchr((char *)(uintptr_t)value, '=');
@@ -129,7 +129,7 @@ static bool has_labels(const struct sessions_one *session, const struct filter *
         return is_so;
 }
 
-/* Whether the session is reported on any GPU. */
+/* Whether any GPU of the session is reported. */
 static bool is_reported(const struct node *node, const struct sessions_one *session)
 {
         struct node_compute_report report;
@@ -186,7 +186,7 @@ void api_get_sessions(struct api_call *call)
         if ((is_short && api_reply_kept(call, query)) || !read_filter(call, &filter))
                 return;
         count = choose(call, &filter, chosen);
-        if (json_memory_was_short()) { /* labels that could not be read are not those wanted */
+        if (json_memory_was_short()) { /* an unread label must not count as a mismatch */
                 api_refuse(call, 503, "unavailable", NULL, "out of memory");
                 return;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How turns of memory are dealt, on all GPUs of the node: the mode and the length of turns. What an
- * administrator changes holds until the config is read again, which says how it is then.
+ * The rules of turns of memory, for all GPUs of the node: mode and length. A change by an
+ * administrator holds until the config is read again.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "daemon/swap/swapper.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define TURN_MOST_SECONDS 3600 /* as of swap.turn */
+#define TURN_MOST_SECONDS 3600 /* as for swap.turn */
 #define TURN_MOST_NS (TURN_MOST_SECONDS * SECOND_NS)
 
 static const char *const mode_names[] = {

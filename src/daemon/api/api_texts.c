@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sessions and lists of them, as texts that are kept for a moment.
+ * Keeps sessions and lists of them as texts for a moment.
  *
- * What a list costs is a look into the file of each session, and writing each as JSON. Where many
- * ask at once that is done once: a text is good for AGE_NS, and only as long as the session itself,
- * compared whole, is what it was; so settings are never old, and what is used is at most that old.
- * There is at most one text a place: one that is gone leaves its own to who comes there next.
+ * A list costs a look into the file of each session, and writing each as JSON. If many clients ask
+ * at once that is done once. A text is valid for AGE_NS, and only while the session itself,
+ * compared whole, is unchanged; so settings are never outdated, and use is at most that old. There
+ * is at most one text per place of the table: a new session in a place reuses the text of the old
+ * one.
  *
- * Of the latest few lists the whole is kept, likewise, as long as no session has changed: for who
- * asks the same and may see the same.
+ * The latest few lists are kept whole in the same way, as long as no session has changed: for the
+ * same query and the same access.
  *
- * What is asked for alone is looked at each time.
+ * A request for a single session always looks.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +23,14 @@
 #define LISTS 4u
 
 struct kept_text {
-        struct sessions_one one; /* as it was written */
-        uint64_t at_ns;          /* 0: it was not */
+        struct sessions_one one; /* the session that was written */
+        uint64_t at_ns;          /* when it was written; 0: never */
         struct json_out text;
 };
 
 struct kept_list {
         bool sees_all;
-        uint32_t uid; /* of who does not */
+        uint32_t uid; /* of a client that does not see all */
         char query[API_QUERY_BYTES];
         uint64_t steps, at_ns;
         struct http_shared *text; /* NULL: there is none */
@@ -57,7 +58,7 @@ void api_texts_free(struct api_texts *texts)
         free(texts);
 }
 
-/* A clock that was set back makes no text good. */
+/* After a clock was set back no text is valid. */
 static bool is_young(uint64_t at_ns, uint64_t now_ns)
 {
         return at_ns && now_ns - at_ns <= AGE_NS;
@@ -147,7 +148,7 @@ static struct kept_list *oldest_list(struct api_texts *texts)
         return oldest;
 }
 
-/* Adds the session's text, and returns when it was written. */
+/* Adds the session's text, and returns when that was written. */
 static uint64_t put_session(struct json_out *out, const struct http_api *api,
                             const struct sessions_one *session)
 {
@@ -163,7 +164,7 @@ static uint64_t put_session(struct json_out *out, const struct http_api *api,
         return kept->at_ns;
 }
 
-/* As old as the oldest of its texts. NULL: out of memory. */
+/* *ret_at_ns is the time of the oldest text in it. NULL: out of memory. */
 static struct http_shared *write_list(const struct http_api *api,
                                       const struct sessions_one *const *list, unsigned count,
                                       bool is_last, uint64_t *ret_at_ns)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many processes a session has and what they hold, kept from look to look: where its owner's
- * sessions were looked at a lot (budget.h), what was seen last is told, and when that was.
+ * How many processes a session has and what they hold, kept from look to look: if an owner's
+ * sessions were looked at too often (budget.h), the last result is returned with its time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ void api_uses_free(struct api_uses *uses)
         free(uses);
 }
 
-/* Where memory is out, one that is not kept. */
+/* Out of memory: returns an entry that is not kept. */
 static struct api_use *place_of(const struct http_api *api, const struct sessions_one *session)
 {
         static struct api_use passing;
@@ -42,7 +42,7 @@ static struct api_use *place_of(const struct http_api *api, const struct session
         return use;
 }
 
-/* What fails for another reason is as far as it can be told: nobody, who holds nothing. */
+/* After any other failure the result is empty: no process, no bytes. */
 const struct api_use *api_use_of(const struct http_api *api, const struct sessions_one *session,
                                  struct folder_use *seen)
 {

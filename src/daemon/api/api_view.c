@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How sessions, devices and processes look in JSON. NULL: out of memory. A session is written at
- * once, as it is asked for often; what else there is is made first.
+ * Sessions, devices and processes as JSON. NULL: out of memory. A session is written directly,
+ * since it is asked for often; other objects are built first.
  */
 #include <string.h>
 #include <time.h>
@@ -16,7 +16,7 @@
 #include "daemon/swap/swapper.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-/* Of one session, in one answer: its owner writes how many there are. */
+/* processes of a session in one answer: the session's owner determines how many there are */
 #define PROCESSES_MOST NAMES_MOST
 
 static const char *const state_names[] = { "free", "open", "ending", "killing" };
@@ -75,7 +75,7 @@ static void put_seconds(struct json_out *out, const char *key, uint64_t ns)
         json_out_decimal(out, key, ns, 9);
 }
 
-/* Only where it has launched since the daemon began. */
+/* Adds nothing for a session that has not launched since the daemon began. */
 static void put_gpu_time(struct json_out *out, const struct http_api *api,
                          const struct sessions_one *session, unsigned share)
 {
@@ -94,7 +94,7 @@ static void put_gpu_time(struct json_out *out, const struct http_api *api,
         json_out_close(out, '}');
 }
 
-/* Adds the report of a share, while it is reported. */
+/* Adds the report of a share, if there is one. */
 static void put_report(struct json_out *out, const struct http_api *api,
                        const struct sessions_one *session, unsigned share)
 {
@@ -170,7 +170,7 @@ static const char *id_text(const uint8_t id[16], char ret[33])
         return ret;
 }
 
-/* As they were saved: api_body.c let nothing else in, and the database may have been edited. */
+/* Copies the saved labels. api_body.c checked them, but the database may have been edited. */
 static void put_labels(struct json_out *out, const struct sessions_one *session)
 {
         bool has_some = session->labels[0] && strcmp(session->labels, "{}") != 0;
@@ -185,7 +185,7 @@ static void put_labels(struct json_out *out, const struct sessions_one *session)
 static void put_host(struct json_out *out, const struct sessions_one *session,
                      const struct api_use *use)
 {
-        /* Of one that swaps, all memory may have left its GPU. */
+        /* all memory of a session that swaps may have left its GPU */
         const uint64_t limit_bytes =
                 session->swaps ? session->share[0].memory_bytes : session->host_bytes;
 
@@ -223,7 +223,7 @@ static void put_turns(struct json_out *out, const struct http_api *api,
         json_out_whole(out, "moved_bytes", seen.moved_bytes);
 }
 
-/* Where the memory of a session that swaps is, by its ledgers. */
+/* Adds where the memory of a session that swaps is, by its ledgers. */
 static void put_swap(struct json_out *out, const struct http_api *api,
                      const struct sessions_one *session, const struct api_use *use)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /metrics, in the text format of Prometheus. Base units, counters end in _total, one series a GPU,
- * state, reason, class of routes; one a session only with metrics.sessions = yes.
+ * /metrics, in the text format of Prometheus. Base units; counters end in _total; one series per
+ * GPU, state, reason or class of routes; one per session only with metrics.sessions = yes.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -102,7 +102,7 @@ static void put_reported(FILE *out, const struct node *node)
                 node_compute_reported(node));
 }
 
-/* Writes the charges, as the programs of all sessions count them. */
+/* Writes the charges, as counted by the programs of all sessions. */
 static void put_charges(FILE *out, const struct node_counts *counts)
 {
         put_one(out, "aliquot_refused_charges_total", "counter",
@@ -207,7 +207,7 @@ static unsigned count_descriptors(void)
         return count > 3 ? count - 3 : 0; /* ".", "..", and the folder's own */
 }
 
-/* Pages: all, and those that are in memory. 0 where it cannot be told. */
+/* Pages of the process: all, and resident ones. 0: unknown. */
 static void read_pages(number *ret_whole, number *ret_resident)
 {
         FILE *statm = fopen("/proc/self/statm", "re");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Histograms of turns: how long they are waited for, given up and passed on, of each GPU on which
- * somebody launched. How many series there are depends on the GPUs alone.
+ * Histograms of turns, for each GPU on which a session launched: how long sessions wait for them,
+ * take to give them up, and take to hand them over. The number of series depends on the GPUs alone.
  */
 #include "daemon/api/metrics_parts.h"
 
@@ -20,7 +20,7 @@ static const struct histogram *part_of(const struct sched_times *times, unsigned
 }
 
 static const struct {
-        const char *name, *help; /* NULL: of the one before */
+        const char *name, *help; /* NULL: as in the entry before */
         const char *labels;
 } parts[PARTS] = {
         [WAIT_BATCH] = { "aliquot_gpu_turn_wait_seconds",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Metrics of the GPUs: one series each. What the driver does not tell has no series.
+ * Metrics of the GPUs: one series each. A value that the driver does not report has no series.
  */
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "common/uuid.h"
 #include "daemon/api/metrics_parts.h"
 
-/* A GPU; `device` is NULL where the driver does not answer. */
+/* A GPU; `device` is NULL if the driver does not answer. */
 struct gpu_metrics {
         const struct sessions *sessions;
         const struct node *node;
@@ -17,7 +17,7 @@ struct gpu_metrics {
         const struct sample_device *device;
 };
 
-/* A number of bytes as a metric has it; NAN: the driver does not tell. */
+/* A number of bytes as a metric's value; NAN: the driver does not report it. */
 static double of_bytes(uint64_t value)
 {
         return value == SAMPLE_NONE ? NAN : (double)value;
@@ -115,7 +115,7 @@ static double critical(const struct gpu_metrics *gpu)
         return gpu->device ? (double)gpu->device->xids : NAN;
 }
 
-/* Of its processes, those of which `is_so`, by their index in the look. */
+/* Counts the GPU's processes for which `is_so` holds, called with their index in the look. */
 static double count(const struct gpu_metrics *gpu,
                     bool (*is_so)(const struct gpu_metrics *gpu, unsigned process))
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of /metrics share, and nobody else. A metric is its head and then its series.
+ * Private declarations of the files of /metrics. A metric is a head, followed by its series.
  */
 #ifndef ALIQUOT_DAEMON_API_METRICS_PARTS_H
 #define ALIQUOT_DAEMON_API_METRICS_PARTS_H

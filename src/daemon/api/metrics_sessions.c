@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Metrics of each session that the caller may see, with metrics.sessions = yes only. A session's
- * files are read once for all of them; the counters are those of its ledger, which its programs
- * write.
+ * Metrics of each session that the caller may see, only with metrics.sessions = yes. A session's
+ * files are read once for all of them; the counters come from its ledger, which its programs write.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -38,12 +37,12 @@ enum metric {
         MOVING_HELD,
         MOVING_MOVED,
         MOVING_STUCK,
-        PROCESSES, /* of a session; the others, of a session and a GPU */
+        PROCESSES, /* per session; those before it, per session and GPU */
         METRICS,
 };
 
 static const struct {
-        const char *name, *type, *help; /* help NULL: of the one before */
+        const char *name, *type, *help; /* help NULL: as in the entry before */
         const char *labels;
 } metrics[METRICS] = {
         [LIMIT] = { "aliquot_session_memory_limit_bytes", "gauge",
@@ -96,7 +95,7 @@ static const struct {
         [PROCESSES] = { "aliquot_session_processes", "gauge", "Processes that live in a session." },
 };
 
-/* What it had is told once it has launched there. */
+/* Notes its GPU time, once it has launched there. */
 static void note_time(double values[PROCESSES], const struct http_api *api,
                       const struct sessions_one *session, unsigned share)
 {
@@ -118,7 +117,7 @@ static void note_time(double values[PROCESSES], const struct http_api *api,
         values[LEASES] = (double)had.leases;
 }
 
-/* What is told of one session's files. */
+/* Contents of one session's files. */
 struct session_metrics {
         const struct api_use *use;
         const struct page_ledger *ledger;
@@ -147,7 +146,7 @@ static void note_swap(double values[PROCESSES], const struct http_api *api,
         values[MOVING_STUCK] = (double)seen.stuck;
 }
 
-/* A session's own name needs no escapes: settings_check_name(). */
+/* A session's name needs no escapes: settings_check_name(). */
 static void put_share(FILE *const out[METRICS], const struct http_api *api,
                       const struct sessions_one *session, const struct session_metrics *seen,
                       unsigned share)
@@ -198,7 +197,8 @@ static void put_session(FILE *const out[METRICS], const struct http_api *api,
                         session->name, seen.use->count);
 }
 
-/* Series of one metric stand together, so each is written apart and then all after each other. */
+/* The series of one metric must be adjacent, so each metric is written to its own text, and then
+ * all texts in order. */
 void metrics_put_sessions(FILE *out, const struct api_call *call)
 {
         const struct http_api *api = call->api;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * openapi.json as it was when this was built (tools/embed).
+ * openapi.json as of the build (tools/embed).
  */
 #ifndef ALIQUOT_DAEMON_API_OPENAPI_H
 #define ALIQUOT_DAEMON_API_OPENAPI_H
