@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inih takes the file apart, line by line; which line it is at is counted where it fetches them.
+ * inih parses the file line by line; the function that feeds it lines counts them.
  */
 #include "daemon/config/config.h"
 
@@ -29,8 +29,8 @@ struct config_reading {
         const char *at, *end;
         unsigned line;
         int rc;
-        uint64_t said;                         /* bit per key */
-        uint32_t rule_said[POLICY_RULES_MOST]; /* likewise of each rule */
+        uint64_t said;                         /* keys that were read, a bit each */
+        uint32_t rule_said[POLICY_RULES_MOST]; /* the same for each rule */
 };
 
 /* Adds a mistake to the report; returns -EINVAL. */
@@ -48,7 +48,7 @@ static int complain(struct config_report *report, const char *format, ...)
         va_start(args, format);
         length = vsnprintf(report->text + used, room, format, args);
         va_end(args);
-        /* A line that does not fit whole is left out; the count tells. */
+        /* A line that does not fit is left out whole; `count` includes it. */
         if (length < 0 || (size_t)length + 2 > room)
                 report->text[used] = '\0';
         else
@@ -161,7 +161,7 @@ static void list_sections(struct text *text)
         text_add(text, ", [policy]");
 }
 
-/* What could have been meant: the keys of that section, or the sections. */
+/* Lists what was probably meant: the keys of the section, or the sections. */
 static void list_known(const char *section, char *ret, size_t bytes)
 {
         struct text text;
@@ -187,7 +187,7 @@ static void list_policy_keys(const struct policy_rule *rule, char *ret, size_t b
         }
 }
 
-/* A key that the rule may have; NULL after a complaint. */
+/* Finds a key that the rule may have; NULL after a complaint. */
 static const struct config_policy_key *policy_key(const struct config_reading *reading,
                                                   const struct policy_rule *rule, const char *name)
 {
@@ -239,7 +239,7 @@ static int take_policy(struct config_reading *reading, const char *section, cons
 
 /* -- Lines ------------------------------------------------------------------------------------ */
 
-/* inih's answer for "go on": mistakes are counted here, since it would only keep the first. */
+/* Tells inih to go on: mistakes are counted here, since inih keeps only the first. */
 #define GO_ON 1
 
 static int take_key(struct config_reading *reading, const char *section, const char *name,
@@ -281,7 +281,8 @@ static int take_value(void *context, const char *section, const char *name, cons
         return GO_ON;
 }
 
-/* The next line as fgets() would give it; one that does not fit is a mistake, and comes empty. */
+/* Returns the next line like fgets(); a line that does not fit is a mistake, and is returned
+ * empty. */
 static char *take_line(char *ret, int room, void *context)
 {
         struct config_reading *reading = context;
@@ -361,7 +362,7 @@ int config_read_file(struct config *config, const char *path, struct config_repo
         return config_read_text(config, path, text, (size_t)length, report);
 }
 
-/* A mistake of a key whose value is right by itself. */
+/* Reports a key whose value is valid alone but not with other keys. */
 static int complain_of(const struct config *config, const char *key, const char *why,
                        struct config_report *report)
 {
@@ -392,7 +393,7 @@ static int check_address(const struct config *config, struct config_report *repo
         return 0;
 }
 
-/* One that was refused was meant to be there. */
+/* Whether a file is missing that the configuration did not try to set. */
 static bool lacks(const struct config *config, const char *file, const char *key)
 {
         return !file[0] && !config_was_refused(config, key);
@@ -401,7 +402,7 @@ static bool lacks(const struct config *config, const char *file, const char *key
 int config_check(const struct config *config, struct config_report *report)
 {
         const struct sessions_policy *policy = &config->policy;
-        /* As in the environment of GPU Slice's server; an empty one is none there. */
+        /* as in the environment of GPU Slice's server, where an empty one counts as none */
         const char *token = getenv("GPUSLICE_IPC_TOKEN");
         int rc = check_address(config, report);
 

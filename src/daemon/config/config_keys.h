@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of all keys, and values from text and back by it.
+ * The table of all keys, and the conversion of their values from text and back.
  */
 #ifndef ALIQUOT_DAEMON_CONFIG_CONFIG_KEYS_H
 #define ALIQUOT_DAEMON_CONFIG_CONFIG_KEYS_H
@@ -20,7 +20,7 @@ enum config_type {
         CONFIG_PERCENT,
         CONFIG_SIZE,
         CONFIG_TIME, /* 0 is written "none" */
-        CONFIG_WORD, /* its place in `words` is the value */
+        CONFIG_WORD, /* the value is its index in `words` */
         CONFIG_MODE, /* octal */
 };
 
@@ -29,9 +29,9 @@ struct config_key {
         const char *name;
         enum config_type type;
         size_t offset;
-        size_t bytes; /* of the field: a text's room, or a number's width */
+        size_t bytes; /* of the field: size of a text's array, or of a number */
         const char *standard;
-        uint64_t least, most; /* of a number, in its own unit; else 0 */
+        uint64_t least, most; /* of a number, in its own unit; otherwise 0 */
         const char *words[6];
         bool is_reloadable;
         const char *meaning; /* one line */
@@ -43,16 +43,16 @@ extern const size_t config_key_count;
 /* The key of that name; NULL: there is none. */
 const struct config_key *config_key_find(const char *section, const char *name);
 
-/* What a value of this key looks like: "a duration such as 30s, 1s to 1h". Returns `ret`. */
+/* Describes the values of this key: "a duration such as 30s, 1s to 1h". Returns `ret`. */
 const char *config_key_expected(const struct config_key *key, char *ret, size_t bytes);
 
-/* What a word that older versions knew means now; NULL: it is none of those. */
+/* The present word for a word of an older version; NULL: it is not an old word. */
 const char *config_key_now(const struct config_key *key, const char *word);
 
-/* Writes the field. -EINVAL, with nothing written, for what is not as expected. */
+/* Writes the field. -EINVAL, with nothing written: not a valid value. */
 int config_key_parse(const struct config_key *key, const char *text, struct config *config);
 
-/* The field as text that config_key_parse() reads back to the same. Returns `ret`. */
+/* The field as text that config_key_parse() reads back to the same value. Returns `ret`. */
 const char *config_key_format(const struct config_key *key, const struct config *config, char *ret,
                               size_t bytes);
 

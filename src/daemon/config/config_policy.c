@@ -11,10 +11,10 @@
 #include "common/units.h"
 
 #define SECTION "policy"
-#define SECTION_BYTES 49u /* from here on inih cuts a section's name */
+#define SECTION_BYTES 49u /* inih cuts a section's name to less than this */
 #define ANY "any"
 #define MILLI 1000u
-#define CARDS_PERCENT_MOST (UINT64_C(100) * POLICY_CARDS_MOST) /* of one card */
+#define CARDS_PERCENT_MOST (UINT64_C(100) * POLICY_CARDS_MOST) /* of one card, summed */
 #define WEIGHT_MOST 10000u
 #define SESSIONS_A_USER_MOST 4096u
 #define UUID_DIGITS 32u
@@ -253,7 +253,7 @@ static bool put_digit(struct policy_gpu *gpu, char digit)
         return true;
 }
 
-/* "GPU-7d0e", as long as one likes; dashes stand where they may. */
+/* Reads "GPU-7d0e", a UUID prefix of any length; dashes at their places are optional. */
 static bool read_gpu(const char *text, size_t bytes, struct policy_gpu *ret)
 {
         static const char prefix[] = "GPU-";
@@ -316,7 +316,7 @@ static bool read_amount(enum policy_key key, const char *text, struct policy_rul
         }
 }
 
-/* Of these a number says all that there is. */
+/* For the other keys a number can already mean everything. */
 static bool may_be_any(enum policy_key key)
 {
         return key != POLICY_COMPUTE && key != POLICY_WEIGHT && key != POLICY_PRIORITY &&
@@ -342,7 +342,7 @@ int config_policy_parse(const struct config_policy_key *key, const char *text,
         return 0;
 }
 
-/* In the largest unit that holds it exactly. */
+/* Adds the value in the largest unit that holds it exactly. */
 static void add_scaled(struct text *text, uint64_t value, const char *const *units,
                        const uint64_t *factors)
 {
