@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages packed and read, and the offsets that are protocol: for ever, in every version.
+ * Packs and reads messages, and asserts their offsets, which are protocol: fixed for ever, in every
+ * version.
  */
 #include "proto/message.h"
 
@@ -53,7 +54,7 @@ static struct message_head head_of(enum message_type type, unsigned version, siz
                                       .bytes = (uint32_t)bytes };
 }
 
-/* Cut where it is too long. */
+/* Copies the text, cut if it is too long. */
 static void put(char *ret, size_t size, const char *text)
 {
         size_t length = text ? strnlen(text, size - 1) : 0;
@@ -121,7 +122,7 @@ static int read_head(const void *buffer, size_t bytes, struct message_head *ret,
         return 0;
 }
 
-/* 0: there is none in common. */
+/* Returns the highest common version; 0: none. */
 static unsigned choose_version(const struct message_head *head)
 {
         unsigned most = head->version_most < MESSAGE_VERSION_MOST ? head->version_most
@@ -153,7 +154,7 @@ static int check_token(const struct message_hello *hello, struct error *err)
         return 0;
 }
 
-/* Only for showing: whatever a terminal would not like is gone. */
+/* For display only: replaces characters that could harm a terminal. */
 static void copy_shown(char *ret, const char *text, size_t size)
 {
         char terminated[MESSAGE_REASON_BYTES + 1] = "";
