@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names under which other systems take the same wishes, each in its origin's units.
+ * Reads the variables by which other systems set the same limits, each in its system's units.
  *
  *      TENSOR_FUSION_CUDA_MEM_LIMIT    {"GPU-...": bytes, "0": bytes}
  *      VCUDA_MEMORY_LIMIT              bytes, binary suffixes, or a product; every device
@@ -13,8 +13,8 @@
  *                                      that of a session
  *      GPUSLICE_IPC_TOKEN              the token of joins (settings.c)
  *
- * Several that say the same are one wish; several that differ are refused, since neither system's
- * precedence can be right for the other.
+ * Several variables with the same meaning are one wish. Several that differ are refused, since
+ * neither system's precedence can be right for the other.
  */
 #include "settings/reading.h"
 
@@ -24,7 +24,7 @@
 #include "common/json.h"
 #include "common/text.h"
 
-/* One GPU and its number, behind the key that was just read. */
+/* Reads one GPU and its number; `key` was just read. */
 static int read_pair(struct json *json, const struct json_token *key,
                      int (*put)(uint64_t number, struct size *ret, struct error *err),
                      struct settings_rules *rules, struct error *err)
@@ -72,7 +72,7 @@ int rules_parse_json(const char *text,
                 rc = fail(err, -EINVAL, "names no GPU");
         if (rc < 0)
                 return rc;
-        rules.may_repeat = true; /* there a GPU may be named in two ways */
+        rules.may_repeat = true; /* that system allows two names of a GPU */
         *ret = rules;
         return 0;
 }
@@ -95,8 +95,8 @@ static int read_tensor_fusion(const struct said *said, struct settings_rules *me
         return rc;
 }
 
-/* Its document has a remark behind the product, "(1024 * 1024) // limit 1M": where a file of
- * variables is read without a shell, the remark is part of the value. */
+/* That system's documentation has a remark after the product, "(1024 * 1024) // limit 1M": if a
+ * file of variables is read without a shell, the remark is part of the value. */
 static int read_vcuda(const struct said *said, struct settings_rules *memory, struct error *err)
 {
         const char *remark = strstr(said->value, "//");
@@ -116,7 +116,7 @@ static int read_vcuda(const struct said *said, struct settings_rules *memory, st
 static int read_xpushare(const struct said *said, struct settings_rules *memory, struct error *err)
 {
         struct size size = { 0 };
-        /* There K, M and G are decimal and Ki, Mi and Gi binary: spell them as ours. */
+        /* K, M and G are decimal there, and Ki, Mi and Gi binary: convert to our spelling */
         char spelled[64];
         struct text text;
         size_t length = strlen(said->value);
@@ -142,7 +142,7 @@ static const struct alias memory_aliases[] = {
         { "XPUSHARE_GPU_MEMORY_LIMIT", read_xpushare },
 };
 
-/* What stands before the equals sign. */
+/* The text before the equals sign. */
 static void name_of(const char *entry, char ret[64])
 {
         text_quote(entry, ret, 64);
@@ -158,7 +158,7 @@ static bool is_indexed(const char *entry, const char *name)
                (entry[stem] == '=' || entry[stem] == '_');
 }
 
-/* NAME=VALUE or NAME_i=VALUE, as a rule; a value that says nothing adds none. */
+/* Adds NAME=VALUE or NAME_i=VALUE as a rule; an empty value adds none where that is allowed. */
 static int add_indexed(const char *entry, const struct indexed_name *indexed,
                        struct settings_rules *rules, struct error *err)
 {
@@ -196,7 +196,7 @@ int rules_read_indexed(const struct reading *reading, const struct indexed_name 
                 if (rc < 0)
                         return rc;
         }
-        /* For one device: the name that said it. */
+        /* for a single device: the full name of the variable */
         text_put(rules.origin, sizeof(rules.origin), NULL,
                  rules.count == 1 && rules.rule[0].selector[0] ? "%s_%s" : "%s", indexed->name,
                  rules.rule[0].selector);
@@ -209,8 +209,8 @@ static int parse_binary(const char *text, struct size *ret, struct error *err)
         return bytes_parse_binary(text, &ret->bytes, err);
 }
 
-/* A number, with decimals or without, then the letter of a binary unit; there what follows the
- * letter is not looked at, so that "2g", "2GB" and "2GiB" are the same. */
+/* Reads a number, with or without decimals, and the letter of a binary unit. That system ignores
+ * what follows the letter, so "2g", "2GB" and "2GiB" are the same. */
 static int parse_iec(const char *text, struct size *ret, struct error *err)
 {
         static const char *const endings[] = { "", "b", "ib" };
@@ -334,7 +334,7 @@ int aliases_read_folder(const struct reading *reading, char ret[SETTINGS_PATH_BY
         return 0;
 }
 
-/* trace..critical of there, in ours. */
+/* Converts that system's levels, trace to critical, to ours. */
 static bool parse_foreign_level(const char *text, enum log_level *ret)
 {
         if (text_is_same(text, "trace")) {
@@ -352,8 +352,8 @@ static bool parse_foreign_level(const char *text, enum log_level *ret)
         return log_level_parse(text, ret);
 }
 
-/* stderr, file[:path], null; what would have gone to standard output goes to standard error:
- * that stream belongs to the program. */
+/* Reads stderr, file[:path] or null. Standard output becomes standard error, since the former
+ * belongs to the program. */
 static int parse_sink(const struct reading *reading, const char *sink, struct log_config *config,
                       struct error *err)
 {

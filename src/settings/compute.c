@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cap on GPU time, in our words and in those of other systems.
+ * Reads a cap on GPU time, from our variables and those of other systems.
  *
  *      ALIQUOT_COMPUTE, --compute      percent, or GPU=percent, ...; 0.1 to 100
  *      TENSOR_FUSION_CUDA_UP_LIMIT     {"GPU-...": percent, "0": percent}; 100 and more: no cap
@@ -15,8 +15,7 @@
  *      ALIQUOT_GUARANTEE, _WEIGHT, _PRIORITY, _GANG, and their flags: where a session stands among
  *                                      others
  *
- * A wish for nothing but the whole of the time is none, unless a flag says it: that may be there to
- * raise a cap.
+ * A wish for the whole time is no wish, unless a flag says it: that may be there to raise a cap.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,7 +23,7 @@
 #include "common/text.h"
 #include "settings/reading.h"
 
-/* Nothing is rounded: a share that cannot be kept as it is written is none. */
+/* Nothing is rounded: a share that cannot be stored exactly is invalid. */
 static bool is_share(uint32_t micro_percent)
 {
         return micro_percent >= SETTINGS_SHARE_LEAST_MICRO_PERCENT &&
@@ -85,7 +84,7 @@ static int parse_sm_limit(const char *text, struct size *ret, struct error *err)
         return put_percent(number ? number : 100, ret, err);
 }
 
-/* 0 is none there, and none is below every limit. */
+/* In that system 0 means no soft limit, and no soft limit is below every hard one. */
 static int parse_soft(const char *text, struct size *ret, struct error *err)
 {
         int rc = parse_sm_limit(text, ret, err);
@@ -104,7 +103,7 @@ static bool is_whole(const struct settings_rules *rules)
         return true;
 }
 
-/* The share that the rules give what a selector names; `otherwise` where they give none. */
+/* The share that the rules give to the selector; `otherwise`: they give none. */
 static uint32_t find_share(const struct settings_rules *rules, const char *selector,
                            uint32_t otherwise)
 {
@@ -112,12 +111,13 @@ static uint32_t find_share(const struct settings_rules *rules, const char *selec
 
         for (unsigned i = 0; i < rules->count; i++) {
                 if (!rules->rule[i].selector[0] || strcmp(rules->rule[i].selector, selector) == 0)
-                        share = rules->rule[i].size.micro_percent; /* the default stands first */
+                        share = rules->rule[i].size.micro_percent; /* the default is first */
         }
         return share;
 }
 
-/* Between the two, a session gives way to others and to nobody else: that is a guarantee. */
+/* Refuses a soft limit above the hard one: a certain share, and more while the card has time left,
+ * is a guarantee with a cap. */
 static int check_soft(const struct settings_rules *hard, const struct settings_rules *soft,
                       struct error *err)
 {
@@ -140,7 +140,7 @@ static int check_soft(const struct settings_rules *hard, const struct settings_r
         return 0;
 }
 
-/* Of vgpu-manager. */
+/* Reads the variables of vgpu-manager. */
 static int read_cores(const struct reading *reading, struct settings_rules *ret, struct error *err)
 {
         static const struct indexed_name hard = { "CUDA_CORE_LIMIT", parse_sm_limit };
@@ -195,7 +195,7 @@ int compute_read(const struct reading *reading, struct settings_rules *ret, stru
         return 0;
 }
 
-/* -- Among others ----------------------------------------------------------------------------- */
+/* -- Rank among sessions ---------------------------------------------------------------------- */
 
 #define WEIGHT_MOST 10000u
 #define WEIGHT_USUAL 100u
@@ -234,7 +234,7 @@ static int read_priority(const struct said *said, struct settings_rank *ret, str
         return ret->priority[0] ? 0 : fail(err, -EINVAL, "expected rt, normal or batch");
 }
 
-/* 1 is said by whoever has no wish: it does not count as one. */
+/* 1 is what a user without a wish sets, so it does not count as a wish. */
 static int read_task_priority(const struct said *said, struct settings_rank *ret, struct error *err)
 {
         if (strcmp(said->value, "0") == 0)
@@ -244,7 +244,7 @@ static int read_task_priority(const struct said *said, struct settings_rank *ret
         return 0;
 }
 
-/* "none" leaves the one that it was in. */
+/* "none" leaves the session's gang. */
 static int read_gang(const struct said *said, struct settings_rank *ret, struct error *err)
 {
         ret->has_gang = true;

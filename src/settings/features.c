@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wishes in other systems' words: those that are granted, and those that cannot be.
+ * Wishes in other systems' variables: those that are granted, and those that cannot be.
  *
- * Each such variable has values that ask for nothing ("off") and pass; any other is
- * refused, because a program that was promised something must not run without; or, where it is
- * built, the program gets it. Switches that turn other systems off ask for nothing where no limit
- * is asked for, and are refused beside one: they would lift it.
+ * Each such variable has values that ask for nothing ("off") and pass. Any other value is granted
+ * if the feature is built, and otherwise refused, because a program that was promised a feature
+ * must not run without it. Switches that turn other systems off ask for nothing without a limit,
+ * and are refused beside one: they would lift it.
  */
 #include "settings/reading.h"
 
@@ -30,14 +30,14 @@ static enum verdict judge_switch(const char *value)
         return MALFORMED;
 }
 
-/* Set at all is a wish, whatever the value: so it is where it comes from. */
+/* In its system the variable counts if it is set, whatever its value. */
 static enum verdict judge_presence(const char *value)
 {
         (void)value;
         return ASKS;
 }
 
-/* As its plugin sets it; anything else asks for nothing there. */
+/* As its system's plugin sets it; any other value asks for nothing there. */
 static enum verdict judge_true(const char *value)
 {
         return strcmp(value, "true") == 0 ? ASKS : ASKS_NOTHING;
@@ -51,7 +51,7 @@ static enum verdict judge_oversold(const char *value)
         return is_on ? ASKS : ASKS_NOTHING;
 }
 
-/* Its device plugin reads it with Go's ParseBool(); what that cannot read is false. */
+/* Its device plugin reads it with Go's ParseBool(); an invalid value is false. */
 static enum verdict judge_go(const char *value)
 {
         static const char *const on[] = { "1", "t", "T", "true", "True", "TRUE" };
@@ -63,7 +63,7 @@ static enum verdict judge_go(const char *value)
         return ASKS_NOTHING;
 }
 
-/* How many times the card's memory there is: above 1 a part of it lies in the host's. */
+/* Total memory as a multiple of the card's: above 1, a part of it lies in the host. */
 static enum verdict judge_ratio(const char *value)
 {
         size_t whole = strspn(value, "0123456789");
@@ -83,12 +83,12 @@ static enum verdict judge_ratio(const char *value)
 
 struct feature {
         const char *name;
-        const char *unless; /* a stronger variable that makes this one moot; NULL: none */
+        const char *unless; /* a stronger variable that makes this one irrelevant; NULL: none */
         enum verdict (*judge)(const char *value);
         const char *expected;
-        const char *missing; /* what is wrong, and what the user can do now */
-        bool is_indexed;     /* NAME_i too */
-        bool is_built;       /* what asks for it gets it */
+        const char *missing; /* the mistake, and what the user can do now */
+        bool is_indexed;     /* NAME_i counts too */
+        bool is_built;       /* the wish is granted */
 };
 
 /* vgpu-manager 3d7f66d: library/src/util.c, get_mem_ratio() and get_mem_oversold(). */
@@ -99,7 +99,7 @@ static const struct feature features[] = {
           true },
 };
 
-/* Other systems' names for memory of the host in place of the card's. */
+/* Other systems' variables for host memory in place of card memory. */
 static const struct feature host_wishes[] = {
         { "NVSHARE_ENABLE_SINGLE_OVERSUB", NULL, judge_presence, "", .is_built = true },
         { "XPUSHARE_ENABLE_SINGLE_OVERSUB", NULL, judge_presence, "", .is_built = true },
@@ -107,7 +107,7 @@ static const struct feature host_wishes[] = {
         { "CUDA_MEM_OVERSOLD", NULL, judge_oversold, "", .is_indexed = true, .is_built = true },
 };
 
-/* What leaves a container without their library: HAMi (its device plugin's server.go),
+/* Switches that leave a container without their library: HAMi (its device plugin's server.go),
  * vgpu-manager (ValueEnabled()), TensorFusion (its bootstrap). */
 #define NO_LIMIT "contradicts the limit or session that is also set; remove one of the two"
 static const struct feature off_switches[] = {
@@ -116,7 +116,7 @@ static const struct feature off_switches[] = {
         { "DISABLE_GPU_LIMITER", NULL, judge_true, "", NO_LIMIT },
 };
 
-/* 1: it asks for what is built; 0: for nothing. */
+/* 1: asks for a feature that is built; 0: asks for nothing. */
 static int check_feature(const struct feature *feature, const struct said *said, struct error *err)
 {
         enum verdict verdict = feature->judge(said->value);
@@ -134,7 +134,7 @@ static int check_feature(const struct feature *feature, const struct said *said,
         return code;
 }
 
-/* NAME_0, NAME_1, ...: the environment is gone through, as nobody knows how many there are. */
+/* Checks NAME_0, NAME_1, ...: walks the environment, since their number is unknown. */
 static int check_indexed(const struct reading *reading, const struct feature *feature,
                          struct error *err)
 {
@@ -230,7 +230,7 @@ int swap_read(const struct reading *reading, struct settings *into, struct error
         return rc;
 }
 
-/* A program asks the daemon's door by itself for the whole card, and for nothing else. */
+/* A program that asks the daemon by itself may ask for the whole card, and for nothing else. */
 int swap_check_alone(const struct reading *reading, const struct settings *settings,
                      struct error *err)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The variables that ask for something of a session, ours and those of other systems, in one table:
- * which of them there are, which are refused in a privileged program, and which names are nearly
- * one of them.
+ * The table of variables that set something of a session, ours and those of other systems: it says
+ * which exist, which are refused in a privileged program, and which names are close to one of them.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,14 +17,14 @@
                 variable, .is_kept = true, .is_whole = true \
         }
 
-/* Ours first. */
+/* Ours are first. */
 static const struct setting_name {
         const char *text;
-        bool limits;       /* it asks for a limit, or names the session that has one */
+        bool limits;       /* sets a limit, or names the session that has one */
         bool is_indexed;   /* NAME_0, NAME_1, ... are for one GPU */
-        bool may_be_empty; /* and asks for nothing then */
-        bool is_kept;      /* by a command's child: it is no limit, or may say the runtime folder */
-        bool is_whole;     /* a longer name that begins so is another's */
+        bool may_be_empty; /* and then asks for nothing */
+        bool is_kept;      /* a command's child keeps it: no limit, or perhaps the runtime folder */
+        bool is_whole;     /* a longer name with this prefix is another variable */
 } names[] = {
         { "ALIQUOT_MEMORY", .limits = true },
         { "ALIQUOT_SESSION", .limits = true },
@@ -72,7 +71,7 @@ static const struct setting_name {
 };
 
 #define NAME_COUNT (sizeof(names) / sizeof(names[0]))
-#define OURS "aliquot_" /* for text_begins(): any case */
+#define OURS "aliquot_" /* for text_begins(): in any case */
 #define OURS_BYTES (sizeof(OURS) - 1)
 
 static bool is_named(const struct setting_name *name, const char *text)
@@ -136,8 +135,8 @@ static char upper(char c)
         return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
-/* Letters to insert, drop, replace or swap with a neighbour to get from a to b; both < WORD_BYTES.
- */
+/* The number of letters to insert, drop, replace or swap with a neighbour to get from a to b; both
+ * are shorter than WORD_BYTES. */
 static unsigned distance(const char *a, const char *b)
 {
         unsigned table[WORD_BYTES][WORD_BYTES];
@@ -161,7 +160,7 @@ static unsigned distance(const char *a, const char *b)
 
 #define NO_SLIP UINT_MAX
 
-/* "MEM", "MEMORY_LIMIT", "MEMROY", "memory": how far it is from what was meant. */
+/* For "MEM", "MEMORY_LIMIT", "MEMROY", "memory": the distance to the intended name. */
 static unsigned slip(const char *word, const struct setting_name *name)
 {
         const char *meant = name->text + OURS_BYTES;
@@ -173,7 +172,7 @@ static unsigned slip(const char *word, const struct setting_name *name)
         return is_part || far <= (whole <= 4 ? 1u : 2u) ? far : NO_SLIP;
 }
 
-/* The nearest of our names, the first of equals; NULL: it is like none of them. */
+/* The nearest of our names, the first of equals; NULL: none is close. */
 static const struct setting_name *find_meant(const char *word)
 {
         const struct setting_name *meant = NULL;
@@ -198,8 +197,8 @@ static int refuse_name(const char *name, const struct setting_name *meant, struc
 
 #define OUR_NAME_BYTES (OURS_BYTES + WORD_BYTES + 1)
 
-/* What a name was probably meant to be; NULL: it is one of ours, or near none. `entry` is the whole
- * of it, from ALIQUOT_ in whatever case. */
+/* Finds the name that was probably intended; NULL: it is one of ours, or close to none. `entry` is
+ * the whole entry, from ALIQUOT_ in any case. */
 static const struct setting_name *find_slip(const char *entry, char ret_name[OUR_NAME_BYTES])
 {
         char word[WORD_BYTES + 1] = "";
@@ -212,7 +211,8 @@ static const struct setting_name *find_slip(const char *entry, char ret_name[OUR
         return find_name(ret_name) ? NULL : find_meant(word);
 }
 
-/* A privileged program reads none of the kept ones, whatever their spelling. */
+/* A privileged program reads none of the kept variables, so their spelling does not matter
+ * there. */
 static int check_our_name(const char *entry, bool is_privileged, struct error *err)
 {
         char name[OUR_NAME_BYTES];
@@ -240,7 +240,7 @@ int typos_check_folder(const struct reading *reading, struct error *err)
 #define LONGEST_NAME_BYTES 32u /* terminated */
 #define SLIPS_MAX 2u
 
-/* Whether so many letters inserted, dropped, replaced or swapped make one of the other. */
+/* Whether at most this many letters inserted, dropped, replaced or swapped make the names equal. */
 static bool is_within(const char *a, const char *b, unsigned slips)
 {
         while (*a && *a == *b)
@@ -254,12 +254,12 @@ static bool is_within(const char *a, const char *b, unsigned slips)
                (*a && *b && a[0] == b[1] && a[1] == b[0] && is_within(a + 2, b + 2, slips));
 }
 
-/* What a name may say in another way, in small letters, and how all are compared. */
+/* Other spellings of parts of a name, in lower case, and the common form for comparing. */
 static const struct folding {
         const char *said, *as;
 } foldings[] = { { "memory", "MEM" }, { "gpu_", "" }, { "nvshare_", "XPUSHARE_" } };
 
-/* NULL: the name begins with none. */
+/* NULL: the name begins with none of them. */
 static const struct folding *find_folding(const char *name, size_t length)
 {
         for (size_t i = 0; i < sizeof(foldings) / sizeof(foldings[0]); i++) {
@@ -269,8 +269,8 @@ static const struct folding *find_folding(const char *name, size_t length)
         return NULL;
 }
 
-/* In capitals, with what the foldings say, and without the index: none of them makes another name
- * of it. False: longer than any name. */
+/* Writes the name in capitals, with the foldings applied and without its index. False: longer than
+ * any known name. */
 static bool fold(const char *name, size_t length, char ret[LONGEST_NAME_BYTES])
 {
         size_t used = 0, index = length;
@@ -295,9 +295,9 @@ static bool fold(const char *name, size_t length, char ret[LONGEST_NAME_BYTES])
         return true;
 }
 
-/* The limits' names, folded once for all the variables of an environment. */
+/* The names of limits, folded once for all variables of an environment. */
 struct folded_names {
-        char text[NAME_COUNT][LONGEST_NAME_BYTES]; /* "": sets no limit */
+        char text[NAME_COUNT][LONGEST_NAME_BYTES]; /* "": not a limit */
 };
 
 static void fold_names(struct folded_names *ret)
@@ -309,7 +309,7 @@ static void fold_names(struct folded_names *ret)
         }
 }
 
-/* The nearest, the first of equals; NULL: none is near. */
+/* The nearest name, the first of equals; NULL: none is close. */
 static const struct setting_name *find_near(const char *folded, const struct folded_names *limits)
 {
         const struct setting_name *near = NULL;

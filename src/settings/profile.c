@@ -19,7 +19,7 @@ static int refuse(const char *name, const char *why, struct error *err)
                     why);
 }
 
-/* Cuts the last part off `rest`; the whole where there is no dash. */
+/* Cuts the last part off `rest`; without a dash that is all of it. */
 static char *last_part(char *rest)
 {
         char *dash = strrchr(rest, '-');
@@ -55,7 +55,7 @@ static int read_compute(const char *part, struct profile *ret, struct error *err
         return 0;
 }
 
-/* A percentage of the card has a sign that no name has; so this is always bytes. */
+/* A name cannot contain %, so this is always bytes. */
 static int read_memory(const char *part, struct profile *ret, struct error *err)
 {
         struct size size = { 0 };
@@ -69,7 +69,7 @@ static int read_memory(const char *part, struct profile *ret, struct error *err)
         return 0;
 }
 
-/* "gpu0" or the beginning of a UUID. */
+/* Reads "gpu0" or the beginning of a UUID. */
 static int read_gpu(const char *part, struct profile *ret, struct error *err)
 {
         const size_t stem = sizeof(INDEX_STEM) - 1;

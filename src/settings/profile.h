@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A profile: a share of a GPU that says what it is in its name.
+ * A profile: a share of a GPU, described by its name.
  *
  *      [GPU-]MEMORY-PERCENT[-CLASS]
  *      gpu0-4GiB-30            4 GiB and 30 % of the time of GPU 0
@@ -8,9 +8,8 @@
  *      GPU-3f9a1c22-512MiB-12.5
  *      4GiB-30                 on a machine with one GPU
  *
- * The name is the whole of it: there is nothing beside it that could say something else. It is a
- * name as sessions have, so that it can be one of a folder, of a CDI device and the beginning of a
- * session's name. Pure.
+ * The name says everything about the share; nothing else could contradict it. It has the form of a
+ * session's name, so that it can name a folder and a CDI device, and begin a session's name. Pure.
  */
 #ifndef ALIQUOT_SETTINGS_PROFILE_H
 #define ALIQUOT_SETTINGS_PROFILE_H
@@ -27,7 +26,7 @@
 
 struct profile {
         char name[PAGE_NAME_BYTES];
-        char gpu[SETTINGS_SELECTOR_BYTES]; /* as settings_select() takes it; "": the only one */
+        char gpu[SETTINGS_SELECTOR_BYTES]; /* as settings_select() accepts it; "": the only GPU */
         uint64_t memory_bytes;
         uint32_t compute_milli_percent; /* 100000: no cap */
         uint8_t priority;               /* 0 batch, 1 normal, 2 rt */
@@ -35,10 +34,10 @@ struct profile {
 
 int profile_parse(const char *name, struct profile *ret, struct error *err);
 
-/* Whether a list of names, separated by spaces or commas, has this one. */
+/* Whether a list of names, separated by spaces or commas, contains this one. */
 bool profile_is_in(const char *name, const char *list);
 
-/* The position of its GPU among these. Negative: it is not here, or not the only one. */
+/* The index of its GPU among these. Negative: the GPU is not here, or is not the only one. */
 int profile_gpu(const struct profile *profile, const struct settings_gpus *gpus, struct error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From what was said to what it means on this machine, and to the text that equal wishes share.
+ * Applies settings to this machine, and writes the text that equal settings share.
  */
 #include "settings/resolve.h"
 
@@ -73,7 +73,7 @@ int settings_canonical(const struct settings *settings, char ret[SETTINGS_CANONI
         return 0;
 }
 
-/* FNV-1a. Two wishes that collide share no session: the page holds the text itself. */
+/* FNV-1a. Settings that collide still share no session: the page holds the text itself. */
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
 {
         const unsigned char *at = bytes;
@@ -108,7 +108,7 @@ static bool is_index(const char *selector)
         return strspn(selector, "0123456789") == strlen(selector);
 }
 
-/* What there is, for the line that says what there is not. */
+/* Fails with a line that lists the known GPUs. */
 static int fail_unknown(const char *selector, const struct settings_gpus *gpus, struct error *err)
 {
         char known[320];
@@ -143,7 +143,7 @@ static int find_index(const char *selector, const struct settings_gpus *gpus, st
         return fail_unknown(selector, gpus, err);
 }
 
-/* The position of the one GPU that a selector names. */
+/* The index of the only GPU that a selector matches. */
 static int find_gpu(const char *selector, const struct settings_gpus *gpus, struct error *err)
 {
         char first[UUID_TEXT_BYTES], second[UUID_TEXT_BYTES];
@@ -167,7 +167,7 @@ static int find_gpu(const char *selector, const struct settings_gpus *gpus, stru
         return found >= 0 ? found : fail_unknown(selector, gpus, err);
 }
 
-/* Which rule each GPU falls under; -1: none of its own. */
+/* Finds the rule of each GPU; -1: it has none of its own. */
 static int assign(const struct settings_rules *rules, const struct settings_gpus *gpus,
                   int rule_of[SETTINGS_GPUS], struct error *err)
 {
@@ -194,7 +194,7 @@ static int assign(const struct settings_rules *rules, const struct settings_gpus
 
 static const struct settings_rule *default_rule(const struct settings_rules *rules)
 {
-        /* It sorts first. */
+        /* it sorts first */
         return rules->count && !rules->rule[0].selector[0] ? &rules->rule[0] : NULL;
 }
 
@@ -203,7 +203,7 @@ static uint32_t ppm_of(const struct settings_rule *rule)
         return rule ? rule->size.micro_percent / MICRO_PERCENT_A_PPM : PAGE_WHOLE_PPM;
 }
 
-/* The rules of one kind, and which of them each GPU falls under. */
+/* The rules of one kind, and the rule of each GPU. */
 struct assigned {
         const struct settings_rules *rules;
         int rule_of[SETTINGS_GPUS];
@@ -250,7 +250,7 @@ static int add_gpu(struct settings_limits *limits, const struct settings_gpus *g
         return 0;
 }
 
-/* When there is not room for all, those with a rule of their own come first. */
+/* If not all fit, those with their own rule come first. */
 static int add_gpus(const struct assignment *assignment, const struct settings_gpus *gpus,
                     struct settings_limits *limits, struct error *err)
 {
@@ -341,7 +341,7 @@ static bool is_named(const struct settings_limits *limits, const uint8_t uuid[16
         return false;
 }
 
-/* "4 GiB" as it is typed. */
+/* Turns "4 GiB" into the form that is typed. */
 static void without_space(char *size)
 {
         char *space = strchr(size, ' ');
@@ -408,7 +408,7 @@ int settings_resolve_default(const struct settings_limits *limits, uint64_t card
         return size_resolve(&size, card_bytes, ret, err);
 }
 
-/* One item of a list of GPUs goes into the selection. */
+/* Adds one item of a list of GPUs to the selection. */
 static int select_item(const char *item, const struct settings_gpus *gpus,
                        struct settings_selection *selection, struct error *err)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reader's order: refuse what cannot be honoured, then the session, the limits, the rest.
+ * Reads settings in this order: refusals of what cannot be honoured, the session, the limits, the
+ * rest.
  *
- * A variable that is set but empty is refused like any other malformed value (except the two that
- * only say where to log and the runtime folder): it is what is left of a limit when a script's own
- * variable was not set, and such a program must not run unlimited.
+ * A variable that is set but empty is refused like any other malformed value (except those for the
+ * log and the runtime folder): it is the remains of a limit whose script variable was not set, and
+ * such a program must not run unlimited.
  */
 #include "settings/settings.h"
 
@@ -48,7 +49,7 @@ void said_wrap(const struct said *said, struct error *err)
              text_shown(said->value));
 }
 
-/* Default, then indices as numbers, then UUIDs as text. */
+/* Sorts the default first, then indices as numbers, then UUIDs as text. */
 static int compare_selectors(const char *a, const char *b)
 {
         bool a_is_index = text_is_digit(a[0]) && !strpbrk(a, "abcdef-");
@@ -119,7 +120,7 @@ int rules_add(struct settings_rules *rules, const char *selector, const struct s
         return 0;
 }
 
-/* One of "4GiB" and "GPU=4GiB". */
+/* Adds one item: "4GiB" or "GPU=4GiB". */
 static int add_item(struct settings_rules *rules, const char *item, const struct rule_value *value,
                     struct error *err)
 {
@@ -174,7 +175,7 @@ static int read_memory(const struct reading *reading, struct settings_rules *ret
 
         if (reading_find(reading, "ALIQUOT_MEMORY", &said)) {
                 rc = rules_parse(&said, &size, ret, err);
-                /* Last of all: of "1,5GiB" there is something better to say. */
+                /* last, since the first reading has a better message for "1,5GiB" */
                 return rc == 0 && said.origin[0] == '-' ? rules_parse(&said, &typed, ret, err) : rc;
         }
         rc = aliases_read_memory(reading, ret, err);
@@ -211,8 +212,8 @@ static int read_session(const struct reading *reading, struct settings *into, st
         return text_put(into->session_origin, sizeof(into->session_origin), err, "%s", said.origin);
 }
 
-/* Whoever gives a session to a program by its socket has named it; our command would make another,
- * or join one by its folder. A flag that says which is stronger. */
+/* A program that is given a session by its socket joins that one; our command would make another,
+ * or join one by its folder. A flag that names one overrides the socket. */
 static int check_socket(const struct reading *reading, struct error *err)
 {
         static const char *const stronger[] = { "ALIQUOT_SESSION", "ALIQUOT_MEMORY" };
@@ -252,7 +253,7 @@ static int read_socket(const struct reading *reading, struct settings *into, str
         return 0;
 }
 
-/* Its value is nobody's to read in a message. */
+/* Messages must not contain the token. */
 static int read_token(const struct reading *reading, char ret[SETTINGS_TOKEN_BYTES],
                       struct error *err)
 {
@@ -285,7 +286,7 @@ static int read_context(const struct reading *reading, bool *ret_is_free, struct
         return 0;
 }
 
-/* What a card may be called: it goes into other people's terminals. */
+/* Checks the name of a card: it is shown in other people's terminals. */
 static int check_device_name(const char *name, struct error *err)
 {
         size_t length = strlen(name);
@@ -391,7 +392,7 @@ static int read_runtime_dir(const struct reading *reading, char ret[SETTINGS_PAT
                 rc = aliases_read_folder(reading, ret, err);
                 return rc == -ENOENT ? 0 : rc;
         }
-        /* Room for sessions/NAME/slots behind it. */
+        /* leaves room for /sessions/NAME/slots */
         if (said.value[0] != '/' || strlen(said.value) + 128 > SETTINGS_PATH_BYTES) {
                 fail(err, -EINVAL, "expected an absolute path of at most %u characters",
                      SETTINGS_PATH_BYTES - 128);

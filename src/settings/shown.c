@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits as settings_canonical() writes them, for people: sizes with a unit where one says them
- * exactly, so that the words can be given to --memory again.
+ * Writes the text of settings_canonical() for people: sizes get a unit if that is exact, so that
+ * the text can be given to --memory again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void add_bytes(struct text *text, const char *digits, size_t length)
         text_add(text, "%.*s", (int)length, digits);
 }
 
-/* "0=8589934592,25%": each number of bytes that an item or a part of it consists of. */
+/* Converts each number of bytes that is an item or a part of one, as in "0=8589934592,25%". */
 static void add_sizes(struct text *text, const char *at, const char *end)
 {
         const char *begin = at;
@@ -49,7 +49,7 @@ const char *settings_shown(const char *canonical, char *ret, size_t bytes)
         struct text text;
 
         text_begin(&text, ret, bytes);
-        /* A card's name is the last, and may look like anything. */
+        /* A card's name is last, and may contain anything. */
         while (at[0] && !text_begins(at, "name=")) {
                 const char *end = at + strcspn(at, ";");
 
