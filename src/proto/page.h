@@ -114,8 +114,9 @@ struct page_lease {
 
 #define PAGE_SCHEDULER_SILENT_NS UINT64_C(500000000)
 
-/* Three long slots of a flight and a late wake-up: a process whose page_row.flight_seen_ns is older
- * than this is stopped, and has nothing in flight. */
+/* A process with work in flight writes page_row.flight_seen_ns at each look, so at least every two
+ * long slots (2.5 ms, flight.h). The rest is for a thread that wakes late. If the word is older
+ * than this, the process counts as stopped, with nothing in flight. */
 #define PAGE_FLIGHT_SILENT_NS UINT64_C(20000000)
 
 /*
