@@ -14,13 +14,13 @@
 #include "common/machine_clock.h"
 #include "common/scoped.h"
 
-#ifndef SYS_close_range /* younger than the oldest kernel headers that we are built with */
+#ifndef SYS_close_range /* newer than the oldest supported kernel headers */
 #define SYS_close_range 436
 #endif
 
 #define GETS_ON_NS UINT64_C(300000000)
 #define DEATH_NS \
-        UINT64_C(100000000) /* SIGKILL takes microseconds, where it ends the child at all */
+        UINT64_C(100000000) /* SIGKILL takes microseconds, if it can end the child at all */
 #define NS_A_MS UINT64_C(1000000)
 
 static void close_between(unsigned first, unsigned last)
@@ -32,7 +32,7 @@ static void close_between(unsigned first, unsigned last)
                 close((int)first);
 }
 
-/* Listeners, locks and files are the daemon's alone. */
+/* The child must not keep the daemon's listeners, locks and files. */
 static void close_but(const int *kept, unsigned count)
 {
         unsigned from = STDERR_FILENO + 1;
@@ -114,7 +114,7 @@ enum aside_state aside_tend(struct aside *aside, uint32_t steps, uint64_t still_
         return ASIDE_STANDS;
 }
 
-/* Returns what poll() says of what can be read; 0: nothing in time. A hangup counts. */
+/* Returns the result of poll() for reading; 0: nothing in time. A hangup counts as readable. */
 static int wait_for(int fd, uint64_t most_ns)
 {
         const uint64_t until_ns = clock_machine_ns() + most_ns;
@@ -135,7 +135,8 @@ static _Noreturn void answer_to(int fd, const struct aside_question *question)
 {
         uint8_t answer;
 
-        /* A child that no signal ends keeps nobody waiting who reads what we print. */
+        /* A child that no signal can end must not keep open a pipe whose reader waits for its
+         * end. */
         for (int i = 0; i <= STDERR_FILENO; i++) {
                 if (i != fd)
                         close(i);
@@ -170,7 +171,7 @@ int aside_ask(const struct aside_question *question, uint64_t most_ns)
         } else if (read(from, &answer, 1) == 1) {
                 rc = answer;
         }
-        /* Whoever no signal ends stays a child of ours until we end. */
+        /* A child that no signal can end stays our child until this process ends. */
         waitpid(child, NULL, is_over ? 0 : WNOHANG);
         return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a thread does between two looks at a word that it spins on: it tells the processor so.
+ * Tells the processor that the thread spins on a word: called between two reads of the word.
  */
 #ifndef ALIQUOT_COMMON_CPU_REST_H
 #define ALIQUOT_COMMON_CPU_REST_H

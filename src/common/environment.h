@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The environment, as read inside other people's programs: the only place that does.
+ * Reads the environment inside other people's programs; no other file there does.
  *
  * A program with more rights than the user who started it (setuid, setgid, file capabilities:
- * AT_SECURE) has that user's environment. A file that a variable names would be opened, made or
- * loaded with the program's rights. So in such a privileged start
+ * AT_SECURE) still gets that user's environment. A file named by a variable would be opened,
+ * created or loaded with the program's rights. So in such a privileged start
  *
- *      environment_get()               finds nothing, whatever the variable
- *      environment_get_restriction()   finds a variable that can do no more than restrict, and
- *                                      names no file: CUDA_VISIBLE_DEVICES
+ *      environment_get()               finds no variable
+ *      environment_get_restriction()   finds a variable that can only restrict and names no file:
+ *                                      CUDA_VISIBLE_DEVICES
  *      environment_all()               is for settings_check_privileged() alone: it reads names,
- *                                      and refuses the GPU where one asks for a limit
+ *                                      and refuses the GPU if one asks for a limit
  *
  * tests/attack/test_attack_setuid.py finds every other use of getenv() and environ in the folders
  * that are linked into such programs. Any thread, as getenv().

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who has a lock on a file, by the kernel's list (/proc/locks, proc(5)): for who may not open the
- * file, or must not, since to close it ends the locks that its own process has there.
+ * Finds the holder of a lock on a file in the kernel's list (/proc/locks, proc(5)), for callers
+ * that cannot open the file, or must not: closing it drops all POSIX locks that their process holds
+ * on it.
  *
- * Any thread; touches no lock. Where others take and drop locks while the list is read, one can be
- * missing in it. The kernel goes through all that stands before a page of the list for each page
- * (163,000 locks take six seconds, Linux 6.12, 2026-11-27), and who likes has as many locks as he
- * likes: it is read for FILE_LOCKS_NS of processor time at most.
+ * Any thread; takes no lock. If other processes take and drop locks while the list is read, a lock
+ * can be missing from it. For each page of the list the kernel walks through all locks before it
+ * (163,000 locks take six seconds, Linux 6.12, 2026-11-27), and any user can hold as many locks as
+ * they like. So a search takes at most FILE_LOCKS_NS of processor time.
  */
 #ifndef ALIQUOT_COMMON_FILE_LOCKS_H
 #define ALIQUOT_COMMON_FILE_LOCKS_H
@@ -16,14 +17,14 @@
 #define FILE_LOCKS_NS 100000000
 
 enum file_locks {
-        FILE_LOCKS_NONE, /* also where there is no list: without /proc */
+        FILE_LOCKS_NONE, /* also without /proc */
         FILE_LOCKS_HELD,
         FILE_LOCKS_UNKNOWN, /* the list is too long */
 };
 
-/* `kind` and `mode` as they stand there ("POSIX" or "FLOCK", "READ" or "WRITE"); a `mode` of NULL
- * is any. `*ret_pid`, unless it is NULL: with FILE_LOCKS_HELD who has it, 0 where that is nobody
- * whom this PID namespace knows; else 0. */
+/* `kind` and `mode` as in the list ("POSIX" or "FLOCK", "READ" or "WRITE"); a `mode` of NULL
+ * matches any. `*ret_pid`, unless NULL: with FILE_LOCKS_HELD the holder, 0 if this PID namespace
+ * does not contain it; else 0. */
 enum file_locks file_locks_find(const char *path, const char *kind, const char *mode,
                                 pid_t *ret_pid);
 

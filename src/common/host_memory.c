@@ -13,7 +13,7 @@
 #include "common/scoped.h"
 #include "common/text.h"
 
-/* On the stacks of other people's threads. */
+/* Buffers lie on the stacks of other people's threads. */
 #define FILE_BYTES 4096 /* memory.stat is the longest */
 #define NUMBER_BYTES 32
 #define PATH_BYTES 1024
@@ -21,7 +21,7 @@
 #define DEFAULT_PARTS 2u
 #define GRAIN_BYTES (UINT64_C(2) << 20)
 
-/* The file, cut where it is longer. False: it cannot be read. */
+/* Reads the file; a longer one is cut. False: it cannot be read. */
 static bool read_file(const char *folder, const char *name, char *ret, size_t bytes)
 {
         char path[PATH_BYTES];
@@ -40,7 +40,7 @@ static bool read_file(const char *folder, const char *name, char *ret, size_t by
         return fd >= 0 && n >= 0;
 }
 
-/* The number behind a word that begins a line; `otherwise` where there is none. */
+/* The number behind a word that begins a line; `otherwise` if there is none. */
 static uint64_t number_behind(const char *text, const char *word, uint64_t otherwise)
 {
         size_t length = strlen(word);
@@ -53,7 +53,7 @@ static uint64_t number_behind(const char *text, const char *word, uint64_t other
         return otherwise;
 }
 
-/* A file of one number; "max" is none. */
+/* Reads a file with one number; `otherwise` also for "max". */
 static uint64_t read_number(const char *folder, const char *name, uint64_t otherwise)
 {
         char text[NUMBER_BYTES];
@@ -63,13 +63,13 @@ static uint64_t read_number(const char *folder, const char *name, uint64_t other
         return strtoull(text, NULL, 10);
 }
 
-/* How one version of control groups names its files. */
+/* The file names of one version of control groups. */
 struct version {
         const char *line;   /* in /proc/self/cgroup, up to the path */
         const char *folder; /* below the mount point */
         const char *limit;
         const char *usage;
-        const char *cache; /* a line of memory.stat: what is given back without loss */
+        const char *cache; /* a line of memory.stat: memory that the kernel reclaims without loss */
 };
 
 static const struct version versions[] = {
@@ -78,7 +78,7 @@ static const struct version versions[] = {
           "total_inactive_file" },
 };
 
-/* What the group of that folder leaves. */
+/* Narrows `memory` by the limit of the group in that folder. */
 static void narrow(struct host_memory *memory, const struct version *version, const char *folder)
 {
         uint64_t limit = read_number(folder, version->limit, UINT64_MAX);
@@ -94,15 +94,15 @@ static void narrow(struct host_memory *memory, const struct version *version, co
         memory->available_bytes = min_u64(memory->available_bytes, limit - min_u64(usage, limit));
 }
 
-/* The group and all above it, up to the mount point. */
+/* Applies the limits of the group and all its parents, up to the mount point. */
 static void narrow_all(struct host_memory *memory, const struct version *version,
                        const char *mount_point, const char *path)
 {
         char folder[PATH_BYTES];
         size_t stem = strlen(mount_point) + strlen(version->folder);
 
-        /* Of a group outside the namespace the path leads up: of the namespace's own no more is
-         * told. */
+        /* For a group outside the cgroup namespace the path leads up. Only the namespace's own root
+         * can be read then. */
         if (text_begins(path, "/.."))
                 path = "/";
         if (text_put(folder, sizeof(folder), NULL, "%s%s%.*s", mount_point, version->folder,

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a container is given besides its image: files at fixed paths, put there before it starts.
+ * Files that a container gets besides its image, at fixed paths, put there before it starts.
  *
- *      /run/aliquot/self/socket        of the share that the container has: its programs join it
- *      /run/aliquot/driver/NAME.real   the real driver's library NAME, with a facade of ours in
- *                                      its usual place. No loader looks for this name, so the
- *                                      folder in LD_LIBRARY_PATH leads nowhere
- *      /run/aliquot/driver/simulator   what the simulated GPU is like, in the words of ALIQUOT_SIM
+ *      /run/aliquot/self/socket        of the container's share: its programs join that share
+ *      /run/aliquot/driver/NAME.real   the real driver's library NAME, while our facade has its
+ *                                      usual place. No loader looks for this name, so adding the
+ *                                      folder to LD_LIBRARY_PATH has no effect
+ *      /run/aliquot/driver/simulator   describes the simulated GPU, in the syntax of ALIQUOT_SIM
  *
- * Each beats the variable of ours that says the same, so a program that clears its environment, or
- * sets other ones, changes nothing. Who has `self` is in that share or gets no GPU, also where the
- * socket cannot be reached, or is not there.
+ * Each overrides the ALIQUOT_ variable of the same meaning, so a program that clears or changes its
+ * environment changes nothing. A container with `self` is in that share or gets no GPU, even if the
+ * socket is missing or cannot be reached.
  *
- * A file counts if the folder above it is root's and nobody else can write it. On a machine only
- * root makes such a folder in /run. In a container its runtime does, as the container's root; a
- * program in a user namespace that has no number for that root sees the kernel's number for
- * strangers as the owner, which no user of the namespace's has. Root in a container can put another
- * file there, as it can replace any file of its image. Any thread; errno is not kept.
+ * A file counts if root owns the folder above it and no other user can write it. On a machine only
+ * root can make such a folder in /run. In a container its runtime makes it, as the container's
+ * root; for a program in a user namespace that does not map that root, the owner is the kernel's
+ * overflow uid, which no user of the namespace has. Root in a container can replace the file, as it
+ * can any file of its image. Any thread; errno is not kept.
  */
 #ifndef ALIQUOT_COMMON_INJECTED_H
 #define ALIQUOT_COMMON_INJECTED_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What may come next is one small state; whether a bracket closes an object or an array is one bit
- * a level. That is the whole memory of the reader.
+ * The parser keeps no stack but one bit per level, whether a bracket closes an object or an array,
+ * and one small state: the kind of token that may come next.
  */
 #include "common/json.h"
 
@@ -47,7 +47,7 @@ static bool is_next(const struct json *json, char c)
         return json->at < json->end && *json->at == c;
 }
 
-/* The escape after a backslash; false when it is none. */
+/* Skips the escape after a backslash; false if it is invalid. */
 static bool skip_escape(struct json *json)
 {
         if (json->at >= json->end)
@@ -147,7 +147,7 @@ static bool is_in_object(const struct json *json)
         return json->depth && (json->is_object >> (json->depth - 1) & 1u);
 }
 
-/* Notes what may follow, now that a value is over. */
+/* Sets the state after the end of a value. */
 static void end_value(struct json *json)
 {
         json->expect = json->depth ? EXPECT_COMMA_OR_END : EXPECT_NOTHING;
@@ -194,7 +194,7 @@ static int read_key(struct json *json, struct json_token *token, struct error *e
         return 0;
 }
 
-/* The bracket that closes the innermost level, if it is next. */
+/* Takes the bracket that closes the innermost level, if it is next. */
 static bool close_level(struct json *json, struct json_token *token)
 {
         if (!json->depth || !is_next(json, is_in_object(json) ? '}' : ']'))
@@ -260,7 +260,7 @@ static unsigned hex_quad(const char *at)
         return value;
 }
 
-/* UTF-8 of a code point; the count of bytes. */
+/* Writes a code point as UTF-8; returns the number of bytes. */
 static size_t put_utf8(char ret[4], unsigned point)
 {
         if (point < 0x80) {
@@ -285,7 +285,7 @@ static size_t put_utf8(char ret[4], unsigned point)
         return 4;
 }
 
-/* One \uXXXX, or two that are a surrogate pair; moves `*at` behind. Lone surrogates become
+/* Reads one \uXXXX, or two that are a surrogate pair; moves `*at` behind. Lone surrogates become
  * U+FFFD. */
 static unsigned read_escape_point(const char **at, const char *end)
 {
@@ -328,7 +328,7 @@ int json_text(const struct json_token *token, char *ret, size_t bytes, struct er
         const char *end = token->at + token->length;
         size_t used = 0;
 
-        /* First a dry run, so that a refusal leaves the output alone. */
+        /* A dry run first, so that a refusal leaves the output untouched. */
         for (int is_real = 0; is_real < 2; is_real++) {
                 for (at = token->at, used = 0; at < end;) {
                         char piece[4];

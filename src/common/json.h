@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pull reader of JSON for small texts from strangers: no heap, no recursion, bounded depth.
+ * A pull parser of JSON for small texts from untrusted sources: no heap, no recursion, bounded
+ * depth.
  *
  *      json_begin(&json, text, length);
  *      while (json_next(&json, &token) == 0 && token.kind != JSON_END)
  *
  * Tokens come in the order of the text; their spans are borrowed from it and still escaped. The
- * grammar is RFC 8259's, whole: what is not JSON is -EINVAL with the place, deeper than JSON_DEPTH
- * -E2BIG. After an error or JSON_END every further call says the same again.
+ * grammar is all of RFC 8259: invalid JSON is -EINVAL with the position, nesting deeper than
+ * JSON_DEPTH -E2BIG. After an error or JSON_END every further call returns the same again.
  */
 #ifndef ALIQUOT_COMMON_JSON_H
 #define ALIQUOT_COMMON_JSON_H
@@ -55,7 +56,7 @@ int json_next(struct json *json, struct json_token *ret, struct error *err);
  */
 int json_text(const struct json_token *token, char *ret, size_t bytes, struct error *err);
 
-/* A number that is a whole one of 64 bits; -EINVAL for any other. */
+/* Reads a number that is an unsigned integer of 64 bits; -EINVAL for any other. */
 int json_whole(const struct json_token *token, uint64_t *ret, struct error *err);
 
 #endif

@@ -13,7 +13,7 @@
 #define DIGITS_MOST 20u
 #define ESCAPE_BYTES 16u
 
-/* For so many bytes, and a NUL behind them. NULL: out of memory, now or before. */
+/* Makes room for `bytes` and a NUL. NULL: out of memory, now or before. */
 static char *make_room(struct json_out *out, size_t bytes)
 {
         size_t room = out->room ? out->room : ROOM_LEAST;
@@ -56,7 +56,7 @@ static bool is_plain(char c)
         return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* By its number; beyond 16 bits as two halves (RFC 8259, section 7). */
+/* Writes a \u escape; two halves beyond 16 bits (RFC 8259, section 7). */
 static void put_point(struct json_out *out, uint32_t point)
 {
         char text[ESCAPE_BYTES];
@@ -67,7 +67,7 @@ static void put_point(struct json_out *out, uint32_t point)
         put(out, text, (size_t)length);
 }
 
-/* One character that is not plain. Returns how many bytes of `at` it was. */
+/* Writes one character that needs care. Returns how many bytes of `at` it had. */
 static unsigned put_special(struct json_out *out, const char *at)
 {
         unsigned length = text_utf8(at);
@@ -154,7 +154,7 @@ void json_out_text(struct json_out *out, const char *key, const char *value)
         put_text(out, value);
 }
 
-/* Without leading zeros, but `least` digits. */
+/* Without leading zeros, but at least `least` digits. */
 static void put_digits(struct json_out *out, uint64_t value, unsigned least)
 {
         char digits[DIGITS_MOST];
@@ -176,7 +176,7 @@ void json_out_whole(struct json_out *out, const char *key, uint64_t value)
         json_out_u64(out, key, min_u64(value, INT64_MAX));
 }
 
-/* `value` / 10^`digits` without zeros at the end, but `least` decimals. */
+/* `value` / 10^`digits` without trailing zeros, but at least `least` decimals. */
 static void put_decimal(struct json_out *out, const char *key, uint64_t value, unsigned digits,
                         unsigned least)
 {

@@ -18,7 +18,7 @@
 
 static const char *const level_names[] = { "off", "error", "warn", "info", "debug" };
 
-/* The rest is written before `level` is released, and read after it was acquired. */
+/* The other fields are written before `level` is released, and read after it was acquired. */
 static struct {
         _Atomic int level;
         char path[1024];
@@ -38,8 +38,8 @@ static bool is_on(enum log_level level)
         return level != LOG_OFF && (int)level <= load_acquire(&sink.level);
 }
 
-/* A line that cannot be written is lost: nothing about it may disturb the program, such as a pipe
- * that nobody reads. */
+/* A line that cannot be written is lost: an error, such as a pipe without a reader, must not
+ * disturb the program. */
 static void write_line(int fd, const struct text *line)
 {
         struct quiet quiet;
@@ -51,7 +51,7 @@ static void write_line(int fd, const struct text *line)
         quiet_end(&quiet);
 }
 
-/* The rest of a line, cut to fit, and its end. */
+/* Adds the rest of a line, cut to fit, and the newline. */
 static void end_line(struct text *line, const char *format, va_list args)
 {
         size_t begin = line->used, room = line->bytes - line->used - 1;
@@ -79,7 +79,7 @@ void log_tell(const char *format, ...)
         errno = saved;
 }
 
-/* Said once. A fifo that nobody opened (ENXIO) is no mistake: its reader may come yet. */
+/* Reported once. A fifo without a reader (ENXIO) is no mistake: the reader may come later. */
 static void tell_unopened(const char *path, int error)
 {
         static _Atomic bool told;
@@ -94,8 +94,8 @@ static void tell_unopened(const char *path, int error)
         log_tell("aliquot: the log file %s cannot be opened: %m", path);
 }
 
-/* Whoever may write in the file's folder could make a link of its name: the lines of another user's
- * program would go where that user alone may write. */
+/* A user who can write in the file's folder could put a link there, and make another user's program
+ * write where only that other user may. So links are not followed. */
 static void write_to_file(const char *path, const struct text *line)
 {
         const int flags =

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines for whoever asked for them, from inside any process.
+ * Log lines of a level that the user set, from inside any process.
  *
- * Nothing is written until log_start() was given a level. Each line is formatted on the stack and
- * written with one write(2) to the file, which is opened for that line alone (no descriptor is kept
- * in somebody else's process), or to standard error. Never standard output. errno survives.
+ * Nothing is written until log_start() sets a level. Each line is formatted on the stack and
+ * written with one write(2) to the file, which is opened for that line alone (no descriptor stays
+ * open in another's process), or to standard error. Never standard output. errno survives.
  */
 #ifndef ALIQUOT_COMMON_LOG_H
 #define ALIQUOT_COMMON_LOG_H
@@ -18,24 +18,24 @@ enum log_level { LOG_OFF, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 struct log_config {
         enum log_level level;
         char path[1024];     /* "" = standard error */
-        const char *program; /* begins each line, borrowed for ever; NULL: "aliquot" */
+        const char *program; /* the prefix of each line, borrowed for ever; NULL: "aliquot" */
 };
 
-/* Says where lines go and which; any thread may, and the last call counts. */
+/* Sets the destination and the level; any thread may call it, and the last call counts. */
 void log_start(const struct log_config *config);
 
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void log_line_of(enum log_level level, const char *format, va_list args)
         __attribute__((format(printf, 2, 0)));
 
-/* One line on standard error, whatever the level: for what the user must know. errno survives. */
+/* One line on standard error at any level, for messages that the user must see. errno survives. */
 void log_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* One line a cause: true the first time it is asked about `*told` (starts false). */
+/* For one line per cause: true on the first call with `*told` (starts false). */
 bool log_once(_Atomic bool *told);
 
-/* One line in ten seconds, of what others can bring about as often as they like: whether it is time
- * for the next one. `*told_ns` starts 0; `now_ns` is monotonic. One thread. */
+/* For causes that others can trigger as often as they like: true if the next line is due, at most
+ * once in ten seconds. `*told_ns` starts 0; `now_ns` is monotonic. One thread. */
 bool log_due(uint64_t *told_ns, uint64_t now_ns);
 
 /* "error", "warn", "info", "debug", "off"; any case. False: not a level. */

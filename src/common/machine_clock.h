@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine's own clock, CLOCK_MONOTONIC, in nanoseconds, and never another's (common/clock.h has
- * the one that may be). Comparable within a process; in a time namespace it has an offset
+ * The machine's clock CLOCK_MONOTONIC in nanoseconds, never a simulated one (which common/clock.h
+ * may use). Comparable within a process; in a time namespace it has an offset
  * (common/time_namespace.h).
  *
- * A header alone, for those too that link nothing of ours: the simulator, programs of the tests.
- * Any thread, also in a signal handler. Keeps errno, and is no cancellation point.
+ * A header alone, also for code that does not link our libraries: the simulator, test programs. Any
+ * thread, also in a signal handler. Keeps errno, and is no cancellation point.
  */
 #ifndef ALIQUOT_COMMON_MACHINE_CLOCK_H
 #define ALIQUOT_COMMON_MACHINE_CLOCK_H
@@ -15,7 +15,7 @@
 
 #define CLOCK_SECOND_NS UINT64_C(1000000000)
 
-/* How long a driver or a peer takes to answer is a matter of this clock, whichever is followed. */
+/* Also measures how long a driver or a peer takes to answer, whichever clock is followed. */
 static inline uint64_t clock_machine_ns(void)
 {
         struct timespec now;
@@ -24,7 +24,7 @@ static inline uint64_t clock_machine_ns(void)
         return (uint64_t)now.tv_sec * CLOCK_SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
-/* What this thread has used of a processor: for bounds on work that others may lengthen. */
+/* The processor time of this thread: to bound work that others may lengthen. */
 static inline uint64_t clock_thread_ns(void)
 {
         struct timespec used = { 0 };

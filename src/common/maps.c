@@ -24,7 +24,7 @@ int maps_open(struct maps *ret, const char *pid)
         return 0;
 }
 
-/* begin-end rights offset device inode path: no other field has a slash in it. */
+/* The fields: begin-end rights offset device inode path. Only the path has a slash. */
 static bool is_of_file(struct maps *maps)
 {
         char *path = strchr(maps->line, '/');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sigprocmask() and not pthread_sigmask(): on Linux both are the calling thread's, and the latter
- * has a version that older C libraries lack.
+ * sigprocmask() and not pthread_sigmask(): on Linux both set the calling thread's mask, and the
+ * latter has a symbol version that older C libraries lack.
  */
 #include "common/quiet.h"
 
@@ -27,7 +27,7 @@ void quiet_begin(struct quiet *ret)
         errno = saved;
 }
 
-/* Takes back what was raised since, before the mask lets it through. */
+/* Takes back signals that were raised since, before the mask lets them through. */
 static void swallow(const sigset_t *before)
 {
         static const struct timespec at_once;

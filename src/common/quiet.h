@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stretch of file work that cannot end or tear the program it happens in.
+ * Brackets file work inside another's program, so that it cannot kill or cancel that program.
  *
  *      quiet_begin(&quiet);
  *      write(fd, line, bytes);         // its errors are errors, nothing else
  *      quiet_end(&quiet);
  *
- * A pipe that nobody reads raises SIGPIPE and a file size limit SIGXFSZ, which by default kill;
- * open() and write() are places where a thread may be cancelled. None of it happens in between,
- * for this thread alone: what was pending before is pending after. errno survives both calls.
+ * A pipe without a reader raises SIGPIPE and a file size limit SIGXFSZ, which by default kill;
+ * open() and write() are cancellation points. In between, none of this affects the calling thread:
+ * signals that were pending before are pending after. errno survives both calls.
  */
 #ifndef ALIQUOT_COMMON_QUIET_H
 #define ALIQUOT_COMMON_QUIET_H
@@ -16,7 +16,7 @@
 #include <signal.h>
 
 struct quiet {
-        sigset_t mask, pending; /* the thread's own, before */
+        sigset_t mask, pending; /* of the thread, before quiet_begin() */
         int cancelling;
 };
 

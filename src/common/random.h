@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes that nobody can guess, from the kernel; works before any file can be opened.
+ * Unpredictable bytes from the kernel; works before any file can be opened.
  */
 #ifndef ALIQUOT_COMMON_RANDOM_H
 #define ALIQUOT_COMMON_RANDOM_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room in a file that is going to be mapped: a tmpfs that is full tells whoever asks beforehand,
- * and ends whoever touches a hole with SIGBUS.
+ * Reserves room in a file before it is mapped: on a full tmpfs a reservation fails, while a write
+ * to a hole in the mapping ends the process with SIGBUS.
  *
- *      rc = reserve_bytes(fd, offset, bytes);  // 0; -ENOSPC or such: nobody should touch it
+ *      rc = reserve_bytes(fd, offset, bytes);  // 0; -ENOSPC or such: do not touch the mapping
  *
- * What is reserved stays so, and may be reserved again. A file system that cannot reserve is taken
- * to have room. A cancellation point; errno is not kept.
+ * A reservation lasts, and may be repeated. A file system that cannot reserve is assumed to have
+ * room. A cancellation point; errno is not kept.
  */
 #ifndef ALIQUOT_COMMON_RESERVE_H
 #define ALIQUOT_COMMON_RESERVE_H
@@ -17,7 +17,7 @@
 
 #include "common/minmax.h"
 
-/* A signal undoes the call that it interrupts, and the next may come soon: so much at a time. */
+/* A signal undoes the call that it interrupts, and the next may come soon: small steps progress. */
 #define RESERVE_STEP_BYTES UINT64_C(65536)
 
 static inline int reserve_bytes(int fd, uint64_t offset, uint64_t bytes)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scoped cleanup: a declaration that owns its resource until the end of the block.
+ * Scoped cleanup: a declared variable owns its resource until the end of the block.
  *
  * `scoped_fd int fd = open(...)` closes, `scoped_free char *p` frees, `scoped_file FILE *f`
- * fcloses, `scoped_dir DIR *d` closedirs. steal_fd() and steal_ptr() hand the resource on, on the
- * success line.
+ * fcloses, `scoped_dir DIR *d` closedirs. On success steal_fd() and steal_ptr() pass the resource
+ * on.
  */
 #ifndef ALIQUOT_COMMON_SCOPED_H
 #define ALIQUOT_COMMON_SCOPED_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A number that looks random and follows from another one: one round of splitmix64 (Vigna, 2015).
+ * Turns a number into one that looks random: one round of splitmix64 (Vigna, 2015).
  *
- * A header alone; any thread. One-to-one, and no secret: who knows the number knows the other one.
+ * A header alone; any thread. One-to-one, and not secret: the input follows from the output.
  */
 #ifndef ALIQUOT_COMMON_SCRAMBLE_H
 #define ALIQUOT_COMMON_SCRAMBLE_H

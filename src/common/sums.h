@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums and products of amounts that others may choose: they stop at the end of what 64 bits hold,
- * and mean "more than anything" there; differences stop at 0.
+ * Saturating arithmetic for amounts that others may choose: sums and products stop at UINT64_MAX,
+ * which means "more than anything"; differences stop at 0.
  *
  * A header alone; any thread.
  */
@@ -17,7 +17,6 @@ static inline uint64_t sum_of(uint64_t a, uint64_t b)
         return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* 0 where b is more. */
 static inline uint64_t difference_of(uint64_t a, uint64_t b)
 {
         return a > b ? a - b : 0;

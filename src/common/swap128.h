@@ -4,8 +4,9 @@
  *
  *      bool swap128(uint64_t *word, const uint64_t expected[2], const uint64_t desired[2]);
  *
- * True: `word` held `expected` and holds `desired` now; acquire and release. One file an
- * architecture, as instructions: libatomic may take a lock, which is no use between processes.
+ * True: `word` held `expected` and now holds `desired`; acquire and release. One file per
+ * architecture, with the instructions themselves: libatomic may use a lock, which does not work
+ * between processes.
  */
 #ifndef ALIQUOT_COMMON_SWAP128_H
 #define ALIQUOT_COMMON_SWAP128_H

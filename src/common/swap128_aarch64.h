@@ -2,9 +2,9 @@
 /*
  * swap128() by `ldaxp`/`stlxp`, which every aarch64 processor has.
  *
- * The pair read by ldaxp is only known to be one value if the stlxp that follows succeeds; so a
- * mismatch writes back what was read, and counts only if that store succeeds. (`casp` would be
- * shorter, but needs ARMv8.1 and so a choice at run time.)
+ * The pair that ldaxp reads is known to be one value only if the following stlxp succeeds. So on a
+ * mismatch the code writes back the pair, and reports the mismatch only if that store succeeds.
+ * (`casp` would be shorter, but needs ARMv8.1 and so a choice at run time.)
  */
 #ifndef ALIQUOT_COMMON_SWAP128_AARCH64_H
 #define ALIQUOT_COMMON_SWAP128_AARCH64_H

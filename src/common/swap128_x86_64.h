@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * swap128() by `lock cmpxchg16b`, which is also a full barrier. Every x86-64 processor that can
- * carry a CUDA GPU has it (it is absent only from the first AMD ones of 2003-2005).
- *
- * The instruction wants the address as an operand of its own and writes back what it found; both
- * stay inside.
+ * carry a CUDA GPU has it (only the first AMD ones of 2003-2005 lack it).
  */
 #ifndef ALIQUOT_COMMON_SWAP128_X86_64_H
 #define ALIQUOT_COMMON_SWAP128_X86_64_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See time_namespace.h. System calls are made without the C library: its wrappers are cancellation
- * points.
+ * See time_namespace.h. System calls are made without the C library, whose wrappers are
+ * cancellation points.
  */
 #include "common/time_namespace.h"
 
@@ -21,8 +21,8 @@
 union time_namespace time_namespace;
 
 /*
- * The kernel shows the offsets of the namespace that children will be in, which is another only
- * between unshare(CLONE_NEWTIME) and the next exec. Our own are not to be had then.
+ * The kernel shows the offsets of the namespace for children. It differs from the process's own
+ * only between unshare(CLONE_NEWTIME) and the next exec; then the own offset cannot be read.
  */
 static bool is_that_of_children(void)
 {

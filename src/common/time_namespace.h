@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How far the CLOCK_MONOTONIC of this process is ahead of the machine's.
+ * The offset of this process's CLOCK_MONOTONIC from the machine's.
  *
- * A process in a time namespace (time_namespaces(7)) reads a clock with an offset, and anybody may
- * make such a namespace inside a user namespace. What the process reads of the clock is compared
- * with what other processes wrote, so the offset is taken off.
+ * A process in a time namespace (time_namespaces(7)) reads a clock with an offset, and any user can
+ * make such a namespace inside a user namespace. Its times are compared with times that other
+ * processes wrote, so the offset is subtracted.
  *
- * A forked child may be in another namespace than its parent: the kernel wipes the answer there.
- * Any thread, also in a signal handler. Keeps errno, and is no cancellation point.
+ * A forked child may be in another namespace than its parent: the kernel wipes the cached answer
+ * there. Any thread, also in a signal handler. Keeps errno, and is no cancellation point.
  */
 #ifndef ALIQUOT_COMMON_TIME_NAMESPACE_H
 #define ALIQUOT_COMMON_TIME_NAMESPACE_H
@@ -17,7 +17,7 @@
 #include "common/atomic.h"
 #include "common/machine_clock.h"
 
-/* All of a page, and of it alone: what shares it is wiped too. */
+/* A whole page, and nothing else in it: the kernel wipes whole pages. */
 #define TIME_NAMESPACE_PAGE_BYTES 4096
 #define TIME_NAMESPACE_KNOWN (UINT64_C(1) << 63)
 
@@ -28,7 +28,7 @@ union time_namespace {
 
 extern union time_namespace time_namespace __attribute__((visibility("hidden")));
 
-/* Asks the kernel, and remembers what is certain. */
+/* Asks the kernel, and caches the answer if it is certain. */
 int64_t time_namespace_look(void);
 
 /* How many nanoseconds the namespace's clock is ahead of the machine's; negative: behind. */
@@ -39,13 +39,13 @@ static inline int64_t time_namespace_ahead_ns(void)
         return known ? (int64_t)(known - TIME_NAMESPACE_KNOWN) : time_namespace_look();
 }
 
-/* CLOCK_MONOTONIC as a process outside of time namespaces reads it. */
+/* CLOCK_MONOTONIC as a process outside time namespaces reads it. */
 static inline uint64_t clock_shared_ns(void)
 {
         return clock_machine_ns() - (uint64_t)time_namespace_ahead_ns();
 }
 
-/* When that is on the clock of this process: for waits until then. 0: it has been. */
+/* Converts such a time to this process's clock, for waiting until then. 0: it has passed. */
 static inline uint64_t clock_own_ns(uint64_t shared_ns)
 {
         int64_t ahead_ns = time_namespace_ahead_ns();

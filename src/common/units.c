@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every reader here is: digits, then what they count, then nothing more.
+ * Every parser here reads digits, then their unit, then the end of the text.
  *
  * A number is kept as an integer and up to 18 decimal digits, and multiplied in 128 bits, so no
- * value is rounded on the way; the one rounding is down to whole bytes, at the end.
+ * value is rounded on the way; the only rounding is down to whole bytes, at the end.
  */
 #include "common/units.h"
 
@@ -87,7 +87,7 @@ static const char *skip_spaces(const char *at)
         return at;
 }
 
-/* NULL: no digit where one must be, or more than 64 bits hold. */
+/* NULL: a digit is missing, or the number is beyond 64 bits. */
 static const char *read_whole(const char *at, uint64_t *ret, bool *ret_too_big)
 {
         uint64_t value = 0;
@@ -126,7 +126,7 @@ static const char *read_number(const char *at, struct number *ret, bool *ret_too
         return at;
 }
 
-/* number * factor rounded down; false when that is beyond 64 bits. */
+/* number * factor rounded down; false if beyond 64 bits. */
 static bool multiply(const struct number *number, uint64_t factor, uint64_t *ret)
 {
         unsigned __int128 value = (unsigned __int128)number->whole * factor;
@@ -136,7 +136,7 @@ static bool multiply(const struct number *number, uint64_t factor, uint64_t *ret
         return value <= UINT64_MAX;
 }
 
-/* The unit that `at` spells, all `length` characters of it. */
+/* Finds the unit whose name is exactly the `length` characters at `at`. */
 static const struct size_unit *find_unit(const struct size_unit *units, const char *at,
                                          size_t length)
 {
@@ -168,7 +168,7 @@ static int percent_from(const struct number *number, uint32_t *ret)
 {
         uint64_t micro;
 
-        /* A millionth of a percent is the grain: finer digits must be zeros. */
+        /* The resolution is a millionth of a percent: finer digits must be zeros. */
         if (!multiply(number, 1000000u, &micro) || micro > SIZE_MICRO_PERCENT_MAX)
                 return -ERANGE;
         if ((unsigned __int128)number->fraction * 1000000u % number->scale)
@@ -177,7 +177,7 @@ static int percent_from(const struct number *number, uint32_t *ret)
         return 0;
 }
 
-/* Reads a size that is a part of the card in percent. */
+/* Reads a size in percent of the card. */
 static int read_percent(const char *text, const struct number *number, struct size *ret,
                         struct error *err)
 {
@@ -187,7 +187,7 @@ static int read_percent(const char *text, const struct number *number, struct si
         return 0;
 }
 
-/* Reads a size in bytes, whose unit stands at `at`. */
+/* Reads a size in bytes; its unit starts at `at`. */
 static int read_bytes(const char *text, const char *at, const struct number *number,
                       struct size *ret, struct error *err)
 {
@@ -362,7 +362,7 @@ int duration_parse(const char *text, uint64_t *ret_ns, struct error *err)
                 while (at[length] && !text_is_digit(at[length]))
                         length++;
                 unit = find_unit(time_units, at, length);
-                /* A bare number is seconds only when it stands alone. */
+                /* A bare number means seconds only if it stands alone. */
                 if (!unit || (!length && total))
                         return refuse_number(err, text, false, DURATION_EXPECTED);
                 if (!multiply(&number, unit->factor, &part) ||

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver's 16-byte names of GPUs and MIG instances, as bytes and as text.
+ * Formats and parses the driver's 16-byte UUIDs of GPUs and MIG instances.
  *
- * Text is GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx (or MIG-...), lower case, in byte order.
- * Reading accepts any case, and any beginning of that text with or without its GPU- or MIG-.
+ * Text is GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx (or MIG-...), lower case, in byte order. Parsing
+ * accepts any case, and any prefix of that text with or without its GPU- or MIG-.
  */
 #ifndef ALIQUOT_COMMON_UUID_H
 #define ALIQUOT_COMMON_UUID_H
@@ -12,18 +12,18 @@
 #include <stdint.h>
 
 #define UUID_TEXT_BYTES 41u /* "GPU-" + 36 + NUL */
-#define UUID_SHOWN 12       /* of that, as much as tells cards apart */
+#define UUID_SHOWN 12       /* characters of it that are enough to tell cards apart */
 
 const char *uuid_format(const uint8_t uuid[16], bool is_instance, char ret[UUID_TEXT_BYTES]);
 
 /* A whole UUID with its GPU- or MIG-; false for anything else. */
 bool uuid_parse(const char *text, uint8_t ret[16]);
 
-/* Whether `text` could be the beginning of some UUID's text: hexadecimal digits and dashes where
- * they belong. */
+/* Whether `text` could be a prefix of some UUID's text: hexadecimal digits and dashes in their
+ * places. */
 bool uuid_is_prefix(const char *text);
 
-/* Whether `text` is a beginning of this UUID's text. */
+/* Whether `text` is a prefix of this UUID's text. */
 bool uuid_matches(const uint8_t uuid[16], bool is_instance, const char *text);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * State that a forked child begins anew, all zeros: the kernel wipes it there (MADV_WIPEONFORK,
+ * State that is all zeroes again in a forked child: the kernel wipes it there (MADV_WIPEONFORK,
  * Linux 4.14).
  *
  *      struct helper { ... };
  *      WIPED_AT_FORK(struct helper, helper);   // defines it, in whole pages of its own
  *
- *      wiped_mark(helper);                     // before it is used first, in parent and child
+ *      wiped_mark(helper);                     // before its first use, in parent and child
  *
  * A header alone; any thread. errno may change.
  */
@@ -20,8 +20,7 @@
 
 #define WIPED_PAGE_BYTES 4096u
 
-/* AddressSanitizer gives the alias a redzone of its own, which must not lie in the next variable.
- */
+/* AddressSanitizer adds a redzone behind the alias, which must not overlap the next variable. */
 #define WIPED_REDZONE_BYTES 64u
 
 #define WIPED_ROUND(bytes) (((bytes) + WIPED_PAGE_BYTES - 1) / WIPED_PAGE_BYTES * WIPED_PAGE_BYTES)
