@@ -39,8 +39,7 @@ static bool is_short(uint64_t deadline_ns)
         if (!load_relaxed(&processors))
                 store_relaxed(&processors, sched_getaffinity(0, sizeof(set), &set) == 0
                                                    ? (uint32_t)CPU_COUNT(&set)
-                                                   : UINT32_MAX); /* more processors than a set
-                                                                   * holds */
+                                                   : UINT32_MAX); /* too many for a set */
         return load_relaxed(&processors) > 1;
 }
 

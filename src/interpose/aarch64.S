@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What C cannot say, for aarch64: going on to a function with the caller's registers and stack as
- * they were. The stub behind the thunks, and the four doors.
+ * The parts that need assembly, on aarch64: the stub behind the thunks, and the four doors. They
+ * continue at a function with the caller's registers and stack unchanged.
  *
- * bind_first: entered with a thunk's number in w17; calls bind_entry() with x0-x8 and q0-q7 saved,
- * which is all that carries arguments in the AAPCS64, then branches where it says. (Functions with scalable-vector arguments would need more; no API here has any.)
+ * bind_first: entered with a thunk's number in w17; saves x0-x8 and q0-q7, which are all registers
+ * that carry arguments in the AAPCS64, calls bind_entry(), then branches to the address that it
+ * returns. (Functions with scalable-vector arguments would need more; no API here has any.)
  *
- * The doors end in a branch with x30 as the caller left it: the loader takes that for the caller,
- * whose RUNPATH counts and whom RTLD_NEXT is relative to.
+ * The doors end in a branch with x30 unchanged: the loader identifies the caller by it, uses its
+ * RUNPATH, and takes RTLD_NEXT relative to it.
  */
         .text
         .hidden bind_entry

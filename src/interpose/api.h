@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An API that we stand before: its table, its library, and where each function's real address is.
+ * An interposed API: its table, its library, and the real address of each function.
  *
  * The table is generated (tools/gen-api) from a list of names; a front end adds one constant,
- * struct api, and its hooks. Nothing here knows what the functions do.
+ * struct api, and its hooks. This folder does not know what the functions do.
  *
- * entry: one exported function. slot: where the real library's address for it is kept; it starts as
- * a stub that opens the library and binds. thunk: the function we export for it.
+ * entry: one exported function. slot: holds the real library's address of it; at first a stub that
+ * opens the library and binds. thunk: the function that we export for it.
  */
 #ifndef ALIQUOT_INTERPOSE_API_H
 #define ALIQUOT_INTERPOSE_API_H
@@ -17,20 +17,18 @@
 
 #include "common/atomic.h"
 
-#define THUNK_BYTES                                                                  \
-        32u /* every thunk is padded to this, so its address follows from its number \
-             */
+#define THUNK_BYTES 32u /* every thunk is padded to this: its number gives its address */
 
 enum entry_class { ENTRY_PASS, ENTRY_HOOK };
 
 struct entry {
-        uint32_t name; /* offset into strings: relocations would cost every program start-up time */
+        uint32_t name; /* offset into strings: pointers would cost relocations at program start */
         uint32_t why;
         uint16_t since;
         uint16_t kind; /* enum entry_class */
 };
 
-/* A name to look up by version, and the entry that has that version's ABI. */
+/* A name to look up by version, and the entry with that version's ABI. */
 struct proc_row {
         uint32_t name;
         uint16_t entry;
@@ -44,14 +42,14 @@ struct api_table {
         const uint16_t *symbol; /* buckets of entry numbers + 1, by hash of the symbol */
         const struct proc_row *row;
         const uint16_t *base;  /* buckets of row numbers + 1, by hash of the base name */
-        void *_Atomic *answer; /* one a row: what we answered, once the driver was asked */
+        void *_Atomic *answer; /* one per row: our answer, once the driver was asked */
         void **slot;           /* this API's part of struct real */
         const char *thunk;     /* its first thunk */
         uint32_t entry_count;
         uint32_t symbol_mask;
         uint32_t row_count;
         uint32_t base_mask;
-        int version; /* every ABI up to this version is in the table */
+        int version; /* the table has every ABI up to this version */
 };
 
 struct library; /* library.h */
@@ -60,14 +58,14 @@ struct elf;     /* object.h */
 struct api {
         const char *name;
         const char *soname;        /* libcuda.so.1 */
-        const char *stem;          /* libcuda.so: also names it, alone or with .N.N.N */
-        const char *prefix;        /* what its functions' names begin with */
+        const char *stem;          /* libcuda.so: also accepted, alone or with .N.N.N */
+        const char *prefix;        /* common prefix of its functions' names */
         const char *variable;      /* environment variable that names the real library */
         int open_flags;            /* added to RTLD_NOW | RTLD_LOCAL */
-        void (*no_library)(void);  /* stands in for every function when there is no driver */
-        void (*no_function)(void); /* stands in for one that the driver lacks */
-        /* The library is open and none of its functions reached yet; NULL: nothing to do. May be
-         * called more than once, by several threads. */
+        void (*no_library)(void);  /* replaces every function if there is no driver */
+        void (*no_function)(void); /* replaces one that the driver lacks */
+        /* Called when the library is open and none of its functions can be reached yet; NULL:
+         * nothing to do. Several threads may call it, more than once. */
         void (*opened)(const struct elf *elf);
         const struct api_table *table;
         const struct library *_Atomic *library; /* NULL until opened; then for ever */
@@ -84,18 +82,19 @@ extern const char thunk_first[];
 /* The number of a symbol in an API's table, or API_NO_ENTRY. */
 int api_find(const struct api *api, const char *symbol);
 
-/* The API whose functions' names begin like this symbol, or NULL. */
+/* The API whose prefix this symbol begins with, or NULL. */
 const struct api *api_of_prefix(const char *symbol);
 
-/* The API that a file name means (libcuda.so, libcuda.so.1, /a/b/libcuda.so.535.1.2), or NULL. */
+/* The API whose library a file name means (libcuda.so, libcuda.so.1, /a/b/libcuda.so.535.1.2), or
+ * NULL. */
 const struct api *api_of_file(const char *file);
 
-/* FNV-1a, as tools/gen-api computes it. */
+/* FNV-1a, the same hash as in tools/gen-api. */
 uint32_t api_hash(const char *text);
 
 /*
- * In place of strcmp() and strncmp() on the way through the doors: a sanitizer replaces those, and
- * calls dlsym, our door, before its replacements work.
+ * The doors use these instead of strcmp() and strncmp(): a sanitizer replaces those two, and calls
+ * dlsym, which is our door, before its replacements work.
  */
 static inline bool text_equals(const char *a, const char *b)
 {
@@ -125,7 +124,7 @@ static inline enum entry_class entry_class(const struct api *api, unsigned entry
         return (enum entry_class)api->table->entry[entry].kind;
 }
 
-/* The function we export for an entry. */
+/* The function that we export for an entry. */
 static inline void *entry_thunk(const struct api *api, unsigned entry)
 {
         return (void *)(uintptr_t)(api->table->thunk + (size_t)THUNK_BYTES * entry);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything is looked at, nothing kept: a doctor is asked seldom.
+ * Nothing is cached: these questions are rare.
  */
 #include "interpose/doctor.h"
 
@@ -115,8 +115,8 @@ static const char *object_of(const void *address)
 }
 
 /*
- * What dlopen of a SONAME gives a program. The door is asked as if the program itself had called:
- * a call from here would be exempt.
+ * The result of dlopen of a SONAME for the program. The door is called as if by the program, since
+ * a call from this library would be exempt.
  */
 static struct doctor_door library_door(const struct api *api)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an interposed process can say of itself, for `aliquot doctor`.
+ * An interposed process's report on itself, for `aliquot doctor`.
  *
- * Exported by every library of ours (dlsym them; they are no part of any driver's interface).
- * All strings stay valid for the life of the process. Asking about an API opens its real library.
+ * Every library of ours exports these functions; find them with dlsym, they are not part of a
+ * driver's interface. Strings stay valid for the life of the process. A question about an API opens
+ * its real library.
  */
 #ifndef ALIQUOT_INTERPOSE_DOCTOR_H
 #define ALIQUOT_INTERPOSE_DOCTOR_H
@@ -15,12 +16,12 @@ struct doctor_api {
         const char *soname;   /* "libcuda.so.1" */
         const char *variable; /* the environment variable that names the real library */
         const char *library;  /* path of the real library; "" if none was found */
-        bool is_open;         /* false with a library: it was found and does not load */
-        void *handle;         /* of the open library itself: dlsym() on it passes no hook of ours */
+        bool is_open;         /* false with a library: it was found but does not load */
+        void *handle;         /* of the open library: dlsym() on it returns no hooks */
         unsigned row_count;
         unsigned missing_count; /* rows that the library lacks */
-        unsigned unknown_count; /* functions of the library that have no row */
-        int table_version;      /* the rows are all that this version has; 0: it has no versions */
+        unsigned unknown_count; /* functions of the library without a row */
+        int table_version;      /* the rows cover this version fully; 0: the API has no versions */
 };
 
 struct doctor_row {
@@ -33,17 +34,17 @@ struct doctor_row {
 
 struct doctor_door {
         const char *name;   /* dlopen, dlmopen, dlsym, dlvsym, and each API's SONAME */
-        const char *object; /* what the program reaches through it; "" for nothing */
+        const char *object; /* the object that the program reaches by it; "" for none */
         bool is_ours;
 };
 
 unsigned aliquot_doctor_apis(void);
-/* Each false when the number is beyond the last. */
+/* These return false if the number is beyond the last. */
 bool aliquot_doctor_api(unsigned number, struct doctor_api *ret);
 bool aliquot_doctor_row(unsigned api, unsigned row, struct doctor_row *ret);
 bool aliquot_doctor_door(unsigned number, struct doctor_door *ret);
 
-/* Calls `each` with every function of the real library that the table lacks. */
+/* Calls `each` for every function of the real library that the table lacks. */
 void aliquot_doctor_unknown(unsigned api, void (*each)(const char *name, void *arg), void *arg);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each door decides. No state of its own: all is in the tables, the opened libraries and the
- * loader. Every function returns the address to jump to.
+ * The decision of each door. It keeps no state: everything is in the tables, the open libraries and
+ * the loader. Every function returns the address to jump to.
  */
 #include "interpose/doors.h"
 
@@ -25,7 +25,7 @@ static uintptr_t as_argument(const void *pointer)
         return (uintptr_t)pointer;
 }
 
-/* Our file, for a namespace in which we are not loaded yet. */
+/* Our file, for a namespace in which our library is not loaded yet. */
 static const char *path_of_us(void)
 {
         static char path[PATH_MAX];
@@ -41,7 +41,7 @@ static const char *path_of_us(void)
         return path;
 }
 
-/* A link to a library of ours under another name; for a file that is no link, one system call. */
+/* A link to an API's library under another name; for a file that is no link, one system call. */
 static const struct api *api_of_link(const char *path)
 {
         char target[PATH_MAX];
@@ -52,7 +52,7 @@ static const struct api *api_of_link(const char *path)
         return api_of_file(target);
 }
 
-/* A copy of one under a name of its own, as libcuda.so.580.65.06.bak. */
+/* A copy of such a library under another name, as libcuda.so.580.65.06.bak. */
 static const struct api *api_of_copy(const char *path)
 {
         const char *base = strrchr(path, '/');
@@ -63,7 +63,7 @@ static const struct api *api_of_copy(const char *path)
         return NULL;
 }
 
-/* The API that a program means which opens this file, or NULL. */
+/* The API whose library a program opens by this file name, or NULL. */
 static const struct api *api_meant(const char *file)
 {
         const struct api *api = file ? api_of_file(file) : NULL;
@@ -78,31 +78,31 @@ static const struct api *api_meant(const char *file)
         return api;
 }
 
-/* What is to become of a dlopen of one of our libraries. */
+/* A dlopen of an API's library. */
 struct opening {
         const struct api *api;
-        const char *file; /* what the program wrote */
+        const char *file; /* as the program passed it */
         int mode;
         const void *caller;
 };
 
-/* The file name to go on with; NULL: there is no such library here. */
+/* The file name to open instead; NULL: there is no such library here. */
 static const char *name_to_open(const struct opening *o)
 {
         struct search_hint hint = { .file = o->file, .caller = o->caller };
         const struct library *l;
 
-        /* RTLD_NOLOAD asks whether it is there already: only if opened, or needed by somebody. */
+        /* RTLD_NOLOAD asks whether it is loaded: only if opened before, or needed by an object. */
         if ((o->mode & RTLD_NOLOAD) && !library_get(o->api) && !order_is_needed(o->api->soname))
                 return library_locate(o->api, &hint);
         l = library_open(o->api, &hint);
         if (!l)
-                return library_locate(o->api, &hint); /* it does not load: let the loader say why */
+                return library_locate(o->api, &hint); /* does not load: let the loader say why */
         return library_containing(o->caller) ? l->path : us_name();
 }
 
-/* The same for another namespace: there our copy opens the driver, and here it is not opened. Twice
- * is more than the loader's room for static thread-local storage may allow. */
+/* The same for another namespace: our copy there opens the driver, and it is not opened here. Two
+ * loaded drivers may exceed the loader's static thread-local storage. */
 static const char *name_to_open_elsewhere(const struct opening *o)
 {
         struct search_hint hint = { .file = o->file, .caller = o->caller };
@@ -130,9 +130,9 @@ void *door_dlopen(struct door_call *call)
         if (strchr(file, '/'))
                 return libc_function(LIBC_DLOPEN);
         /*
-         * No driver. Under its own SONAME the loader would find us; in a namespace of its own it
-         * finds nothing, says so in its usual words, and the namespace is gone again. NOLOAD, lest
-         * it find what our search did not.
+         * No driver. Under its own SONAME the loader would find our library; in a new namespace it
+         * finds nothing, reports that in its usual words, and removes the namespace. RTLD_NOLOAD,
+         * so that it does not find a library that our search did not.
          */
         call->argument[0] = (uintptr_t)LM_ID_NEWLM;
         call->argument[1] = as_argument(file);
@@ -165,7 +165,7 @@ void *door_dlmopen(struct door_call *call)
 struct lookup {
         const struct api *api;
         const char *symbol;
-        int entry; /* or API_NO_ENTRY: our table lacks it */
+        int entry; /* or API_NO_ENTRY: the table lacks it */
         const void *caller;
 };
 
@@ -175,7 +175,7 @@ static bool is_in_driver(const struct lookup *l)
 
         if (l->entry != API_NO_ENTRY)
                 return library_has(l->api, (unsigned)l->entry);
-        /* Not opened for a mere prefix: "cublasCreate" begins like the driver's names too. */
+        /* Not opened for a prefix alone: "cublasCreate" begins like a driver function too. */
         return library && elf_defines(&library->elf, l->symbol);
 }
 
@@ -184,7 +184,7 @@ static bool is_ours_to_answer(const struct lookup *l)
         return l->entry != API_NO_ENTRY && entry_class(l->api, (unsigned)l->entry) != ENTRY_PASS;
 }
 
-/* In our own handle: what the driver has, its own functions but for those we stand before. */
+/* A lookup in our own handle: finds the driver's functions, and our hooks of them. */
 static const void *handle_for_ours(const struct lookup *l, const void *ours)
 {
         const struct library *library = library_open(l->api, NULL);
@@ -199,13 +199,13 @@ static const void *handle_for_default(const struct lookup *l)
         struct order order;
 
         if (l->entry != API_NO_ENTRY && is_in_driver(l))
-                return RTLD_DEFAULT; /* us, or whoever stands before us */
+                return RTLD_DEFAULT; /* our library, or an object before it in the list */
         order_of(l->symbol, l->caller, &order);
         if (order.first)
                 return l->entry == API_NO_ENTRY ? RTLD_DEFAULT : libc_handle(order.first);
         if (l->entry == API_NO_ENTRY)
                 return is_in_driver(l) ? (void *)library_get(l->api)->map : RTLD_DEFAULT;
-        return libc_barren_handle(); /* only we define it, and the driver lacks it */
+        return libc_barren_handle(); /* only our library defines it, and the driver lacks it */
 }
 
 static const void *handle_for_next(const struct lookup *l)
@@ -220,7 +220,8 @@ static const void *handle_for_next(const struct lookup *l)
                 return order.next ? libc_handle(order.next) : libc_barren_handle();
         if (order.is_caller_before_us || order.next || !is_there)
                 return RTLD_NEXT;
-        /* The caller stands behind us, as over a driver: what is next to it is the driver. */
+        /* The caller is behind our library in the list, as it would be over a driver: the next is
+         * the driver. */
         return handle_for_ours(l, libc_handle(us_map()));
 }
 

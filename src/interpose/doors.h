@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The doors: our dlopen, dlmopen, dlsym and dlvsym, which a preloaded library puts before the C
- * library's own.
+ * The doors: our dlopen, dlmopen, dlsym and dlvsym, which replace the C library's own when our
+ * library is preloaded.
  *
- * The assembly hands each call's arguments to a door_* function, which may change them and says
- * where to jump: nearly always to the C library's function, with the caller's return address still
- * on the stack. A call that has nothing to do with an API costs a look at its first letters.
+ * The assembly passes each call's arguments to a door_* function, which may change them and returns
+ * the address to jump to: nearly always the C library's function, with the caller's return address
+ * still on the stack. A call that concerns no API only has the first letters of its name compared.
  *
- * dlopen, dlmopen: a file name that means one of our libraries becomes our own, once the real
- * library was opened; if that cannot be, the call goes on so that it fails as it would have.
- * dlsym, dlvsym: see door_dlsym().
- * Calls from the real libraries and from us are not ours to change, but for one thing: the real
- * library asks for the other one by name, and gets the real one.
+ * dlopen, dlmopen: a file name of an API's library is replaced by our own, once the real library
+ * was opened; if it cannot be opened, the call goes on so that it fails as without us. dlsym,
+ * dlvsym: see door_dlsym(). Calls from the real libraries and from our own stay unchanged, with one
+ * exception: if the real library opens another API's by name, it gets the real one.
  */
 #ifndef ALIQUOT_INTERPOSE_DOORS_H
 #define ALIQUOT_INTERPOSE_DOORS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The search, one function a place. Each says true as soon as it has filled the path.
+ * The search, one function per place. Each returns true as soon as it has filled the path.
  */
 #include "interpose/finder.h"
 
@@ -20,10 +20,10 @@
 #include "interpose/object.h"
 #include "interpose/us.h"
 
-#define FOLDERS_BYTES (64u << 10) /* room for what dlinfo() says of one object's search path */
+#define FOLDERS_BYTES (64u << 10) /* room for an object's search path from dlinfo() */
 #define FOLDERS_MAX 256u
 
-/* Where drivers were seen that neither the cache nor a search path named. */
+/* Folders where drivers were found that neither the cache nor a search path named. */
 static const char *const usual_folders[] = {
         "/usr/lib/x86_64-linux-gnu",
         "/usr/lib/aarch64-linux-gnu",
@@ -47,7 +47,8 @@ static bool is_driver(const char *path)
         return elf_file_kind(path, US_MARK) == ELF_FILE_LIBRARY;
 }
 
-/* A folder may be relative (LD_LIBRARY_PATH=.); links stay, since they name the version wanted. */
+/* A folder may be relative (LD_LIBRARY_PATH=.). Links are kept, since they name the wanted
+ * version. */
 static bool make_absolute(struct search s, const char *path)
 {
         char folder[PATH_MAX];
@@ -58,7 +59,7 @@ static bool make_absolute(struct search s, const char *path)
                snprintf(s.path, PATH_MAX, "%s/%s", folder, path) < PATH_MAX;
 }
 
-/* The newest libcuda.so.N.N.N in a folder where libcuda.so.1 is us. */
+/* The newest libcuda.so.N.N.N in a folder where libcuda.so.1 is our library. */
 static bool search_beside_us(struct search s, const char *folder)
 {
         scoped_dir DIR *dir = opendir(folder);
@@ -76,7 +77,7 @@ static bool search_beside_us(struct search s, const char *folder)
                make_absolute(s, path);
 }
 
-/* A path with a slash in it. */
+/* `path` contains a slash. */
 static bool search_file(struct search s, const char *path)
 {
         char folder[PATH_MAX];
@@ -110,9 +111,9 @@ static bool is_listed(char *const *folder, unsigned count, const char *name)
 }
 
 /*
- * dlinfo() lists the loader's default folders last, though the loader looks into its cache before
- * them. How many of the folders come before: a default folder has a system prefix and stands in
- * the list's tail once.
+ * Counts the folders before the loader's default folders. dlinfo() lists the defaults last, though
+ * the loader reads its cache before them. A default folder has a system prefix and is once in the
+ * list's tail.
  */
 static unsigned count_before_defaults(char *const *folder, unsigned count)
 {
@@ -131,7 +132,7 @@ static bool search_cache(struct search s)
         return cache_find(s.api->soname, is_driver, s.path);
 }
 
-/* The search path of one object, as the loader itself computed it, with the cache in its place. */
+/* Searches the search path of one object, as the loader computed it, and the cache in its place. */
 static bool search_as_loader(struct search s, struct link_map *map)
 {
         union {
@@ -163,7 +164,7 @@ static bool search_as_loader(struct search s, struct link_map *map)
         return is_found;
 }
 
-/* A container's: its other files of this name may be facades of ours. */
+/* In a container, since other files of this name may be facades of ours. */
 static bool search_injected(struct search s)
 {
         char path[PATH_MAX];

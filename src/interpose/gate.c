@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The word is read through one pointer that is replaced at most once in practice. Who only tests it
- * reads both relaxed, since the gate publishes nothing else. Who waits reads the pointer with
- * acquire, and finds the waiter that was stored before it.
+ * The word is read through one pointer that is replaced at most once in practice. A thread that
+ * only tests reads both relaxed, since the gate publishes nothing else. A thread that waits reads
+ * the pointer with acquire, and so sees the waiter that was stored before it.
  */
 #include "interpose/gate.h"
 
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* An owner that died between opening the gate and waking is noticed after this long. */
+/* If the owner dies between opening the gate and waking, waiters notice after this long. */
 #define LOOK_AGAIN_NS 50000000
 
 static const uint32_t always_open;
@@ -25,7 +25,7 @@ static void wait_on_word(const uint32_t *word)
         static const struct timespec look_again = { .tv_nsec = LOOK_AGAIN_NS };
         uint32_t value = load_plain_acquire(word);
 
-        /* Not FUTEX_PRIVATE: the owner wakes us from another process. */
+        /* Not FUTEX_PRIVATE: the owner wakes it from another process. */
         if (value != 0)
                 syscall(SYS_futex, word, FUTEX_WAIT, value, &look_again, NULL, 0);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gate: where work waits while its session is held.
+ * The gate: submissions wait here while their session is held.
  *
- * Hooks test one word through gate_pass(): 0 is open. The word is the session's (limits_page.gate)
- * once there is a session, and a constant 0 until then. A shut gate is waited for by the function
- * given with the word, or by a futex on it.
+ * Hooks test one word with gate_pass(): 0 is open. It is a constant 0 until there is a session,
+ * then the session's word (limits_page.gate). While the gate is shut, the thread waits in the
+ * function given with the word, or in a futex on the word.
  */
 #ifndef ALIQUOT_INTERPOSE_GATE_H
 #define ALIQUOT_INTERPOSE_GATE_H
@@ -14,15 +14,15 @@
 
 #include "common/atomic.h"
 
-/* Returns when the caller may go on; may be called in any thread, and must not pass the
- * gate. Errno is saved around it. */
+/* Returns when the caller may go on; may be called in any thread, and must not pass the gate. errno
+ * is saved around it. */
 typedef void gate_waiter(const uint32_t *word);
 
-/* From now on the gate is `word`. `waiter` NULL: sleep on the word while it is not 0. The word must
- * stay mapped for the life of the process. */
+/* From now on the gate is `word`. `waiter` NULL: sleep while the word is not 0. The word must stay
+ * mapped for the life of the process. */
 void gate_use(const uint32_t *word, gate_waiter *waiter);
 
-/* What is tested: 0 lets pass. Never NULL; at first a word that is always 0. */
+/* The tested word: 0 is open. Never NULL; at first a constant 0. */
 extern const uint32_t *gate_word;
 
 static inline bool gate_is_shut(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses are looked up once and kept; two threads that race find the same.
+ * Addresses are looked up once and kept; racing threads find the same.
  */
 #include "interpose/libc.h"
 
@@ -17,11 +17,12 @@ static const char *const function_names[LIBC_FUNCTIONS] = {
         [LIBC_DLERROR] = "dlerror", [LIBC_DLINFO] = "dlinfo",
 };
 
-/* Since glibc 2.34 all is in the first; before, in the second, which need not be loaded. */
+/* Since glibc 2.34 all functions are in the first; before, in the second, which may not be
+ * loaded. */
 #define LIBC "libc.so.6"
 #define LIBDL "libdl.so.2"
 
-/* As glibc's own parts loaded each other before 2.34. */
+/* The flag with which glibc's own parts loaded each other before 2.34. */
 #define OPENED_BY_LIBC 0x80000000u
 
 static void load_libdl(void)

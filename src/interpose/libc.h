@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The C library's own dlopen family, behind our doors.
+ * The C library's own dlopen family, which our doors replace.
  *
- * Found by reading the loaded C library's symbols rather than by dlsym(RTLD_NEXT): that is one
- * of the doors, and the version strings differ from machine to machine. Never linked to: before
- * glibc 2.34 these functions live in a library of their own under other versions, and a file that
- * names the new ones does not load there at all.
+ * Found by reading the symbols of the loaded C library, not with dlsym(RTLD_NEXT): that is a door
+ * itself, and its version strings differ between machines. Never linked to: before glibc 2.34 these
+ * functions are in a library of their own under other versions, and a file that names the new
+ * versions does not load there.
  */
 #ifndef ALIQUOT_INTERPOSE_LIBC_H
 #define ALIQUOT_INTERPOSE_LIBC_H
@@ -29,25 +29,25 @@ void *libc_function(enum libc_function which);
 
 struct link_map *libc_dlopen(const char *path, int mode);
 
-/* The loaded object that an address lies in; NULL if none. Leaves dlerror() alone. */
+/* The loaded object that contains an address; NULL if none. Keeps dlerror(). */
 struct link_map *libc_map_of(const void *address);
 
 int libc_dlinfo(void *handle, int request, void *arg);
 
-/* A handle for a loaded object, opening it once more: the loader prepares an object for lookups
- * only when it is opened, and follows a null pointer in one that never was. Never closed. */
+/* A handle for a loaded object, by opening it once more: the loader prepares an object for lookups
+ * only when it is opened, and otherwise follows a null pointer. Never closed. */
 void *libc_handle(const struct link_map *map);
 
-/* A handle in which lookups of our APIs' names fail, in the loader's own words. */
+/* A handle in which lookups of our APIs' names fail, with the loader's own message. */
 void *libc_barren_handle(void);
 
 /*
- * The program's pending dlerror(), which any use of the loader forgets. Saving takes it;
- * restoring provokes it again where that can be done (a file that could not be opened), since
- * the C library has no call to set it.
+ * The program's pending dlerror(), which any use of the loader clears. Saving takes it. Restoring
+ * causes the same error again, if that is possible (a file that could not be opened), since the C
+ * library has no call to set it.
  */
 struct libc_error {
-        char file[256]; /* "" if nothing was pending, or nothing we can provoke again */
+        char file[256]; /* "" if no error was pending, or none that can be caused again */
 };
 void libc_error_save(struct libc_error *ret);
 void libc_error_restore(const struct libc_error *saved);

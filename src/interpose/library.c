@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening happens outside any lock of ours; publishing is one compare-and-swap. Slots are bound
- * before the record is published, so whoever sees the record sees bound slots, and whoever does not
+ * Opening holds no lock of ours; publishing is one compare-and-swap. Slots are bound before the
+ * record is published. So a thread that sees the record sees bound slots, and one that does not
  * binds the same values again.
  */
 #include "interpose/library.h"
@@ -14,7 +14,7 @@
 #include "interpose/bind.h"
 #include "interpose/libc.h"
 
-/* The extent of a loaded object, to tell whether a caller lies in it. */
+/* The address range of a loaded object. */
 struct extent {
         uintptr_t base;
         uintptr_t low, high;
@@ -101,7 +101,7 @@ const struct library *library_open(const struct api *api, const struct search_hi
         return l;
 }
 
-/* The last path found, kept so that the same answer twice costs its memory once. */
+/* Keeps the last path found, so that repeated answers use memory once. */
 static const char *keep_path(const char *path)
 {
         static const char *_Atomic last;
@@ -151,7 +151,7 @@ const struct api *library_containing(const void *address)
         return NULL;
 }
 
-/* The API of an entry counted over all APIs, and its number in that API's own table. */
+/* The API of an entry numbered over all APIs, and its number in that API's table. */
 static const struct api *api_of_number(unsigned number, unsigned *ret_entry)
 {
         for (const struct api *const *api = api_list; *api; api++) {
@@ -163,7 +163,7 @@ static const struct api *api_of_number(unsigned number, unsigned *ret_entry)
                 *ret_entry = number - first;
                 return *api;
         }
-        __builtin_unreachable(); /* thunks and tables are made by one run of gen-api */
+        __builtin_unreachable(); /* one run of gen-api makes thunks and tables */
 }
 
 void *bind_entry(unsigned number)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two readers: of loaded objects, through their dynamic section as the loader left it, and of
- * files, through their section headers. A library without section headers defines nothing for us,
- * which is right for the one question asked of files: ours always has them.
+ * files, through their section headers. A file without section headers counts as defining nothing.
+ * That is right for the one question asked about files: our libraries always have them.
  */
 #include "interpose/object.h"
 
@@ -17,8 +17,8 @@
 
 #define VERSION_HIDDEN 0x8000u /* not the default version of its name */
 
-/* glibc relocates these pointers in place on most machines; where the section is read-only it
- * does not, and the value is still an offset. */
+/* glibc relocates these pointers in place on most machines; if the section is read-only it does
+ * not, and the value is still an offset. */
 static const void *dynamic_pointer(uintptr_t base, const ElfW(Dyn) * d)
 {
         uintptr_t value = d->d_un.d_ptr;
@@ -121,7 +121,7 @@ static struct gnu_table gnu_table_of(const struct elf *elf)
                                    .chain = bucket + head[0] };
 }
 
-/* Index of a symbol, or 0: index 0 is never a symbol. */
+/* Index of a symbol, or 0, which is never a symbol. */
 static uint32_t gnu_index(const struct elf *elf, const char *name)
 {
         struct gnu_table t = gnu_table_of(elf);
@@ -168,7 +168,7 @@ bool elf_defines(const struct elf *elf, const char *name)
         return symbol_index(elf, name) != 0;
 }
 
-/* DT_GNU_HASH does not say how many symbols there are: the highest chain's end does. */
+/* DT_GNU_HASH does not hold the number of symbols; the end of the highest chain gives it. */
 static uint32_t symbol_count(const struct elf *elf)
 {
         if (!elf->gnu_hash)
@@ -226,12 +226,13 @@ static int is_loaded_object(struct dl_phdr_info *info, size_t size, void *arg)
         return 0;
 }
 
-/* The last of what the loader started with: objects up to it are never unloaded, and may be walked
- * without its lock. */
+/* The last object that the loader loads at start: objects up to it are never unloaded, so the list
+ * up to it can be read without the loader's lock. */
 #define LAST_AT_START "libc.so.6"
 
-/* Without a call: dl_iterate_phdr() may be a sanitizer's, which cannot be called before its runtime
- * has started. The list is of the first namespace: it is ours only if we are in it. */
+/* Reads the list without a call: dl_iterate_phdr() may be a sanitizer's, which fails before its
+ * runtime has started. The list is of the first namespace, so it counts only if it contains our
+ * library. */
 static bool find_at_start(const char *soname, struct elf *ret)
 {
         bool is_us_seen = false;
@@ -258,7 +259,7 @@ bool elf_find_loaded(const char *soname, struct elf *ret)
         return find_at_start(soname, ret) || dl_iterate_phdr(is_loaded_object, &search) == 1;
 }
 
-/* A file in memory, of which nothing is believed. */
+/* A file in memory; nothing in it is trusted. */
 struct object_file {
         const uint8_t *bytes;
         uint64_t size;

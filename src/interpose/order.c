@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dl_iterate_phdr() walks the list under the loader's lock. Inside it no other loader function may
- * be called (their locks are taken in the other order), so objects are remembered by an address.
+ * be called (their locks are taken in the other order), so objects are kept as addresses.
  */
 #include "interpose/order.h"
 

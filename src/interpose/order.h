@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where objects stand in the loader's list, and who else defines a name.
+ * The order of objects in the loader's list, and which other objects define a name.
  *
- * Needed because a lookup that runs along the list (RTLD_DEFAULT, RTLD_NEXT) finds us where the
- * real library would have been found, or not at all; what else it would have found is its
- * caller's right.
+ * A lookup along the list (RTLD_DEFAULT, RTLD_NEXT) finds our library in place of the real one, or
+ * not at all. Other objects that it would have found must still be found.
  */
 #ifndef ALIQUOT_INTERPOSE_ORDER_H
 #define ALIQUOT_INTERPOSE_ORDER_H
@@ -14,16 +13,17 @@
 
 struct order {
         bool is_caller_before_us;
-        /* The first object but us and the real libraries that defines the name; NULL if none. */
+        /* The first object except ours and the real libraries that defines the name; NULL if
+         * none. */
         struct link_map *first;
-        /* The same, looking behind the caller only. */
+        /* The same among the objects behind the caller. */
         struct link_map *next;
 };
 
 /* Finds the order; walks the loader's list once. */
 void order_of(const char *symbol, const void *caller, struct order *ret);
 
-/* Whether some loaded object names this library as one it needs. */
+/* Whether some loaded object needs this library (DT_NEEDED). */
 bool order_is_needed(const char *soname);
 
 #endif

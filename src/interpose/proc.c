@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows lie sorted by name, version and thread variant, so the newest that fits is the last of its
- * name that is not too new and not a variant nobody asked for.
+ * Rows are sorted by name, version and thread variant. So the newest row that fits is the last of
+ * its name that is neither too new nor a variant that was not asked for.
  */
 #include "interpose/proc.h"
 
@@ -36,7 +36,7 @@ const struct proc_row *proc_find(const struct proc_query *q)
         const struct proc_row *first = find_name(t, q->name);
         const struct proc_row *newest = NULL;
 
-        /* Offsets of equal names are equal; the row after the last has none of them. */
+        /* Equal names have equal offsets; the row after the last has another name. */
         for (const struct proc_row *row = first; row && row->name == first->name && row->since;
              row++)
                 if (is_fit(q, row))
@@ -58,7 +58,7 @@ static void *answer_of(const struct api *api, unsigned entry, void *address)
         return entry_class(api, entry) == ENTRY_PASS ? address : entry_thunk(api, entry);
 }
 
-/* The entry whose real function this is, or API_NO_ENTRY. */
+/* The entry whose real function is at this address, or API_NO_ENTRY. */
 static int entry_at(const struct api *api, const void *address)
 {
         const struct api_table *t = api->table;
@@ -71,7 +71,7 @@ static int entry_at(const struct api *api, const void *address)
         return API_NO_ENTRY;
 }
 
-/* The driver answers with functions that it does not export: the newest row that it has. */
+/* For answers that the driver does not export: the newest row whose function it has. */
 static const struct proc_row *newest_present(const struct proc_query *q, const struct proc_row *row)
 {
         const struct api_table *t = q->api->table;
@@ -97,7 +97,7 @@ void *proc_settle(const struct proc_query *q, const struct proc_row *row, void *
         if (entry != API_NO_ENTRY)
                 return answer_of(q->api, (unsigned)entry, address);
         if (row && q->version > t->version && q->ask(q, t->version) != address)
-                return address; /* an ABI newer than our table: not ours to stand before */
+                return address; /* an ABI newer than our table: return the driver's */
         row = row ? newest_present(q, row) : NULL;
         return row ? answer_of(q->api, row->entry, address) : address;
 }

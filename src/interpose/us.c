@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bounds come from the linker, our place in the loader's list from dladdr1() (which leaves
- * dlerror() alone). Both work before any constructor ran.
+ * The linker gives the bounds, dladdr1() our place in the loader's list (it keeps dlerror()). Both
+ * work before any constructor ran.
  */
 #include "interpose/us.h"
 
@@ -59,7 +59,7 @@ bool us_path(char *ret, unsigned bytes)
         if (us_name()[0] == '/')
                 return snprintf(ret, bytes, "%s", us_name()) < (int)bytes;
         maps = fopen("/proc/self/maps", "re");
-        /* Whole lines: in a part of one, a path of another file could pose as our line. */
+        /* Whole lines: in a part of one, another file's path could look like our line. */
         while (maps && getline(&line, &room, maps) > 0) {
                 uintptr_t low = 0, high = 0;
                 char *path = strchr(line, '/');

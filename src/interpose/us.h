@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which loaded object is this one: asked by the doors (a call that comes from us is exempt), by the
- * search for the real library (never ourselves), and by whoever looks whether we are there.
+ * Identifies our own library among the loaded objects: for the doors (a call from it is exempt),
+ * for the search for the real library (never our own), and for code that checks whether ours is
+ * loaded.
  */
 #ifndef ALIQUOT_INTERPOSE_US_H
 #define ALIQUOT_INTERPOSE_US_H
@@ -9,23 +10,23 @@
 #include <link.h>
 #include <stdbool.h>
 
-/* Exported by every library of ours, and the mark by which one is known on disk. */
+/* Exported by every library of ours: the mark that identifies one on disk. */
 extern const char aliquot_is_us[];
 #define US_MARK "aliquot_is_us"
 
-/* Our own first bytes: the ELF header. */
+/* The first bytes of our library: its ELF header. */
 const void *us_header(void);
 
-/* Whether an address lies in us. */
+/* Whether an address lies in our library. */
 bool us_contains(const void *address);
 
-/* Our own entry in the loader's list. */
+/* Our entry in the loader's list. */
 struct link_map *us_map(void);
 
-/* The name by which the loader knows us: dlopen() of it finds us with no file opened. */
+/* The loader's name for our library: dlopen() of it opens no file. */
 const char *us_name(void);
 
-/* Our file's absolute path, also if we were preloaded by a relative one; false if unknown. */
+/* The absolute path of our file, also if preloaded by a relative one; false if unknown. */
 bool us_path(char *ret, unsigned bytes);
 
 #endif

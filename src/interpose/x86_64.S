@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What C cannot say, for x86-64: going on to a function with the caller's registers and stack as
- * they were. The stub behind the thunks, and the four doors.
+ * The parts that need assembly, on x86-64: the stub behind the thunks, and the four doors. They
+ * continue at a function with the caller's registers and stack unchanged.
  *
- * bind_first: entered with a thunk's number pushed; calls bind_entry() with everything saved that can
- * carry an argument, then jumps where it says. Vector registers are saved whole (xsave: an AVX
- * argument must survive, and the C library's own functions use wide registers) or, on a machine or
- * emulator without xsave, by fxsave.
+ * bind_first: entered with a thunk's number pushed; saves everything that can carry an argument,
+ * calls bind_entry(), then jumps to the address that it returns. Vector registers are saved whole
+ * (xsave: an AVX argument must survive, and the C library's own functions use wide registers) or,
+ * on a machine or emulator without xsave, by fxsave.
  *
- * The doors end in a jump, never a call: the loader takes the return address for the caller, whose
- * RUNPATH counts and whom RTLD_NEXT is relative to.
+ * The doors end in a jump, never a call: the loader identifies the caller by the return address,
+ * uses its RUNPATH, and takes RTLD_NEXT relative to it.
  */
 #if defined(__CET__)
 #include <cet.h>
@@ -29,12 +29,12 @@
         .section .bss
         .type vector_means, @object
         .size vector_means, 1
-vector_means:                 /* 0 not yet asked, 1 xsave, 2 fxsave */
+vector_means:                 /* 0: not yet known, 1: xsave, 2: fxsave */
         .zero 1
 
         .text
         .type ask_vector_means, @function
-ask_vector_means:             /* all registers but %rax are kept */
+ask_vector_means:             /* keeps all registers but %rax */
         .cfi_startproc
         pushq %rbx
         .cfi_adjust_cfa_offset 8
@@ -78,7 +78,7 @@ bind_first:
         pushq %r8
         pushq %r9
         pushq %r10
-        pushq %rax            /* %al: how many vector registers a variadic call uses */
+        pushq %rax            /* %al: the number of vector registers of a variadic call */
         subq $STATE_BYTES, %rsp
         andq $-64, %rsp
         cmpb $0, vector_means(%rip)
