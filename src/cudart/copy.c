@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies: of rows, of rectangles, of boxes, to and from symbols.
+ * Copies of rows, of rectangles, of boxes, to and from symbols.
  *
- * The kind says whose memory the ends are; cudaMemcpyDefault leaves it to the addresses. Positions
- * and widths in arrays are bytes in copies of rectangles and elements in copies of boxes.
+ * The kind tells whether each end is host or device memory; with cudaMemcpyDefault the addresses
+ * do. Positions and widths in arrays are bytes in copies of rectangles and elements in copies of
+ * boxes.
  */
 #include "cudart/copy.h"
 #include "cudart/hand.h"
 
 #include <string.h>
 
-/* Whose memory the two ends of a copy of that kind are. False: no such kind. */
+/* The memory types of the two ends of a copy of that kind. False: unknown kind. */
 static bool types_of(int kind, CUmemorytype *ret_from, CUmemorytype *ret_to)
 {
         static const CUmemorytype of[][2] = {
@@ -87,7 +88,7 @@ int rt_cudaMemcpyPeerAsync(const struct driver *d, void *to, int to_device, cons
                                               stream);
 }
 
-/* One end of a rectangle: linear memory with a pitch, or an array with a place in it. */
+/* One end of a rectangle: linear memory with a pitch, or an array with a position. */
 struct side {
         const void *linear;
         size_t pitch;

@@ -2,8 +2,8 @@
 /*
  * Devices and their primary contexts.
  *
- * A thread begins with device 0. The primary context of a device is retained by the first call
- * that needs it and kept until cudaDeviceReset.
+ * A thread starts with device 0. The first call that needs a device's primary context retains it,
+ * until cudaDeviceReset.
  */
 #include "cudart/runtime.h"
 #include "cudart/hand.h"
@@ -68,7 +68,7 @@ static int device_check(const struct driver *d, int device)
         return device < 0 || device >= count ? CUDA_ERROR_INVALID_DEVICE : 0;
 }
 
-/* Since CUDA 12 the choice makes the device's context. */
+/* Since CUDA 12 this call makes the device's context. */
 int rt_cudaSetDevice(const struct driver *d, int device)
 {
         CUcontext context;
@@ -92,7 +92,7 @@ int rt_cudaInitDevice(const struct driver *d, int device, unsigned int device_fl
         return rc ? rc : device_context(device, &context);
 }
 
-/* Any device is as good as another here. */
+/* Every device is an equal match here. */
 int rt_cudaChooseDevice(const struct driver *d, int *ret, const struct cudaDeviceProp *prop)
 {
         if (!ret || !prop)
@@ -130,7 +130,7 @@ int rt_cudaDeviceDisablePeerAccess(const struct driver *d, int peer)
         return rc ? rc : (int)d->cuCtxDisablePeerAccess(context);
 }
 
-/* Ends the context, whoever else has retained it, and lets go of it. */
+/* Ends the context, even if others have retained it, and releases it. */
 int rt_cudaDeviceReset(const struct driver *d)
 {
         CUdevice device = chosen;

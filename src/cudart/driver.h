@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct driver: a typed slot for each function of the driver that is called here. Generated.
+ * struct driver: a typed slot for each driver function that the runtime calls. Generated.
  */
 #ifndef ALIQUOT_CUDART_DRIVER_H
 #define ALIQUOT_CUDART_DRIVER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of the runtime's errors, and their texts: mostly the name in words.
+ * The names of the runtime's errors and their texts, which are mostly made from the names.
  */
 #include "cudart/runtime.h"
 

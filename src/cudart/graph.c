@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graph nodes whose parameters the runtime describes otherwise than the driver: kernels and copies.
+ * Graph nodes whose parameters differ between runtime and driver: kernels and copies.
  */
 #include "cudart/copy.h"
 #include "cudart/hand.h"
@@ -62,7 +62,7 @@ int rt_cudaGraphExecKernelNodeSetParams(const struct driver *d, cudaGraphExec_t 
         return rc ? rc : (int)d->cuGraphExecKernelNodeSetParams_v2(exec, node, &to);
 }
 
-/* The driver names the function; the program knows it by its host symbol. */
+/* The driver returns the function; the program knows it by its host symbol. */
 int rt_cudaGraphKernelNodeGetParams(const struct driver *d, cudaGraphNode_t node,
                                     struct cudaKernelNodeParams *ret)
 {

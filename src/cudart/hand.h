@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prototypes of the bodies that are written by hand, as the table has them. Generated.
+ * Prototypes of the function bodies that are written by hand, from the table. Generated.
  */
 #ifndef ALIQUOT_CUDART_HAND_H
 #define ALIQUOT_CUDART_HAND_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches, and what is asked of kernels.
+ * Kernel launches, and queries about kernels.
  *
- * f<<<grid, block>>>() is __cudaPushCallConfiguration, then a stub of nvcc's that pops it and
- * launches by a handle it got from __cudaGetKernel once. That one's error is what a launch by an
- * empty handle answers, since the stub throws it away.
+ * f<<<grid, block>>>() compiles to __cudaPushCallConfiguration and a stub of nvcc that pops the
+ * configuration and launches by a handle, which it got once from __cudaGetKernel. The stub drops an
+ * error of __cudaGetKernel, so a launch with an empty handle returns that error.
  */
 #include "cudart/runtime.h"
 
@@ -67,7 +67,7 @@ int rt_cudaGetKernel(const struct driver *d, cudaKernel_t *ret, const void *func
         return ret ? registry_kernel(function, ret) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The runtime's name for a grid or block that no device takes. */
+/* The runtime's error for a grid or block that no device accepts. */
 static int launch_error(CUresult rc)
 {
         return rc == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration : (int)rc;

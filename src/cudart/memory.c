@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory: what differs from the driver's call of the same purpose, mostly where nothing is asked.
+ * Memory calls that differ from the driver's, mostly for a size of 0.
  *
- * No bytes is no error here: the answer is an empty pointer, and freeing one does nothing.
+ * A size of 0 is no error here: the result is a null pointer, and freeing it does nothing.
  */
 #include "cudart/runtime.h"
 #include "cudart/hand.h"
 
 #include <string.h>
 
-#define PITCH_ELEMENT_BYTES 4 /* for the coarsest pitch that any element size needs */
+#define PITCH_ELEMENT_BYTES 4 /* gives the coarsest pitch that any element size needs */
 
 int rt_cudaMalloc(const struct driver *d, void **ret, size_t bytes)
 {
@@ -73,7 +73,7 @@ int rt_cudaFreeHost(const struct driver *d, void *ptr)
         return ptr ? (int)d->cuMemFreeHost(ptr) : 0;
 }
 
-/* Host memory that the driver never saw is no error: it is of an unregistered type. */
+/* Host memory unknown to the driver is no error: its type is unregistered. */
 int rt_cudaPointerGetAttributes(const struct driver *d, struct cudaPointerAttributes *ret,
                                 const void *ptr)
 {
@@ -95,7 +95,7 @@ int rt_cudaPointerGetAttributes(const struct driver *d, struct cudaPointerAttrib
         if (rc)
                 return rc;
         memset(ret, 0, sizeof(*ret));
-        ret->device = -2; /* of memory that is no device's */
+        ret->device = -2; /* for memory of no device */
         if (!type) {
                 ret->type = cudaMemoryTypeUnregistered;
                 ret->hostPointer = (void *)ptr;
@@ -130,8 +130,7 @@ int rt_cudaGetSymbolSize(const struct driver *d, size_t *ret, const void *symbol
         return ret ? registry_variable(symbol, &address, ret) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Slices that follow each other without a gap are one fill. It is not asynchronous if `stream` is
- * NULL. */
+/* Slices without a gap between them are one fill. Synchronous if `stream` is NULL. */
 static int fill_3d(const struct driver *d, struct cudaPitchedPtr to, int value,
                    struct cudaExtent extent, const cudaStream_t *stream)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Properties of a device, filled from the driver's attributes by a table.
+ * Fills the properties of a device from the driver's attributes, by a table.
  */
 #include "cudart/properties.h"
 
@@ -124,7 +124,7 @@ static void fill(const struct driver *d, struct cudaDeviceProp *prop,
         int value = 0;
 
         if (d->cuDeviceGetAttribute(&value, which->attribute, device))
-                return; /* a driver that does not know it */
+                return; /* this driver does not know the attribute */
         if (which->bytes == sizeof(size_t))
                 memcpy(field, &(size_t){ (size_t)value }, sizeof(size_t));
         else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which member of cudaDeviceProp is which attribute of the driver: those that every release has,
- * and those of the release that is built (release12.c, release13.c).
+ * Maps members of cudaDeviceProp to driver attributes: those of every release, and those of the
+ * release that is built (release12.c, release13.c).
  */
 #ifndef ALIQUOT_CUDART_PROPERTIES_H
 #define ALIQUOT_CUDART_PROPERTIES_H
@@ -25,7 +25,7 @@ struct property_field {
 extern const struct property_field property_release_fields[];
 extern const size_t property_release_count;
 
-/* An error of the runtime, or 0. An attribute that the driver does not know stays 0. */
+/* Returns an error of the runtime, or 0. An attribute that the driver does not know stays 0. */
 int properties_read(const struct driver *d, struct cudaDeviceProp *ret, int device);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nvcc's start-up code registers: images, and the host symbols of their kernels and variables.
+ * Registers the images of nvcc's start-up code, and the host symbols of their kernels and
+ * variables.
  *
- * Start-up code runs before main, so registering only keeps what it is given; an image is loaded
- * (cuLibraryLoadData) when the first kernel or variable of it is asked for. Both that and the look
- * for a kernel are done once, under the lock: the driver does not call back here.
+ * Start-up code runs before main, so registration only stores its arguments. An image is loaded
+ * (cuLibraryLoadData) when the program first uses a kernel or variable in it. Loading and looking
+ * up a kernel happen once, under the lock: the driver does not call back here.
  */
 #include "cudart/runtime.h"
 #include "cudart/hand.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 
 struct registered_image {
-        void *handle; /* what the program holds: its address is the handle */
+        void *handle; /* the program keeps a pointer to this member */
         const void *wrapper;
         CUlibrary library; /* NULL until loaded */
         struct registered_image *next;
@@ -30,7 +31,7 @@ struct symbol {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct registered_image *images; /* guarded by lock, as all of them */
+static struct registered_image *images; /* guarded by lock, as are all three lists */
 static struct symbol *kernels;
 static struct symbol *variables;
 
@@ -87,7 +88,7 @@ EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const cha
         symbol_add(&variables, handle, host, name);
 }
 
-/* A managed variable is a device variable here; the host's pointer to it stays empty. */
+/* A managed variable is a device variable here; the host's pointer to it stays NULL. */
 EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
                                      int is_ext, size_t bytes, int is_constant, int is_global);
 EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
@@ -96,7 +97,7 @@ EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device, c
         symbol_add(&variables, handle, host, name);
 }
 
-/* Called by programs before they touch a managed variable. */
+/* Programs call it before they use a managed variable. */
 EXPORT char __cudaInitModule(void **handle);
 EXPORT char __cudaInitModule(void **handle)
 {
@@ -117,8 +118,8 @@ static void symbols_drop(struct symbol **list, const struct registered_image *im
         }
 }
 
-/* Runs at exit and in dlclose. The library is left to the driver: at exit it may be gone already.
- */
+/* Runs at exit and in dlclose. Does not unload the library: at exit the driver may be gone
+ * already. */
 EXPORT void __cudaUnregisterFatBinary(void **handle);
 EXPORT void __cudaUnregisterFatBinary(void **handle)
 {
@@ -140,8 +141,8 @@ EXPORT void __cudaUnregisterFatBinary(void **handle)
 }
 
 /*
- * `lock` held. A program may launch a kernel for the first time while it captures a stream, where
- * loading is forbidden; that is not its own call, so the thread's mode is relaxed for it.
+ * `lock` is held. A program may first launch a kernel while it captures a stream, which forbids
+ * loading. It did not ask to load, so the thread's capture mode is relaxed meanwhile.
  */
 static int image_load(struct registered_image *image)
 {
@@ -185,7 +186,7 @@ int registry_kernel(const void *function, CUkernel *ret)
         return rc == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidDeviceFunction : rc;
 }
 
-/* A pointer that is no registered host function is a kernel's handle, if it is the driver's. */
+/* A pointer that is no registered host function is a kernel's handle, if the driver knows it. */
 int registry_function(const void *function, CUfunction *ret)
 {
         CUkernel kernel;

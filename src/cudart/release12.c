@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the runtime of CUDA 12 has, and that of CUDA 13 has not. Meson builds one of the two.
+ * The parts that only the CUDA 12 runtime has, not CUDA 13's. Meson builds one of the two files.
  */
 #include "cudart/hand.h"
 #include "cudart/properties.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening the driver as the real runtime does, and what holds for every call.
+ * Opens the driver as the real runtime does, and wraps every call.
  *
- * The driver is whatever libcuda.so.1 the loader finds, and its functions are those that
- * cuGetProcAddress_v2 names, asked for twice: with the legacy and with the per-thread default
- * stream. So a library in front of the driver meets the lookups that it meets in real programs.
+ * The driver is the libcuda.so.1 that the loader finds. Its functions are looked up with
+ * cuGetProcAddress_v2, once for the legacy and once for the per-thread default stream. So a library
+ * in front of the driver gets the same lookups as from real programs.
  */
 #include "cudart/runtime.h"
 
@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the releases that the table of calls was made from. */
+/* The releases from which the table of calls was made. */
 #define RUNTIME_VERSION (CUDART_MAJOR == 12 ? 12080 : 13000)
 
 struct driver drivers[2];
@@ -117,7 +117,7 @@ EXPORT cudaError_t cudaPeekAtLastError(void)
         return last_error;
 }
 
-/* Works without a card, and answers 0 without a driver. */
+/* Works without a card, and returns 0 without a driver. */
 int rt_cudaDriverGetVersion(const struct driver *d, int *ret)
 {
         if (!ret)
@@ -135,7 +135,7 @@ int rt_cudaRuntimeGetVersion(const struct driver *d, int *ret)
         return 0;
 }
 
-/* The status is the driver's: 0 found, 1 no such function, 2 newer than the version asked for. */
+/* The status is the driver's: 0 found, 1 no such function, 2 newer than the requested version. */
 struct entry_wish {
         const char *symbol;
         int version;
@@ -155,7 +155,7 @@ static int entry_point(const struct driver *d, struct entry_wish wish, void **re
         rc = (int)d->cuGetProcAddress_v2(wish.symbol, ret, wish.version, wish.flags, &status);
         if (ret_status)
                 *ret_status = (int)status;
-        /* With a status to say it, a name that is not found is no error. */
+        /* If the caller wants a status, an unknown name is no error. */
         return rc == CUDA_ERROR_NOT_FOUND && ret_status ? 0 : rc;
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the parts of the stand-in runtime share: the driver, the thread's device, the last error.
+ * The stand-in CUDA runtime: state that its parts share, which is the driver, the thread's device
+ * and the last error.
  *
- * The driver is opened on the first call that needs it and never closed. Every exported function
- * is runtime_enter(), a body, runtime_leave(): the body answers a driver's result or a runtime's
- * error, which are the same numbers. All of it may be called from any thread.
+ * The driver is opened by the first call that needs it and never closed. Every exported function is
+ * runtime_enter(), a body, runtime_leave(). The body returns a driver's result or a runtime's
+ * error; the numbers are the same. Any thread may call all of it.
  */
 #ifndef ALIQUOT_CUDART_RUNTIME_H
 #define ALIQUOT_CUDART_RUNTIME_H
@@ -19,7 +20,7 @@
 /* A device address as the driver takes it. */
 #define P(pointer) ((CUdeviceptr)(uintptr_t)(pointer))
 
-/* The errors that only the runtime has; all others are the driver's results. */
+/* The errors that only the runtime has; all others are results of the driver. */
 enum {
         cudaErrorInvalidConfiguration = 9,
         cudaErrorInvalidPitchValue = 12,
@@ -34,43 +35,43 @@ enum {
 
 struct driver_name {
         const char *name;
-        int version[2]; /* with which cuGetProcAddress is asked for it: LEGACY, PER_THREAD */
+        int version[2]; /* for cuGetProcAddress, per index: LEGACY, PER_THREAD */
 };
 
-/* Generated: what struct driver holds, in order. */
+/* Generated: the names of the slots of struct driver, in order. */
 extern const struct driver_name driver_names[];
 extern const unsigned driver_name_count;
 
-enum { LEGACY, PER_THREAD }; /* whose default stream stream 0 is */
+enum { LEGACY, PER_THREAD }; /* the default stream that stream 0 means */
 extern struct driver drivers[2];
 
 enum entering { ENTER_NOTHING, ENTER_DRIVER, ENTER_CONTEXT };
 
-/* Opens the driver, and makes a context current if the thread has none. An error, or 0. */
+/* Opens the driver, and makes a context current if the thread has none. Returns an error, or 0. */
 int runtime_enter(enum entering need);
 
-/* Keeps the error as the thread's last one, and gives it back. */
+/* Keeps the error as the thread's last one, and returns it. */
 cudaError_t runtime_leave(int error);
 
-/* For a function that is not modelled: says so once. */
+/* For a function that is not modelled: prints that once. */
 cudaError_t runtime_missing(const char *function, _Atomic int *is_said);
 
 /* The device of this thread. */
 int device_current(void);
 
-/* The primary context of a device, retained once a process. */
+/* The primary context of a device, retained once per process. */
 int device_context(int device, CUcontext *ret);
 
-/* The kernel of a host function, whose image is loaded if need be. */
+/* The kernel of a host function; loads its image if necessary. */
 int registry_kernel(const void *function, CUkernel *ret);
 
-/* The same as a function of the current context; a CUkernel or CUfunction is taken as it is. */
+/* The same as a function of the current context; a CUkernel or CUfunction is accepted too. */
 int registry_function(const void *function, CUfunction *ret);
 
-/* The host function of a kernel, or of one so named when there is no handle; NULL if unknown. */
+/* The host function of a kernel, or, without a handle, of that name; NULL if unknown. */
 const void *registry_host_function(CUkernel kernel, const char *name);
 
-/* The variable behind a host symbol, in the current context. */
+/* The device variable of a host symbol, in the current context. */
 int registry_variable(const void *symbol, CUdeviceptr *ret_address, size_t *ret_bytes);
 
 #endif

@@ -5,7 +5,7 @@
 #include "cudart/copy.h"
 #include "cudart/hand.h"
 
-/* The bytes of a variable that a copy is to touch. An error, or 0. */
+/* The part of a variable that a copy uses. Returns an error, or 0. */
 static int part_of(const void *symbol, size_t bytes, size_t offset, void **ret)
 {
         CUdeviceptr address;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CUDA runtime's types, as of CUDA 12 or 13 (CUDART_MAJOR), in our own words.
+ * The CUDA runtime's types, as of CUDA 12 or 13 (CUDART_MAJOR), written anew here.
  *
- * A handle or struct that is the driver's under another name is declared as the driver's. Enums
- * are plain ints here: values are the contract. tests/abi compares sizes, offsets and values with
- * the runtime's headers where those are installed, and every prototype with theirs.
+ * A handle or struct that the driver has under another name is declared as the driver's. Enums are
+ * plain ints, since only their values matter. tests/abi compares sizes, offsets, values and every
+ * prototype with the runtime's headers, if they are installed.
  */
 #ifndef ALIQUOT_CUDART_TYPES_H
 #define ALIQUOT_CUDART_TYPES_H
@@ -83,7 +83,7 @@ typedef struct {
 struct cudaPitchedPtr {
         void *ptr;
         size_t pitch;
-        size_t xsize; /* logical width in elements, height in rows: as the maker says */
+        size_t xsize; /* logical width in elements, height in rows, as set by the allocation */
         size_t ysize;
 };
 
