@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver, opened while the program runs: it is built without any, and finds what programs find.
+ * Opens the driver at run time: the program is built without one, and finds the one that other
+ * programs find.
  *
- * The functions of abi/cuda.h that are used here are defined in driver.c, for this program alone,
- * and lead on.
+ * driver.c defines the functions of abi/cuda.h that this program uses, and forwards them.
  */
 #ifndef ALIQUOT_LOAD_DRIVER_H
 #define ALIQUOT_LOAD_DRIVER_H
@@ -13,16 +13,16 @@
 #include "abi/cuda.h"
 #include "common/error.h"
 
-/* Once, before any call; then the clock is the driver's, where that has one (common/clock.h).
- * -ENOENT: no driver, or one that lacks a function. */
+/* Call it once, before any other call; then the clock is the driver's, if it has one
+ * (common/clock.h). -ENOENT: no driver, or one that lacks a function. */
 int driver_open(struct error *err);
 
-/* GPU time of this process on the card, as the simulated driver's engine knows it; NULL: another
- * driver. */
+/* GPU time of this process on the card in ns, from the simulated driver's engine; NULL: not
+ * simulated. */
 typedef uint64_t driver_busy(const unsigned char uuid[16]);
 driver_busy *driver_find_busy(void);
 
-/* 0, or an error that says which call answered what. */
+/* Returns 0, or an error that names the call and its result. */
 int driver_check(CUresult result, const char *call, struct error *err);
 
 #endif

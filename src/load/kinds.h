@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ways in which a program keeps a GPU busy. Also of tests/programs/compute/load.
+ * The load patterns by which a program keeps a GPU busy. Also for tests/programs/compute/load.
  */
 #ifndef ALIQUOT_LOAD_KINDS_H
 #define ALIQUOT_LOAD_KINDS_H
@@ -10,23 +10,23 @@
 #define KINDS_STREAMS 2u
 #define KINDS_GRAPH_NODES 10u
 
-/* What is launched, and where. */
+/* The launched function, and its streams. */
 struct kinds_work {
         CUfunction function;
         void **params; /* borrowed */
         CUstream stream[KINDS_STREAMS];
-        CUgraphExec graph; /* of ten such kernels, for that kind */
+        CUgraphExec graph; /* of ten such kernels, if the kind needs it */
         unsigned blocks;   /* of each launch; 0: one */
         unsigned long long launches;
 };
 
-/* Streams, and the graph where the kind has one, for a function and its parameters. */
+/* Makes the streams, and the graph if the kind needs it, for a function and its parameters. */
 CUresult kinds_prepare(struct kinds_work *work, const char *kind);
 
-/* One launch, or what there is of it before the next one. */
+/* One launch, and the kind's wait for its end, if it has one. */
 typedef CUresult kinds_launch(struct kinds_work *work);
 
-/* Of proto/load.h. NULL: no such kind. */
+/* Finds a kind of proto/load.h. NULL: no such kind. */
 kinds_launch *kinds_find(const char *name);
 
 #endif

@@ -22,7 +22,7 @@ static int bind(const struct loader_row *row, struct error *err)
         return 0;
 }
 
-/* A function that nobody stands before leads to the driver itself. */
+/* The lookup starts at the driver itself, which defines a function that no library hooks. */
 void *loader_find(const char *symbol)
 {
         void *function = dlsym(library, "cuDriverGetVersion");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A driver's functions, found as programs find them: by dlopen("libcuda.so.1"), while they run.
- * Also of tests/gpu/programs.
+ * Finds a driver's functions as programs do, with dlopen("libcuda.so.1") at run time. Also for
+ * tests/gpu/programs.
  */
 #ifndef ALIQUOT_LOAD_LOADER_H
 #define ALIQUOT_LOAD_LOADER_H
@@ -12,15 +12,15 @@
 
 struct loader_row {
         const char *name;
-        void *slot; /* of a pointer to the function */
+        void *slot; /* of a function pointer */
 };
 
-/* Fills every slot, and makes the clock the driver's, where that has one (common/clock.h): once,
- * before any look at it. -ENOENT: no driver, or one that lacks a function. */
+/* Fills every slot, and makes the clock the driver's, if it has one (common/clock.h): once, before
+ * any use of the clock. -ENOENT: no driver, or one that lacks a function. */
 int loader_open(const struct loader_row *row, size_t count, struct error *err);
 
-/* What the driver exports besides: a library of ours that stands before it does not know it, and
- * answers nothing. NULL: it has no such symbol. After loader_open(). */
+/* Finds a symbol that only the driver itself exports: in a library of ours before it, the lookup
+ * would fail. NULL: no such symbol. After loader_open(). */
 void *loader_find(const char *symbol);
 
 #endif

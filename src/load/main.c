@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that wants all of a GPU while it is its time, for `aliquot bench share`.
+ * A program that uses all of a GPU during its time, for `aliquot bench share`.
  *
  *      aliquot-load FILE ROW KIND NS FROM_NS UNTIL_NS [CHANGE_NS...]
  *
- * FILE is that of proto/load.h, KIND one of load/kinds.h with kernels of NS each. It works from
- * FROM_NS until UNTIL_NS after the common beginning (UINT64_MAX: to its end), and has its session
- * changed at each CHANGE_NS. It ends when all samples are there.
+ * FILE has the format of proto/load.h; KIND is one of load/kinds.h, with kernels of NS each. It
+ * works from FROM_NS until UNTIL_NS after the common start (UNTIL_NS of UINT64_MAX: to the end),
+ * and has its session changed at each CHANGE_NS. It ends when all samples are taken.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,9 +23,9 @@
 #include "load/spin.h"
 
 #define MS_NS UINT64_C(1000000)
-#define BEGIN_IN_NS (20 * MS_NS) /* after the last one is ready */
-#define NAP_NS 100000 /* of the machine's time, between two looks at who makes a change */
-#define NAPS 300000u  /* 30 s: then it goes on as if it was made */
+#define BEGIN_IN_NS (20 * MS_NS) /* after the last program is ready */
+#define NAP_NS 100000            /* machine time between two checks for a change */
+#define NAPS 300000u             /* 30 s: then it continues as if changed */
 
 static struct load {
         struct load_page *page;
@@ -90,7 +90,8 @@ static void sleep_until(uint64_t at_ns)
                 clock_sleep_ns(at_ns - now_ns);
 }
 
-/* Who changes it is no party of virtual time, which stands as long as we only nap. */
+/* The process that makes the change takes no part in virtual time, which stands still while this
+ * thread sleeps in machine time. */
 static void have_it_changed(void)
 {
         uint32_t asked = add_acq_rel(&load.row->asked, 1) + 1;
@@ -110,7 +111,7 @@ static void sample(unsigned at, uint64_t begin_ns)
         store_release(&load.row->sampled, at + 1);
 }
 
-/* When all programs are ready the last one says when it begins. */
+/* When all programs are ready, the last one sets the start. */
 static uint64_t await_begin(void)
 {
         uint64_t begin_ns;
@@ -120,8 +121,8 @@ static uint64_t await_begin(void)
         return begin_ns;
 }
 
-/* Looks and changes, in the order of their times; a look first. The program is ready when this
- * thread takes part in its time. */
+/* Samples and changes, in the order of their times; at equal times a sample first. The program is
+ * ready when this thread takes part in its time. */
 static void *watch(void *unused)
 {
         unsigned changes = 0;

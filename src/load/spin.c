@@ -21,7 +21,7 @@ _Static_assert(offsetof(struct spin_stamp, begin_ns) == 0, "as the kernel has it
 _Static_assert(offsetof(struct spin_stamp, end_ns) == 8, "as the kernel has it");
 _Static_assert(offsetof(struct spin_stamp, number) == 16, "as the kernel has it");
 
-/* PTX that every driver since CUDA 9 compiles for every device since Maxwell. */
+/* PTX for every driver since CUDA 9 and every device since Maxwell. */
 const char spin_ptx[] =
         ".version 6.0\n"
         ".target sm_50\n"
@@ -65,7 +65,7 @@ static int open_simulated(struct spin *spin, struct error *err)
         return rc;
 }
 
-/* Where the kernels write when they began and ended. */
+/* Opens the ring where kernels write their begin and end. */
 static int open_stamps(struct spin *spin, struct error *err)
 {
         void *ring;
@@ -117,8 +117,8 @@ int spin_open(struct spin *spin, uint64_t ns, struct error *err)
         return spin->engine ? open_simulated(spin, err) : open_real(spin, err);
 }
 
-/* In the order in which they ended, or nearly: what overlaps counts once. Where the kernels were a
- * round ahead, stamps of the round before are lost. */
+/* Reads stamps roughly in the order of their ends; overlaps count once. If the kernels are a whole
+ * ring ahead, older stamps are lost. */
 static int read_stamps(struct spin *spin, struct error *err)
 {
         for (;;) {
