@@ -64,7 +64,7 @@ uint64_t cards_promisable_bytes(uint64_t total_bytes, uint64_t reserved_bytes)
         return reserved_bytes ? left - left % PAGE_STEP : left;
 }
 
-/* 0: nothing, or not known. */
+/* 0: nothing, or unknown. */
 static uint64_t reserved_bytes(nvmlDevice_t device)
 {
         nvmlMemory_v2_t memory = { .version = nvmlMemory_v2 };
@@ -73,7 +73,7 @@ static uint64_t reserved_bytes(nvmlDevice_t device)
                                                                                  : 0;
 }
 
-/* A device that does not answer is left out by its UUID alone: without one it cannot be named. */
+/* A device is left out only if it reports no UUID: it could not be named. */
 static void add(struct cards *cards, nvmlDevice_t device, unsigned index, bool is_instance)
 {
         struct card card = { .index = index, .is_instance = is_instance };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the driver's NVML tells of a GPU besides its memory: how busy, how warm, how much power.
+ * Reads how busy and warm a GPU is, and its power, from the driver's NVML.
  *
  *      cards_start(handle, path, &err)         see cards.h
  *      gauges_bind(handle)                     the same handle
  *      gauges_read(uuid, is_instance, &gauges) as often as wanted
  *
- * Not every GPU, driver and instance tells everything; what is not told is -1. One thread.
+ * Not every GPU, driver and instance reports every value; -1: not reported. One thread.
  */
 #ifndef ALIQUOT_MACHINE_GAUGES_H
 #define ALIQUOT_MACHINE_GAUGES_H

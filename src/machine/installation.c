@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two layouts, told apart by which of them has the library. Found from the command itself, so that
- * an installed tree can be moved and a build folder needs no setting.
+ * Tells the two layouts apart by which of them has the library. Paths are relative to the command,
+ * so that an installed tree can be moved and a build folder needs no setting.
  */
 #include "machine/installation.h"
 

@@ -11,9 +11,9 @@
 #include "common/uuid.h"
 #include "machine/sample_parts.h"
 
-#define ECC_EVERY 10u /* looks: it is slow to tell and seldom changes */
+#define ECC_EVERY 10u /* samples: reading them is slow, and they seldom change */
 
-/* The struct of an entry is the same from version 2 on. */
+/* The struct of a list entry is the same from version 2 on. */
 static void *find_list(void *handle, const char *newest, const char *older)
 {
         void *found = dlsym(handle, newest);
@@ -75,7 +75,7 @@ bool sample_told(struct sample *sample, nvmlReturn_t rc)
 
 /* -- Cards ------------------------------------------------------------------------------------ */
 
-/* A critical error is told of by events; a GPU that tells of none is no failure. */
+/* Critical errors are reported as events; a GPU without events is no failure. */
 static void listen_to(struct sampler *sampler, const struct sampler_card *card)
 {
         const struct sample_nvml *nvml = &sampler->nvml;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is on the cards, and how much of their time each used.
+ * The processes on the cards, and each one's part of their time.
  */
 #include "machine/sample_parts.h"
 
@@ -10,7 +10,7 @@
 #include "common/clock.h"
 #include "common/minmax.h"
 
-#define LIST_TRIES 4u  /* processes may come between counting and listing */
+#define LIST_TRIES 4u  /* processes may start between counting and listing */
 #define LIST_SPARE 16u /* room for those */
 
 static const uint8_t list_kinds[SAMPLE_LISTS] = { SAMPLE_COMPUTE, SAMPLE_GRAPHICS, SAMPLE_MPS };
@@ -84,7 +84,7 @@ static int compare_processes(const void *a, const void *b)
         return (int)left->device - (int)right->device;
 }
 
-/* A process is in several lists; each tells the whole of its memory. */
+/* A process can be in several lists; each one reports all its memory. */
 void sample_merge(struct sample *sample)
 {
         unsigned kept = 0;
@@ -127,7 +127,7 @@ static int16_t percent(unsigned told_percent)
         return told_percent <= 100 ? (int16_t)told_percent : -1;
 }
 
-/* NULL: of that process nothing was told, or that is forgotten. */
+/* NULL: no report for that process, or the stamp was dropped. */
 static struct sampler_stamp *find_stamp(struct sampler_card *card, uint32_t pid)
 {
         for (unsigned i = 0; i < card->stamp_count; i++) {
@@ -137,7 +137,7 @@ static struct sampler_stamp *find_stamp(struct sampler_card *card, uint32_t pid)
         return NULL;
 }
 
-/* Where there is no room the oldest one is forgotten. */
+/* Without room the oldest stamp is dropped. */
 static struct sampler_stamp *make_stamp(struct sampler_card *card, uint64_t *forgotten_us)
 {
         struct sampler_stamp *oldest = card->stamp;
@@ -153,8 +153,8 @@ static struct sampler_stamp *make_stamp(struct sampler_card *card, uint64_t *for
         return oldest;
 }
 
-/* A share is told of the time since the stamp that was asked with, or since the process's own where
- * that is later; that may lie before the look before this one. */
+/* A share covers the time since the stamp of the request, or since the process's own stamp if that
+ * is later; either may lie before the last sample. */
 static uint64_t busy_ns(const nvmlProcessUtilizationSample_t *share, uint64_t asked_us,
                         uint64_t own_us, uint64_t elapsed_ns)
 {
@@ -165,15 +165,15 @@ static uint64_t busy_ns(const nvmlProcessUtilizationSample_t *share, uint64_t as
         return percent(share->smUtil) > 0 ? span_ns / 100 * share->smUtil : 0;
 }
 
-/* What the driver told of the time since `elapsed_ns` ago. */
+/* The driver's report on the last `elapsed_ns`. */
 struct share_list {
         const nvmlProcessUtilizationSample_t *share;
         unsigned count;
         uint64_t elapsed_ns;
 };
 
-/* Each process has stamps of its own: another one's newer stamp makes none of them old. So the next
- * look asks since the oldest of these. */
+/* Each process has its own stamp, since a newer stamp of another one does not make it old. So the
+ * next request asks from the oldest of them. */
 static void add_shares(struct sampler_card *card, struct sample *sample, unsigned device,
                        const struct share_list *list)
 {
@@ -185,7 +185,7 @@ static void add_shares(struct sampler_card *card, struct sample *sample, unsigne
                 struct sampler_stamp *stamp = find_stamp(card, shares[i].pid);
 
                 if (shares[i].timeStamp <= (stamp ? stamp->seen_us : card->forgotten_us))
-                        continue; /* some drivers repeat old ones */
+                        continue; /* some drivers repeat old reports */
                 if (found) {
                         found->busy_percent = percent(shares[i].smUtil);
                         found->memory_percent = percent(shares[i].memUtil);
@@ -203,7 +203,7 @@ static void add_shares(struct sampler_card *card, struct sample *sample, unsigne
                 card->seen_us = oldest_us;
 }
 
-/* Who is not told of did nothing. */
+/* A process without a report used no time. */
 static void clear_shares(struct sample *sample, unsigned device)
 {
         for (unsigned i = 0; i < sample->process_count; i++) {
