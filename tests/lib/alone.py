@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that wants the whole simulated GPU, in a session of its own and in virtual time (programs/compute/load.c).
+"""A program that wants the whole simulated GPU, in its own session and in virtual time
+(programs/compute/load.c).
 
     got = load_alone(sim, {"device": "1GB/s"}, kind="kernel", ns=200 * US, cap=300_000, seconds=4, settle=300)
     assert abs(got["share"] - 0.3) < 0.01, got
 
-What it got is the simulator's engine time. A program that waits for its own work keeps the device for longer than the engine
-is at it: what a cap promises it is a part of what it does without one.
+`share` is the simulator's engine time. A program that waits for its own work keeps the device for
+longer than the engine runs, so a cap promises it a part of its throughput without a cap.
 
     got = beside_solo(sim, {}, kind="sync", ns=20 * US, cap=300_000, seconds=4, settle=300)
     assert abs(got["of_solo"] - got["promised"]) < 0.01, got
@@ -13,13 +14,13 @@ is at it: what a cap promises it is a part of what it does without one.
 from hang import LONG_HANG_SECONDS
 
 MILLION = 10**6
-SOLO_MIX_SECONDS = 3  # without a cap its pace is the same as in ten
+SOLO_MIX_SECONDS = 3  # without a cap, three seconds give the same pace as ten
 
-_solo_mixes = {}  # {load: what it got}
+_solo_mixes = {}  # {load: its result}
 
 
 def load_alone(sim, node, **arguments):
-    """On a node with these settings, to the program's end: what it tells."""
+    """Runs it to its end on a node with these settings; returns its output."""
     sim.configure(clock="virtual", **node)
     words = [f"{key}={value}" for key, value in arguments.items()]
     result = sim.run([sim.build.program("compute/load"), *words], preload=True, ALIQUOT_MEMORY="512MiB")
@@ -28,9 +29,10 @@ def load_alone(sim, node, **arguments):
 
 
 def beside_solo(sim, node, *, cap, solo_seconds=None, **arguments):
-    """Also `of_solo`, how much of its work it gets done beside the same program without a cap, by the engine; and `promised`, how
-    much it may: as the cap says, or more where the program has nothing in flight for some of the time. Without a cap it is
-    the same from second to second, and takes the longest to simulate: `solo_seconds` after it has settled may do."""
+    """Also runs the program without a cap. Adds `of_solo`, the engine time with the cap as a part
+    of that without, and `promised`, the part that the cap allows (more than the cap if the program
+    has nothing in flight for some of the time). Without a cap each second is the same and slowest
+    to simulate, so `solo_seconds` after settling can be enough."""
     node = {**node, "flights": "on"}
     seconds = arguments["settle"] / 1000 + solo_seconds if solo_seconds else arguments["seconds"]
     solo = load_alone(sim, node, **{**arguments, "seconds": seconds})
@@ -40,7 +42,8 @@ def beside_solo(sim, node, *, cap, solo_seconds=None, **arguments):
 
 
 def mixes_beside_solo(sim, load, *, cap, seconds):
-    """The same of a load of programs/compute/mixes.c, with the host costs of a real driver; by the kernels of finished steps."""
+    """The same for a load of programs/compute/mixes.c, with a real driver's host costs; counts
+    kernels of finished steps."""
     sim.configure(clock="virtual", costs="real", flights="on")
 
     def play(percent, seconds):
@@ -60,7 +63,7 @@ def mixes_beside_solo(sim, load, *, cap, seconds):
 
 
 def seconds_of(got, length=1):
-    """The shares of all seconds that begin with a window, or of such stretches; each ends with a window, too."""
+    """The shares of all periods of `length` seconds; each begins and ends with a window."""
     shares, ns = got["windows"], got["windows_ns"]
     found = []
     for first in range(len(ns)):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build folder under test: where each artefact lies, and a compiler for small programs.
+"""The build folder under test: the paths of its artefacts, and a compiler for small programs.
 
-One for another architecture is run by ALIQUOT_EMULATOR (a command line), and ALIQUOT_CC compiles for
-it.
+For another architecture ALIQUOT_EMULATOR (a command line) runs the programs, and ALIQUOT_CC
+compiles.
 """
 import os
 import pathlib
@@ -15,7 +15,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 
 def machine_of(path):
-    """The architecture's number in an ELF file's head; None for anything else."""
+    """The architecture's number in an ELF header; None for any other file."""
     try:
         with open(path, "rb") as file:
             head = file.read(20)
@@ -44,7 +44,7 @@ class Build:
         return path
 
     def command(self, words):
-        """`words` as they are to be started: a program of another architecture by the emulator."""
+        """`words` as a command to start: a program of another architecture by the emulator."""
         words = [str(word) for word in words]
         if self.emulator and machine_of(words[0]) == machine_of(self.library):
             return [*self.emulator, *words]

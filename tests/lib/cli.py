@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command as a user types it: no variable of ours set, the simulated card asked for by --sim.
+"""The command as a user types it: without ALIQUOT_ variables, the simulated card given by --sim.
 
     cli = Command(sim)
     result = cli("ls", "--json")
@@ -9,7 +9,7 @@ import pytest
 
 UNSET = {"LD_LIBRARY_PATH": None, "ALIQUOT_SIM": None,
          "ALIQUOT_REAL_LIBCUDA": None, "ALIQUOT_REAL_LIBNVML": None}
-AWAY = 3  # the exit status where a daemon is needed and there is none
+AWAY = 3  # the exit status of a command that needs a daemon when none runs
 TAKES_SIM = {"run", "env", "create", "set", "gpus", "doctor"}
 
 
@@ -18,7 +18,7 @@ class Command:
         self.sim = sim
 
     def that_asks_daemons(self):
-        """Itself; the test is skipped where this build cannot ask one."""
+        """Returns itself; skips the test if this build cannot ask a daemon."""
         if "can ask no daemon" in self("doctor").stdout:
             pytest.skip("aliquot was built without libcurl or jansson")
         return self
@@ -37,13 +37,13 @@ class Command:
         return self("run", *arguments, **options)
 
     def sessions(self):
-        """The folders there are, whatever the command says of them."""
+        """The folders that exist, independent of what the command lists."""
         folder = self.sim.runtime / "sessions"
         return sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
 
 
 def expect_away(result, *words):
-    """In one line, after it was said that the daemon is waited for."""
+    """Expects one line, after the line that it waits for the daemon."""
     lines = [line for line in result.stderr.splitlines() if "waiting for it" not in line]
     assert result.rc == AWAY and result.stdout == "" and len(lines) == 1, result
     assert all(word in lines[0] for word in words), result

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions of one daemon on a simulated GPU in virtual time, programs in them that begin together, and somebody
-who notes what each of them gets (programs/compute/).
+"""Several sessions of one daemon on a simulated GPU in virtual time, with programs that start
+together, and an observer that records each session's GPU time (programs/compute/).
 
     company = Company(sim, [{"priority": "rt"}, {"priority": "batch"}])     # sessions s0, s1
     company.load(0, kind="kernel", ns=200 * US, seconds=3)
@@ -21,7 +21,7 @@ POINT = 0.01
 
 
 class Seen:
-    """What an observer noted; times in seconds since the beginning."""
+    """The observer's records; times in seconds since the start."""
     def __init__(self, told):
         self.at = [ns / 1e9 for ns in told["at_ns"]]
         self.done = [ns / 1e9 for ns in told["done_ns"]]
@@ -32,15 +32,16 @@ class Seen:
         return [at for at in self.at if start <= at <= end]
 
     def share(self, session, start, end, device=0):
-        """Its part of a device's time from the first look at or after `start` to the last one before `end`."""
+        """The session's part of a device's time from the first sample at or after `start` to the
+        last one before `end`."""
         return self.rate(self.busy, session, start, end, device)
 
     def in_flight(self, session, start, end, device=0):
-        """The part of that time in which it had work in flight (with flights="on")."""
+        """The part of that time in which the session had work in flight (with flights="on")."""
         return self.rate(self.flight, session, start, end, device)
 
     def calls_a_second(self, session, start, end):
-        """Of the driver, by its programs and Aliquot's library together (with calls="on")."""
+        """Driver calls by its programs and Aliquot's library together (with calls="on")."""
         first, last = bisect.bisect_left(self.at, start), bisect.bisect_right(self.at, end) - 1
         return (self.calls[session][last] - self.calls[session][first]) / (self.at[last] - self.at[first])
 
@@ -51,13 +52,14 @@ class Seen:
         return (counted[last] - counted[first]) / 1e9 / (self.at[last] - self.at[first])
 
     def windows(self, session, start, end, length, device=0):
-        """Its shares in all windows of `length` between looks from `start` to `end`."""
+        """The session's shares in all windows of `length` between samples from `start` to `end`."""
         return [self.share(session, at, at + length, device) for at in self.looks(start, end - length)]
 
 
 class Company:
     def __init__(self, sim, terms, *, programs=None, config="", **settings):
-        """Begins when `programs` have started, and the observer (without programs=: one each session)."""
+        """Time starts when `programs` and the observer have started (default: one program per
+        session)."""
         self.sim, self.programs = sim, []
         self.size = len(terms) if programs is None else programs
         sim.configure(**{"clock": "virtual", "memory": "1GiB", "begin_with": self.size + 1, **settings})
@@ -78,19 +80,19 @@ class Company:
         return self.start(at, "request", **arguments)
 
     def observe(self, seconds, *deeds, every_us=5000):
-        """To the end of the observer: what it saw."""
+        """Runs the observer to its end; returns its records."""
         assert len(self.programs) == self.size
         observer = self.sim.start([self.sim.build.program("compute/observe"), f"every={every_us}",
                                    f"seconds={seconds}", *deeds])
         return Seen(finished(observer, self.said))
 
     def said(self):
-        """For a failure: by the daemon, and by programs that did not end well."""
+        """For a failure message: output of the daemon, and of programs that failed."""
         failed = [program for program in self.programs if program.poll()]
         return "\n".join([self.daemon.said(), *(f"{program.args}: {program.returncode}, {program.communicate()}" for program in failed)])
 
     def told(self, nth=0):
-        """What a program says when it ends."""
+        """A program's output at its end."""
         return finished(self.programs[nth], self.said)
 
 

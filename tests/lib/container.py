@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A container as the daemon sees one: processes in a control group that a runtime has named.
 
-    with Container(sim) as container:               # a first process lives in it until its end
+    with Container(sim) as container:               # its first process runs until the end
         with container.script(door) as gpu:         # a program in it (lib/script.py)
             gpu.ready()
-        container.ask(door, uid=1000)               # what a joiner in it is answered
+        container.ask(door, uid=1000)               # the answer to a joiner in it
 
-No runtime is needed for that, only root: see place.NEEDS["control groups"].
+This needs no runtime, only root: see place.NEEDS["control groups"].
 """
 import contextlib
 import os
@@ -20,7 +20,8 @@ from script import Script
 
 
 def mounted(version):
-    """The folder of the whole hierarchy: of version 2, or of one of version 1 that anything may be in; or None."""
+    """The mount point of the whole hierarchy: of version 2, or of a version 1 one that allows any
+    process; or None."""
     kind = "cgroup2" if version == 2 else "cgroup"
     for line in pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
         head, _, tail = line.partition(" - ")
@@ -57,7 +58,7 @@ class Container:
         return self
 
     def groups(self):
-        """Its own, and what was made below, the innermost first."""
+        """Its own group and those below it, the innermost first."""
         return sorted((path for path in self.folder.rglob("*") if path.is_dir()), key=lambda path: -len(path.parts)) + [self.folder]
 
     def processes(self):
@@ -70,7 +71,7 @@ class Container:
             time.sleep(0.01)
 
     def empty(self):
-        """All of it ends; the control group stays."""
+        """Ends all its processes; the control group stays."""
         def is_over():
             for pid in self.processes():
                 with contextlib.suppress(ProcessLookupError):
@@ -89,12 +90,13 @@ class Container:
             self.parent.rmdir()
 
     def below(self, name):
-        """A control group that its tenant makes: the path of its cgroup.procs."""
+        """Makes a control group as its tenant can; returns the path of its cgroup.procs."""
         (self.folder / name).mkdir()
         return self.folder / name / "cgroup.procs"
 
     def inside(self, words, procs=None, uid=None, mount=None):
-        """The words of a command, as that user of it; `mount`: with this folder mounted at that one, read-only."""
+        """The words of a command that runs there as that user; `mount`: with this folder mounted at
+        that one, read-only."""
         bind = f"mount --bind {mount[0]} {mount[1]} && mount -o remount,bind,ro {mount[1]} && " if mount else ""
         user = f"setpriv --reuid={uid} --regid={uid} --clear-groups " if uid else ""
         return [*(["unshare", "-m"] if mount else []), "sh", "-c",
@@ -104,19 +106,20 @@ class Container:
         return self.sim.start(self.inside(words, procs, uid, mount), preload=preload, **variables)
 
     def script(self, door, **how):
-        """A program in it that has the door's socket alone."""
+        """A program in the container, which has only the door's socket."""
         return Guest(self, door, **how)
 
     def enter(self):
-        """Of a child that was forked: it is in it from now on."""
+        """Moves the calling process, a forked child, into the container."""
         (self.folder / "cgroup.procs").write_text("0", encoding="ascii")
 
     def begin_to_ask(self, door):
-        """What a joiner in it, which has said its HELLO when this returns, is answered: by calling what is returned."""
+        """Returns once a joiner in the container has sent its HELLO; call the result for the
+        answer."""
         return begin_to_ask(door, 0, self.folder / "cgroup.procs", None)
 
     def ask(self, door, uid=0, procs=None, message=None):
-        """What a joiner of that user in it is answered, as text. Whoever is in the container has the folder."""
+        """The answer, as text, to a joiner of that user in the container, which has the folder."""
         return ask(door, uid, procs or self.folder / "cgroup.procs", message)
 
 
@@ -126,7 +129,7 @@ class Guest(Script):
                                         ALIQUOT_SESSION_SOCKET=door, **how)
 
     def refused(self):
-        """The line of a program that could not join."""
+        """The stderr line of a program that could not join."""
         assert self.code("init") != 0
         self.process.stdin.close()
         self.process.stdin = None
@@ -137,7 +140,7 @@ class Guest(Script):
 
 
 def fork(body):
-    """A child that does this and ends, whatever comes of it; its pid."""
+    """Runs `body` in a child that always exits; returns its pid."""
     child = os.fork()
     if not child:
         try:
@@ -148,7 +151,8 @@ def fork(body):
 
 
 def ask(door, uid=0, procs=None, message=None):
-    """"welcome NAME", or the code and the reason; of a process in the control group of `procs` (None: as this one)."""
+    """"welcome NAME", or the code and the reason, for a process in the control group of `procs`
+    (None: the same as this one)."""
     return begin_to_ask(door, uid, procs, message)()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real containers of podman and runc, with what they are kept in of a test's own.
+"""Real containers of podman and runc, with their storage in the test's own folder.
 
     podman = Podman(sim, rootfs)
     aliquot cdi add ... --dir podman.cdi
@@ -7,10 +7,10 @@
         gpu.ready()
     result = podman.run("--user", "1000", command=["/bin/id", "-u"])
 
-podman 4 reads CDI specifications in /etc/cdi and /run/cdi alone, so it runs in a mount namespace of its own
-where /run is an empty file system with `cdi` in it. Images would have to be fetched: a container's root here
-is put together from this machine's own C library, shell and tools, and our test programs, in less than a second;
-each container has a copy of it by hard links, since runc makes the places for mounts in it.
+podman 4 reads CDI specifications only in /etc/cdi and /run/cdi, so it runs in a mount namespace of
+its own where /run is an empty file system with `cdi` in it. To avoid fetching images, a container's
+root is made from this machine's own C library, shell and tools, and our test programs, in less than
+a second. Each container has a copy of it by hard links, since runc creates mount points in it.
 """
 import os
 import pathlib
@@ -26,12 +26,13 @@ from hang import HANG_SECONDS
 from script import Script
 
 TOOLS = ("bash", "env", "id", "mount", "setsid", "stat", "umount", "unshare")
-# Enough for our programs; without them runc asks for more than some machines let root have.
+# Enough for our programs; runc's defaults exceed root's limits on some machines.
 BOUNDS = ("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096")
 
 
 def libraries_of(program):
-    """Each at the path where the loader finds it, the loader itself among them; a driver is for whoever injects one."""
+    """Each at the path where the loader finds it, including the loader; a driver is left to the
+    code that injects one."""
     done = subprocess.run(["ldd", program], capture_output=True, text=True, timeout=HANG_SECONDS, check=True)
     found = re.findall(r"(/\S+) \(0x", done.stdout)
     return [path for path in found if not os.path.basename(path).startswith(("libcuda.", "libnvidia-ml."))]
@@ -45,7 +46,7 @@ def put(root, source, target):
 
 
 def make_root(root, build):
-    """Debian's shape: /bin and /lib are links into /usr."""
+    """Debian's layout: /bin and /lib are links into /usr."""
     for name in ("usr/bin", "usr/lib", "usr/lib64", "dev", "etc", "proc", "run", "sys", "tmp"):
         (root / name).mkdir(parents=True)
     for name in ("bin", "lib", "lib64"):
@@ -65,9 +66,9 @@ class Podman:
     """`user`: rootless, as that user of this machine."""
     def __init__(self, sim, root, user=None):
         self.sim, self.root, self.user, self.count = sim, root, user, 0
-        # podman takes no runroot of more than 50 characters.
+        # podman accepts no runroot longer than 50 characters.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="aliquot-test-"))
-        self.folder.chmod(0o755)  # also for a root that has another number outside
+        self.folder.chmod(0o755)  # also for a root with another uid outside
         self.cdi = self.folder / "cdi"
         self.cdi.mkdir()
         if user:
@@ -103,16 +104,16 @@ class Podman:
         return Script.of(self.start(*options, command=command))
 
     def in_container(self, name, *command):
-        """What a command prints in a container that runs."""
+        """The output of a command in a running container."""
         result = self.sim.run(self.words("exec", name, *command))
         assert result.rc == 0, result
         return result.stdout
 
     def close(self):
-        """podman itself may be gone, and its containers live."""
+        """podman itself may have ended while its containers still run."""
         subprocess.run(list(map(str, self.words("rm", "--all", "--force", "--time=0"))), capture_output=True,
                        timeout=HANG_SECONDS, check=False)
-        for pause in self.folder.rglob("pause.pid"):  # what a rootless podman leaves to hold its user namespace
+        for pause in self.folder.rglob("pause.pid"):  # holds a rootless podman's user namespace
             os.kill(int(pause.read_text()), signal.SIGKILL)
         self.place.kill()
         self.place.wait(HANG_SECONDS)
@@ -120,7 +121,7 @@ class Podman:
 
 
 def skip_without(podman):
-    """Skips where no container runs at all, with podman's own reason."""
+    """Skips if no container can run, with podman's own reason."""
     for tool in ("podman", "runc"):
         if not shutil.which(tool):
             pytest.skip(f"{tool} is not installed")

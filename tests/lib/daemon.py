@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""aliquotd on a simulated node, and its API as anybody may call it.
+"""aliquotd on a simulated node, and a client of its API.
 
     daemon = Daemon(sim).start()
     answer = daemon.post("/v1/sessions", {"name": "a", "memory": "256MiB"})
     assert answer.status == 201, answer
     daemon.kill().start()       # as a crash, and again
 
-Requests go over the Unix socket unless a port was asked for (tcp=True).
+Requests go over the Unix socket, or over TCP with tcp=True.
 """
 import http.client
 import json
@@ -38,7 +38,7 @@ class Answer:
 
 
 def connect_unix(path):
-    """Waits where so many are about to come in that the kernel has no room: with a timeout of Python's it would be
+    """Waits if the kernel's queue of connections is full: with a timeout of Python's it would be
     refused at once instead."""
     sock = socket.socket(socket.AF_UNIX)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", HANG_SECONDS, 0))
@@ -76,7 +76,8 @@ class Daemon:
                 "--state-dir", self.state, f"--sim={self.sim.spec}", *flags]
 
     def start(self, *flags, user=None, **variables):
-        """Answers when it returns. Its log is in a file, for nobody reads a pipe here."""
+        """Returns when the daemon answers. Its log goes to a file, since no thread reads a pipe
+        here."""
         with open(self.log, "a", encoding="utf-8") as log:
             self.process = subprocess.Popen(
                 [str(word) for word in self.words(*flags)], env=self.sim.env(ALIQUOT_SIM=None, **variables),
@@ -99,17 +100,17 @@ class Daemon:
         return self.log.read_text(errors="replace")
 
     def seconds(self):
-        """Processor time that it has used."""
+        """Processor time of the daemon."""
         fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rsplit(")")[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def reads(self):
-        """How often it has read a file, by the kernel's count."""
+        """The number of read calls of the daemon, as the kernel counts them."""
         text = pathlib.Path(f"/proc/{self.process.pid}/io").read_text(encoding="ascii")
         return int(text.split("syscr: ")[1].split()[0])
 
     def thread_seconds(self, name):
-        """What its thread of this name has used of processors, by the kernel's count."""
+        """Processor time of its thread of this name, as the kernel counts it."""
         for thread in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
             if (thread / "comm").read_text().strip() == name:
                 fields = (thread / "stat").read_text().rpartition(")")[2].split()
@@ -122,7 +123,7 @@ class Daemon:
         return self
 
     def stop(self):
-        """As a service manager does; its exit status."""
+        """As a service manager does; returns the exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(HANG_SECONDS)
 
@@ -139,7 +140,7 @@ class Daemon:
             else UnixConnection(self.socket)
 
     def raw(self, tcp=False):
-        """A bare socket."""
+        """A connected socket without HTTP."""
         if tcp:
             return socket.create_connection(("127.0.0.1", self.port), timeout=HANG_SECONDS)
         return connect_unix(self.socket)
@@ -176,7 +177,7 @@ class Daemon:
         return answer.json
 
     def session(self, name):
-        """None when there is none."""
+        """None if there is none."""
         answer = self.get(f"/v1/sessions/{name}")
         assert answer.status in (200, 404), answer
         return answer.json if answer.status == 200 else None
@@ -185,7 +186,8 @@ class Daemon:
         return [session["name"] for session in self.get("/v1/sessions?limit=1000").json["sessions"]]
 
     def folders(self):
-        """Of sessions: one that is being made, or was put aside, has a name with a dot before it."""
+        """Folders of sessions; one that is being created, or was put aside, has a name with a
+        leading dot."""
         return sorted(p.name for p in (self.sim.runtime / "sessions").iterdir() if p.name[0] != ".")
 
     def metrics(self):
@@ -201,7 +203,7 @@ class Daemon:
         return values
 
     def events(self, since=0, most=None):
-        """Those there are after `since`, and then those that come, until `most` or the caller stops."""
+        """The events after `since`, then new ones, until `most` or the caller stops."""
         connection = self.connection()
         connection.request("GET", f"/v1/events?since={since}")
         stream = connection.getresponse()
@@ -216,7 +218,7 @@ class Daemon:
 
 
 def wait_for(condition, told=lambda: ""):
-    """A bound on hangs, never a measure of speed."""
+    """The timeout is a bound on hangs, never a measure of speed."""
     end = time.monotonic() + HANG_SECONDS
     while not condition():
         assert time.monotonic() < end, f"hung for {HANG_SECONDS} s\n{told()}"

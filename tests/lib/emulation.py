@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What qemu-user does not do as Linux does, and the stories that need it (ALIQUOT_EMULATOR)."""
+"""Where qemu-user differs from Linux; for stories that need that behaviour (ALIQUOT_EMULATOR)."""
 MREMAP = "qemu-user has no mremap of length 0, by which the simulator maps memory twice"
 FORK = "qemu-user ignores MADV_DONTFORK: the simulator's helper keeps a dead program's lock"
 SLOW = "the five seconds for which others wait for a first context may pass in an emulator"

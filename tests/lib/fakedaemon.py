@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A daemon that answers as a test tells it to, for what the real one does not say on demand.
+"""A daemon that gives the answers that a test sets, for answers that the real one does not give on
+demand.
 
     with FakeDaemon(sim, [(409, {"type": "/problems/busy", "detail": "..."}), HANG]) as fake:
         cli("rm", "s")
     assert fake.heard[0].method == "DELETE"
 
-The answers are given in turn, the last one for ever: (status, JSON or text), CLOSE, or HANG.
+The answers are given in turn, the last one repeatedly: (status, JSON or text), CLOSE, or HANG.
 """
 import json
 import os
@@ -74,4 +75,4 @@ class FakeDaemon:
         self.over.set()
         self.server.shutdown()
         self.server.server_close()
-        os.unlink(self.server.server_address)  # as one does that ends as it should
+        os.unlink(self.server.server_address)  # as a daemon that shuts down properly does

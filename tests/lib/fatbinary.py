@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fat binaries, as nvcc puts them in a program: one image with code for several architectures."""
+"""Fat binaries in the format that nvcc embeds: one image with code for several architectures."""
 import struct
 
 LZ4, ZSTANDARD = 0x2000, 0x8000
@@ -16,6 +16,6 @@ def part_head(kind, architecture, flags=0, unpacked=0, payload_bytes=PART):
 
 
 def fat_binary(*parts):
-    """Parts are: kind, architecture, flags, uncompressed size. Each has PART bytes in the file."""
+    """`parts`: kind, architecture, flags, uncompressed size. Each takes PART bytes in the file."""
     body = b"".join(part_head(*part) + bytes(PART) for part in parts)
     return head(len(body)) + body

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A joiner at a session's socket that says whatever a test wants (docs/protocol.md).
+"""A joiner at a session's socket that sends any message a test wants (docs/protocol.md).
 
     answer = join(path, hello())
     assert answer.type == WELCOME and answer.name == "a"
     limits, slots = answer.descriptors
 
-Or a program under test that is given the socket: script(), refused(). The fixtures `daemon` and `path` are
-for files of such stories to import.
+Or a program under test that gets the socket: script(), refused(). Test files import the fixtures
+`daemon` and `path`.
 """
 import contextlib
 import os
@@ -88,12 +88,12 @@ def socket_of(sim, name):
 
 
 def script(sim, path, **variables):
-    """A program that is told the socket and nothing else: no runtime folder, no name."""
+    """A program that gets only the socket: no runtime folder, no name."""
     return Script(sim, ALIQUOT_SESSION_SOCKET=path, ALIQUOT_RUNTIME_DIR=None, **variables)
 
 
 def refused(sim, path, **variables):
-    """The line of a program that could not join; it has no memory, and goes on."""
+    """The stderr line of a program that could not join; it gets no memory, and goes on."""
     with script(sim, path, **variables) as gpu:
         assert gpu.code("init") != SUCCESS
         gpu.process.stdin.close()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays the daemon to a session that swaps (programs/hooks/swapping.c): writes what its pages are to say, and reads what
-its programs say there. Offsets: docs/page-layout.md.
+"""Plays the daemon for a session that swaps (programs/hooks/swapping.c): writes its pages, and
+reads its programs' part of them. Offsets: docs/page-layout.md.
 
     keeper = Keeper(sim, 512 * MIB)             # session "s", which may have all of it
     with Script(sim, **keeper.env) as gpu:
@@ -55,7 +55,7 @@ class Keeper:
         self.give()
 
     def give(self, resident=None, most=None, pinned=None):
-        """What is not said is the limit."""
+        """A value that is not given is the limit."""
         for at, value in enumerate((resident, most, pinned)):
             self.limits.words[ROOM // 8 + at] = self.limit if value is None else value
         return self.answer()
@@ -75,11 +75,11 @@ class Keeper:
         return self
 
     def answers(self):
-        """Of every slot that was ever taken: what it last answered."""
+        """The last answer of every slot that was ever taken."""
         return [self.slots.half(SLOT + i * SLOT_BYTES + 56) for i in range(self.slots.half(HIGH))]
 
     def hold(self, dead=0):
-        """All that live have answered; `dead` slots are nobody's."""
+        """Returns when all living programs have answered; `dead` slots have no program."""
         self.shut()
         wait(lambda: self.answers().count(Keeper.holds) >= max(1, len(self.answers()) - dead), self.answers)
         return self

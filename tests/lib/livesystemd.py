@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A systemd that runs as PID 1 of namespaces of its own, on a root made of this machine's /usr and little else.
+"""A systemd that runs as PID 1 in its own namespaces, on a root made from this machine's /usr and
+little else.
 
-It sees no process, mount or control group of the machine's, and starts what a test gives it and nothing else.
+It sees no process, mount or control group of the machine, and starts only the units of the test.
 """
 import os
 import pathlib
@@ -15,8 +16,8 @@ from hang import HANG_SECONDS
 MANAGER = pathlib.Path("/usr/lib/systemd/systemd")
 BOOT_SECONDS = 60
 
-# Arguments: the folder of the root, the name of the control group, and folders that are there as they are here.
-# The new root is a tmpfs of the new mount namespace: it goes with it.
+# Arguments: the root's folder, the control group's name, and folders that are also visible inside.
+# The new root is a tmpfs of the new mount namespace, and disappears with it.
 BEFORE = """
 set -e
 root=$1 group=$2
@@ -62,7 +63,7 @@ exec env -i container=test PATH=/usr/local/bin:/usr/bin:/usr/sbin:/bin:/sbin \\
 
 
 class LiveSystemd:
-    """`installed` holds usr/local, and `units`, with what goes to /etc/systemd/system."""
+    """`installed` has usr/local, and `units` with the content of /etc/systemd/system."""
     def __init__(self, folder, installed, shown=()):
         self.root, self.group = folder / "root", f"aliquot-test-{os.getpid()}"
         self.root.mkdir()
@@ -74,7 +75,7 @@ class LiveSystemd:
 
     @staticmethod
     def why_not():
-        """What is missing here, or None."""
+        """The missing requirement, or None."""
         if os.geteuid() != 0:
             return "only root makes namespaces and mounts"
         if not MANAGER.exists():
@@ -86,7 +87,7 @@ class LiveSystemd:
         return self.log.read_text(errors="replace")
 
     def boot(self):
-        """False: it cannot here; said() tells."""
+        """False: it cannot boot here; said() has the reason."""
         end = time.monotonic() + BOOT_SECONDS
         while time.monotonic() < end and self.process.poll() is None:
             if self.pid() and self.run("systemctl", "is-system-running", check=False).stdout.strip() in ("running", "degraded"):
@@ -95,7 +96,7 @@ class LiveSystemd:
         return False
 
     def pid(self):
-        """Of the manager, as the machine sees it; None: it is not there yet."""
+        """The manager's pid as the machine sees it; None: not started yet."""
         try:
             pids = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
             is_it = pids and os.readlink(f"/proc/{pids[0]}/exe") == str(MANAGER.resolve())
@@ -104,7 +105,7 @@ class LiveSystemd:
         return int(pids[0]) if is_it else None
 
     def words(self, *words):
-        """To run a command in there."""
+        """The words that run a command inside."""
         return ["nsenter", f"--target={self.pid()}", "--pid", "--mount", "--uts", "--ipc", "--net", "--cgroup", *map(str, words)]
 
     def run(self, *words, check=True):
@@ -116,11 +117,11 @@ class LiveSystemd:
         return self.run("systemctl", "show", "--value", f"--property={key}", unit).stdout.strip()
 
     def status(self, pid):
-        """/proc/PID/status of a process by its pid in there."""
+        """/proc/PID/status of a process by its pid inside."""
         return dict(re.findall(r"^(\w+):\s*(.*)$", self.run("cat", f"/proc/{pid}/status").stdout, re.MULTILINE))
 
     def close(self):
-        self.process.kill()  # and with it, the manager and all that it started
+        self.process.kill()  # the manager and everything that it started end too
         self.process.wait()
         sweep = ('mount -t cgroup2 cgroup2 "$1" && for try in 1 2 3 4 5 6 7 8 9; do '
                  'find "$1/$2" -depth -type d -exec rmdir {} + 2>/dev/null && break; sleep 0.2; done')

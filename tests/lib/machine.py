@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine of a test's own with fake drivers, for tests of how programs obtain entry points.
+"""A machine of a test's own with fake drivers, for tests of the ways to obtain entry points.
 
     machine.install("cuda-old")                       # as libcuda.so.1 in a folder of its own
-    machine.probe(["open libcuda.so.1", "sym cuInit"])  # what programs/interpose/probe.c answers
+    machine.probe(["open libcuda.so.1", "sym cuInit"])  # the answers of programs/interpose/probe.c
 
-With us=False the program meets the bare driver: what it gets then is what it has to get with us.
+With us=False the program runs on the bare driver: the expected answers.
 """
 import os
 import shutil
@@ -15,11 +15,11 @@ from hang import HANG_SECONDS
 
 VERSIONS = SOURCE / "src/abi/cuda.versions"
 OURS = "libaliquot.so"
-FLAGS = (0, 1, 2, 3)  # default, legacy stream, per-thread stream, both: the driver takes the latter for it
+FLAGS = (0, 1, 2, 3)  # default, legacy stream, per-thread stream, both (taken as per-thread)
 
 
 def rows(api):
-    """{symbol: (since, class)} as the table's own text has it."""
+    """{symbol: (since, class)} from the table's text."""
     table = {}
     for line in (SOURCE / "src/shim" / api / f"{api}.api").read_text().splitlines():
         words = line.split()
@@ -74,7 +74,7 @@ class Machine:
 
 
 def expect_as_without_us(command, alone, answer, driver="libcuda.so.1"):
-    """`alone` is what the bare driver answered; only the object may differ, and only for ours."""
+    """`alone` is the bare driver's answer; only the object may differ, and only if it is ours."""
     words = alone.split()
     if not alone.startswith("!") and words[-2] == driver and is_ours(words[-1]):
         words[-2] = OURS
@@ -82,7 +82,8 @@ def expect_as_without_us(command, alone, answer, driver="libcuda.so.1"):
 
 
 def lookups():
-    """The probe's commands for every name at, and just below, every version, with every flag, in both ABIs."""
+    """The probe's commands for every name at, and just below, every version, with every flag, in
+    both ABIs."""
     versions = {11030, 11040, 11080, 12000, 12080, 12999, 13000, 13060, 13070}
     names = set()
     for line in VERSIONS.read_text().splitlines():

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated node of a test's own: spec, folders, environment, and the processes started on it.
+"""A simulated node of a test's own: spec, folders, environment, and its processes.
 
     node.configure(gpus=2, memory="1GiB", model="h200")
     result = node.run([program, "arg"], preload=True, ALIQUOT_MEMORY="256MiB")
     assert result.rc == 0, result
 
 Doors: preload=True puts libaliquot.so in LD_PRELOAD (a path: that library), shims=True puts the
-facades first in LD_LIBRARY_PATH; with neither the program meets the bare simulator. A keyword in
+facades first in LD_LIBRARY_PATH; with neither the program uses the bare simulator. A keyword in
 capitals is an environment variable; None removes it.
 """
 import fcntl
@@ -30,7 +30,8 @@ SHM = pathlib.Path("/dev/shm")
 SHM_WANTED_BYTES = 1 << 30
 PAGES_WANTED_BYTES = 16 << 20  # sessions' pages and the files of a daemon
 LEFTOVER_SECONDS = 3600
-# A driver crashes when it is asked about what has ended: so that each story would show a library that does.
+# Real drivers crash on handles that have ended: so every story would notice a library that uses
+# one.
 AS_DRIVERS_DO = {"current": "measured", "ended": "crash"}
 
 
@@ -47,8 +48,8 @@ class Result:
 
 
 def drop_leftovers():
-    """Of runs that were killed: unlocked, so that its owner is gone, and as old as no test gets (the
-    C tests lock nothing)."""
+    """Removes folders of killed runs: unlocked, so that the owner is gone, and older than any test
+    gets (the C tests take no lock)."""
     for folder in [*SHM.glob("aliquot-test-*"), *pathlib.Path(tempfile.gettempdir()).glob("aliquot-test-*")]:
         try:
             if time.time() - folder.stat().st_mtime < LEFTOVER_SECONDS:
@@ -71,7 +72,8 @@ def lock_folder(folder):
 
 
 def private_folder(where=None):
-    """There, or where temporary files go; another user may be let in (not under pytest's own folder)."""
+    """In `where`, or among temporary files; a test may open it to another user (not so pytest's own
+    folder)."""
     return pathlib.Path(tempfile.mkdtemp(prefix="aliquot-test-", dir=where))
 
 
@@ -80,15 +82,16 @@ def shm_has(size):
 
 
 def finished(process, said=str):
-    """What a program that was started says when it ends well, in JSON; if it does not, `said` may tell more."""
+    """The JSON output of a started program when it ends well; else `said` can add to the failure
+    message."""
     out, err = process.communicate(timeout=LONG_HANG_SECONDS)
     assert process.returncode == 0, (out[-2000:], err, said()[-2000:])
     return json.loads(out)
 
 
 class Node:
-    """Its folder is on tmpfs, as in production; the simulated cards lie on a disk where /dev/shm has no room for them
-    (64 MiB in many containers)."""
+    """Its folder is on tmpfs, as in production; the simulated cards are on disk if /dev/shm has no
+    room for them (64 MiB in many containers)."""
     def __init__(self, build):
         self.build = build
         place.need("a runtime folder")
@@ -96,7 +99,7 @@ class Node:
         self.folder = private_folder(SHM if shm_has(PAGES_WANTED_BYTES) else None)
         self.cards = self.folder if shm_has(SHM_WANTED_BYTES) else private_folder()
         if self.cards != self.folder:
-            self.cards.chmod(0o711)  # as of the one beside it, a story decides about `state`
+            self.cards.chmod(0o711)  # as for the other folder; a story can restrict `state`
         self.locks = [lock_folder(folder) for folder in {self.folder, self.cards}]
         self.state = self.cards / "sim"
         self.runtime = self.folder / "run"
@@ -157,7 +160,8 @@ class Node:
         return Result(process.returncode, out, err)
 
     def start(self, command, *, preload=False, shims=False, cwd=None, user=None, **variables):
-        """Starts in the background, in a process group of its own that close() ends. `user`: a uid to become."""
+        """Starts it in the background, in its own process group, which close() ends. `user`: a uid
+        to become."""
         command = [str(command)] if isinstance(command, (str, pathlib.Path)) else command
         process = subprocess.Popen(
             self.build.command(command), text=True, errors="replace", start_new_session=True,
@@ -168,11 +172,11 @@ class Node:
         return process
 
     def aliquot(self, *arguments, **options):
-        """The command, on this node."""
+        """Runs the command on this node."""
         return self.run([self.build.aliquot, *arguments], **options)
 
     def oracle(self):
-        """What the simulator itself granted: its table, apart from the ledger under test."""
+        """The simulator's own table of granted memory, independent of the ledger under test."""
         reader = self.build.folder / "src/sim/aliquot-sim-oracle"
         result = self.run([reader])
         assert result.rc == 0, result
@@ -189,7 +193,7 @@ class Node:
 
 
 def kill_group(process):
-    """The group as well as the process: a program under test may have left children."""
+    """Kills the group as well as the process: a program under test may have left children."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this place (a container, a chroot, a user without root) does not let a test do, each asked once, by trying it.
+"""Finds the operations that this place (a container, a chroot, a user without root) forbids to
+tests, each tried once.
 
-    @pytest.mark.needs("mounts", "other users")     # a story that is skipped, with the reason, where one is missing
+    @pytest.mark.needs("mounts", "other users")     # skips the story, with the reason, if one is missing
     place.need("terminals")                         # the same in a fixture or a helper
-    python3 tests/lib/place.py                      # says what is missing, a line each, and nothing where nothing is
+    python3 tests/lib/place.py                      # prints what is missing, one per line
 
-A story asks for what it does, never for the place: the reason is the kernel's own answer.
+A story names operations, never a kind of place: the reason is the kernel's own answer.
 """
 import ctypes
 import errno
@@ -21,13 +22,13 @@ import tempfile
 NOBODY = 65534
 TRY_SECONDS = "60"
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
-# PTRACE_TRACEME, in a child that then ends.
+# PTRACE_TRACEME, in a child that then exits.
 TRACE_ME = "import ctypes, os; c = ctypes.CDLL(None, use_errno=True); " \
            "raise SystemExit(os.strerror(ctypes.get_errno()) if c.ptrace(0, 0, 0, 0) else 0)"
 
 
 def attempt(*words, **how):
-    """None, or in one line why the command failed."""
+    """None, or one line with the reason why the command failed."""
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=float(TRY_SECONDS),
                               check=False, **how)
@@ -44,7 +45,7 @@ def become_another_user():
 
 
 def open_build_folder():
-    """To other users, whose programs run what was built: a clone in /root is not."""
+    """Other users must be able to run the built programs: not from a clone in /root."""
     if lacks("other users"):
         return lacks("other users")
     build = pathlib.Path(os.environ.get("ALIQUOT_BUILD", pathlib.Path(__file__).parents[2] / "build")).resolve()
@@ -54,7 +55,8 @@ def open_build_folder():
 
 
 def reach_other_users():
-    """As the daemon does, to see what a program of theirs has mapped, and to end it (CAP_SYS_PTRACE, CAP_KILL)."""
+    """The daemon's operations on their programs: reading their mappings, and ending them
+    (CAP_SYS_PTRACE, CAP_KILL)."""
     if lacks("other users"):
         return lacks("other users")
     other = subprocess.Popen(["sleep", TRY_SECONDS], user=NOBODY, group=NOBODY, extra_groups=[], cwd="/")
@@ -80,7 +82,7 @@ def give_files_away():
 
 
 def make_control_group():
-    """As a container's runtime does, in each version that is mounted here."""
+    """As a container runtime does, in each version that is mounted here."""
     import container  # it imports this file
 
     found = [container.mounted(version) for version in (2, 1)]
@@ -107,13 +109,13 @@ def mount_in_namespace(*flags):
 
 
 def mount():
-    """In this very namespace."""
+    """Mounts in this very namespace."""
     with tempfile.TemporaryDirectory() as folder:
         return attempt("mount", "-t", "tmpfs", "x", folder) or attempt("umount", "-l", folder)
 
 
 def filter_calls():
-    """Linux answers EFAULT to a filter that is nowhere, where it takes one at all."""
+    """With an invalid filter address Linux answers EFAULT if filters are allowed at all."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, None)
     code = ctypes.get_errno()
@@ -130,7 +132,7 @@ def open_terminal():
 
 
 def start_tmux():
-    """One on a terminal of its own, to its end."""
+    """Runs one on a terminal of its own, to its end."""
     if not shutil.which("tmux"):
         return "tmux is not installed"
     with tempfile.TemporaryDirectory() as folder:
@@ -140,7 +142,8 @@ def start_tmux():
 
 
 def keeps_locks(folder):
-    """Those of files that are mapped (store/liveness.h): overlayfs does not."""
+    """Whether the file system keeps locks of mapped files (store/liveness.h): overlayfs does not.
+    """
     told = subprocess.run(["stat", "--file-system", "--format=%T", folder], capture_output=True, text=True, check=False)
     return os.access(folder, os.W_OK | os.X_OK) and told.stdout.strip() != "overlayfs"
 
@@ -158,7 +161,7 @@ def open_for_reading_and_writing(path):
     return None
 
 
-# What a story can need: how it is tried, and what is said before the reason.
+# The needs of stories: how to try each, and the text before the reason.
 NEEDS = {
     "other users": become_another_user,
     "a build folder for other users": open_build_folder,
@@ -181,13 +184,13 @@ NEEDS = {
 
 @functools.cache
 def lacks(name):
-    """None: it is here; else why not."""
+    """None: available; else the reason."""
     return NEEDS[name]()
 
 
 def need(*names):
-    """Skips the story that runs where one of these is missing."""
-    import pytest  # the tool itself runs without
+    """Skips the running story if one of these is missing."""
+    import pytest  # the command-line use works without pytest
 
     for name in names:
         why = lacks(name)

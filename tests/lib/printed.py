@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program prints on a terminal, where nobody types anything.
+"""The output of a program on a terminal without input.
 
     text = printed(["aliquot", "ls"], columns=80, env=env)
 """
@@ -15,7 +15,7 @@ from hang import HANG_SECONDS
 
 
 def printed(words, *, columns=0, env=None):
-    """As bytes, when it has ended well; 0 columns: the terminal does not say how wide it is."""
+    """As bytes, after a successful end; 0 columns: the terminal reports no width."""
     place.need("terminals")
     ours, theirs = os.openpty()
     tty.setraw(theirs)
@@ -26,7 +26,7 @@ def printed(words, *, columns=0, env=None):
         try:
             while more := os.read(ours, 65536):
                 text += more
-        except OSError:  # nobody writes there any more
+        except OSError:  # the other end is closed
             pass
         assert process.wait(HANG_SECONDS) == 0
     os.close(ours)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that makes the driver calls a test tells it to, one by one (programs/hooks/script.c).
+"""A program that makes driver calls one by one, as a test orders them (programs/hooks/script.c).
 
     with Script(sim, ALIQUOT_MEMORY="64MiB") as gpu:
         gpu.do("init", "context 0 0")           # each must answer 0
@@ -25,7 +25,7 @@ class Script:
 
     @classmethod
     def of(cls, process):
-        """One that was started otherwise."""
+        """Wraps a process that was started elsewhere."""
         self = cls.__new__(cls)
         self.process = process
         return self
@@ -69,7 +69,7 @@ class Script:
         return Books(*self.values(f"look {device}"))
 
     def ready(self, device=0):
-        """Initialised, with a context; returns itself."""
+        """Initialises it and makes a context; returns itself."""
         self.do("init", f"context 0 {device}")
         return self
 

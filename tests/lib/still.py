@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What those do that a test started and that are still there: where each of their threads stands. For a story that hangs."""
+"""Describes the processes of a test that still run, with the state of each thread: for a story that
+hangs.
+"""
 import os
 import pathlib
 import shutil
 import subprocess
 
 PROC = pathlib.Path("/proc")
-MOST = 40  # processes that are described
-MOST_STACKS = 8  # of which so many stop for a debugger
+MOST = 40  # processes to describe
+MOST_STACKS = 8  # processes to stop in a debugger
 
 
 def read(path):
-    """A thread may end meanwhile, and some of this is root's to read. No file for which the kernel makes us wait while
-    somebody stands in execve()."""
+    """A thread may end meanwhile, and some files are root's. Do not use it for files that block
+    while the process is in execve()."""
     try:
         return path.read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
     except OSError:
@@ -20,7 +22,7 @@ def read(path):
 
 
 def parents():
-    """Of each process: who started it. A name in /proc/PID/stat may have spaces and brackets."""
+    """Each process's parent. A name in /proc/PID/stat may contain spaces and brackets."""
     found = {}
     for entry in PROC.iterdir():
         fields = read(entry / "stat").rpartition(")")[2].split() if entry.name.isdigit() else []
@@ -38,7 +40,8 @@ def descendants(pid):
 
 
 def stacks(pid):
-    """Of all its threads, where there is a gdb. One that reads what is mapped may never end."""
+    """The stacks of all its threads, if gdb is installed. gdb reads the mappings, which can block
+    forever: hence the timeout."""
     if not shutil.which("gdb"):
         return []
     words = ["timeout", "--signal=KILL", "20", "gdb", "-p", str(pid), "-batch", "-nx", "-ex", "set debuginfod enabled off", "-ex", "thread apply all bt 16"]
@@ -47,7 +50,7 @@ def stacks(pid):
 
 
 def describe():
-    if "ALIQUOT_HANG_SECONDS" in os.environ:  # tools/mutants: it hangs on purpose
+    if "ALIQUOT_HANG_SECONDS" in os.environ:  # set by tools/mutants, where stories hang on purpose
         return ""
     lines = []
     for nth, one in enumerate(descendants(os.getpid())[:MOST]):

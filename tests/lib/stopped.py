@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that stands still, all of it."""
+"""Stops a process and waits until all its threads stand still."""
 import os
 import pathlib
 import signal
@@ -18,6 +18,7 @@ def is_stopped(pid):
 
 
 def stop(pid):
-    """One of its threads hears of SIGSTOP first, and tells the others: on a busy machine those run on for a while."""
+    """One thread receives SIGSTOP first and stops the others, which run on for a while on a busy
+    machine."""
     os.kill(pid, signal.SIGSTOP)
     wait_for(lambda: is_stopped(pid))

@@ -6,12 +6,12 @@
     result = tenant.python("scribble.py", path)     # tests/attack/programs/scribble.py, to its end
     with tenant.script("a") as gpu:                 # a program in session a (lib/script.py)
         gpu.ready()
-    create(tenant, "b", ttl="1s")                   # a session whose end is its programs' end
+    create(tenant, "b", ttl="1s")                   # a session that ends its programs when it ends
     with holding(tenant, "keep_lock.py", path):     # as python(), in the background
         ...
-    hidden(text)                                    # what of it disturbs a terminal or deceives a reader
-    with still_file(sim) as (file, told):           # who executes STAYS_IN_EXEC with it cannot be looked into
-    kinds(daemon, "gone")                           # of the audit trail's events, up to the first of this one
+    hidden(text)                                    # its characters that disturb a terminal or deceive
+    with still_file(sim) as (file, told):           # a process that runs STAYS_IN_EXEC with it blocks readers
+    kinds(daemon, "gone")                           # audit event types, up to the first of this type
 
 Only root can become another user: `needs_root` skips a story elsewhere.
 """
@@ -47,7 +47,8 @@ print(answer.status, answer.read().decode(), sep="\\n")
 
 
 def open_to_all(sim):
-    """Lets other users reach the node's folders, as /run/aliquot and a real driver's devices would."""
+    """Lets other users reach the node's folders, as with /run/aliquot and a real driver's devices.
+    """
     sim.folder.chmod(0o711)
     sim.runtime.chmod(0o711)
     sim.state.chmod(0o777)
@@ -62,7 +63,7 @@ class Tenant:
         place.need("a build folder for other users")
 
     def start(self, words, **options):
-        """In the background; options as of Node.start()."""
+        """Starts it in the background; options as of Node.start()."""
         return self.sim.start(words, user=self.uid, cwd="/", **options)
 
     def run(self, words, **options):
@@ -84,7 +85,7 @@ class Tenant:
         return Answer(int(status), {}, text)
 
     def create(self, name, memory="256MiB"):
-        """A session of its own."""
+        """Creates a session of the tenant."""
         answer = self.ask("POST", "/v1/sessions", f'{{"name":"{name}","memory":"{memory}"}}')
         assert answer.status == 201, answer
         return answer.json
@@ -95,7 +96,8 @@ class Tenant:
 
 @contextlib.contextmanager
 def holding(tenant, name, *words, word="ready"):
-    """A program of tests/attack/programs that says `word` and then keeps what it has until this ends."""
+    """Starts a program of tests/attack/programs, waits until it prints `word`, and ends it at the
+    end of the block."""
     program = tenant.sim.build.source / "tests/attack/programs" / name
     process = tenant.start([sys.executable, program, *words], preload=False)
     assert process.stdout.readline() == f"{word}\n", process.stderr.read()
@@ -112,7 +114,8 @@ STAYS_IN_EXEC = "import os, sys; os.open(sys.argv[1], os.O_RDWR); os.execv('/bin
 
 @contextlib.contextmanager
 def still_file(sim):
-    """A file that whoever executes a program with it open never closes, and that nobody has ever read."""
+    """A file whose close never ends: a process that calls execve() with it open (close-on-exec)
+    stays there. Never read before."""
     folder = sim.folder / "still"
     folder.mkdir()
     with subprocess.Popen([sys.executable, sim.build.source / "tests/attack/programs/still.py", folder], text=True,
@@ -123,18 +126,18 @@ def still_file(sim):
 
 
 def create(tenant, name, memory="256MiB", **fields):
-    """A session whose end is its programs' end."""
+    """Creates a session that ends its programs when it ends."""
     answer = tenant.ask("POST", "/v1/sessions", json.dumps({"name": name, "memory": memory, "on_end": "kill", **fields}))
     assert answer.status == 201, answer
 
 
 def hidden(text):
-    """Characters that a terminal obeys or nobody sees."""
+    """Characters that a terminal interprets or that are invisible."""
     return [char for char in text if char != "\n" and unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")]
 
 
 def kinds(daemon, until):
-    """Of the audit trail, up to the first event of this type."""
+    """Types of the audit trail's events, up to the first one of type `until`."""
     found = []
     for event in daemon.events():
         found.append(event["type"])
@@ -144,7 +147,7 @@ def kinds(daemon, until):
 
 @contextlib.contextmanager
 def standing_still(daemon):
-    """What is sent meanwhile has all arrived before the daemon reads any of it."""
+    """Stops the daemon: all messages sent meanwhile have arrived before it reads the first."""
     stop(daemon.process.pid)
     try:
         yield

@@ -19,10 +19,10 @@ from hang import HANG_SECONDS
 
 
 class Terminal:
-    """A tmux of the test's own, with aliquot top in it."""
+    """A tmux of the test's own that runs aliquot top."""
     def __init__(self, sim, number, words, columns, rows, **variables):
         self.socket = sim.folder / f"tmux-{number}"
-        # What tmux itself gets becomes what the program gets; it does not start without a locale of UTF-8.
+        # tmux passes its environment to the program; it does not start without a UTF-8 locale.
         self.env = {**sim.env(**UNSET), "LC_ALL": "C.UTF-8"}
         given = [f"{key}={value}" for key, value in {"LC_ALL": "C.UTF-8", **variables}.items()]
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", columns, "-y", rows, "env", *given, *words)
@@ -43,8 +43,8 @@ class Terminal:
         return self.tmux("capture-pane", "-p", *how) or ""
 
     def wait(self, pattern, sessions=None):
-        """The screen once the pattern is on it, and these sessions if any are given: what is seen before may be half
-        drawn."""
+        """The screen once it shows the pattern, and these sessions if given: an earlier one may be
+        half drawn."""
         deadline = time.monotonic() + HANG_SECONDS
         while time.monotonic() < deadline:
             text = self.screen()
@@ -54,7 +54,7 @@ class Terminal:
         raise AssertionError(f"{pattern!r} {sessions or ''} never came:\n{text}")
 
     def has_ended(self):
-        """With the program its terminal goes, and with that the server."""
+        """The program's end closes its terminal, and so ends the tmux server."""
         deadline = time.monotonic() + HANG_SECONDS
         while self.tmux("has-session") is not None and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -65,7 +65,7 @@ class Terminal:
 
 
 class Tops:
-    """Those that a test has opened."""
+    """The terminals that a test has opened."""
     def __init__(self, cli):
         place.need("tmux")
         if "not built" in cli("top", sim=False).stderr:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many who want something at the same moment; for the scripts of bench/ as well.
+"""Runs many requests at the same moment; also for the scripts of bench/.
 
     statuses = together(names, lambda name: daemon.post("/v1/sessions", {"name": name, ...}).status)
 """
@@ -7,7 +7,7 @@ import threading
 
 
 def together(names, ask):
-    """{name: what ask(name) gave}: none begins before all are there."""
+    """{name: result of ask(name)}; all start at the same time."""
     answers, gate = {}, threading.Barrier(len(names))
 
     def ask_one(name):

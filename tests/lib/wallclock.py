@@ -16,6 +16,6 @@ class WallClock:
         self.variables = {"LD_PRELOAD": ":".join(filter(None, preload)), "WALL_CLOCK": self.path}
 
     def ahead(self, hours):
-        """Less than 0: behind."""
+        """Below 0: behind."""
         with open(self.path, "r+b") as file:
             file.write(int(hours * 3600 * 10**9).to_bytes(8, "little", signed=True))
