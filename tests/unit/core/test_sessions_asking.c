@@ -401,7 +401,7 @@ static void what_is_ending_can_not_be_changed_only_forced(void **state)
              "  unknown name\n");
 }
 
-/* docs/sessions.md, "An example". */
+/* docs/admission.md, "An example". */
 static void the_example_of_the_page_on_sessions(void **state)
 {
         play("policy ratio percent=150 reserve=2G\n"
