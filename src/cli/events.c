@@ -63,7 +63,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
 static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 }, { 0 } };
 
 static const struct argp_option argp_options[] = {
-        { "since", 's', "ID", 0, "Begin behind event number ID; 0: with all", 0 },
+        { "since", 's', "ID", 0, "Begin after event number ID; 0: with the first", 0 },
         { "last", 'l', "N", 0, "Begin with the last N events of all sessions", 0 },
         { "count", 'n', "N", 0, "Exit after N events", 0 },
         { 0 },

@@ -27,7 +27,7 @@ const struct command commands[] = {
         { "renew", NULL, "start the TTL of a session again", command_renew, &argp_renew, false },
         { "rm", "release", "remove a session", command_rm, &argp_rm, false },
         { "events", NULL, "follow what the daemon does", command_events, &argp_events, false },
-        { "policy", NULL, "show who may take what", command_policy, &argp_policy, false },
+        { "policy", NULL, "show the policy for users", command_policy, &argp_policy, false },
         { "cdi", NULL, "give shares of GPUs to containers", command_cdi, &argp_cdi, false },
         { "doctor", NULL, "check whether limits would hold here", command_doctor, &argp_doctor,
           false },

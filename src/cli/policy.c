@@ -73,7 +73,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
 }
 
 static const struct argp_option argp_options[] = {
-        { "profile", FLAG_PROFILE, "NAME", 0, "Check for whoever comes by this profile", 0 },
+        { "profile", FLAG_PROFILE, "NAME", 0, "Check for containers with this profile", 0 },
         { 0 },
 };
 

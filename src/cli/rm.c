@@ -49,13 +49,13 @@ static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 }, { 0 } 
 
 static const struct argp_option argp_options[] = {
         { "force", 'f', NULL, 0,
-          "Remove sessions in use, too: no program can join them any more. Their programs run on, "
-          "or "
-          "get what --on-end of a daemon's session says; a second --force then kills them",
+          "Also remove sessions in use: no program can join them any more. Their programs run on; "
+          "those of a daemon's session are treated as its --on-end says, and a second --force "
+          "kills them",
           0 },
         { "unused", 'u', NULL, 0,
-          "Remove sessions that no program uses and that nobody named: of limits in the "
-          "environment (env-...) and of single runs (run-...)",
+          "Remove unused sessions that have no given name: of limits in the environment "
+          "(env-...) and of single runs (run-...)",
           0 },
         { 0 },
 };

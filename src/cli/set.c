@@ -86,9 +86,8 @@ static const struct argp_child children[] = { { &view_argp, 0, NULL, 0 },
 
 static const struct argp_option argp_options[] = {
         { "swap-mode", KEY_SWAP_MODE, "WORD", 0,
-          "Of the node: auto, serial or parallel turns of memory", 0 },
-        { "swap-turn", KEY_SWAP_TURN, "TIME", 0, "Of the node: how long such a turn lasts; or none",
-          0 },
+          "How the node gives turns of memory: auto, serial, parallel", 0 },
+        { "swap-turn", KEY_SWAP_TURN, "TIME", 0, "Length of such a turn on the node, or none", 0 },
         { 0 },
 };
 
