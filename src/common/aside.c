@@ -135,8 +135,7 @@ static _Noreturn void answer_to(int fd, const struct aside_question *question)
 {
         uint8_t answer;
 
-        /* A child that no signal can end must not keep open a pipe whose reader waits for its
-         * end. */
+        /* A child that no signal can end must not keep a pipe open whose reader awaits its end. */
         for (int i = 0; i <= STDERR_FILENO; i++) {
                 if (i != fd)
                         close(i);

@@ -32,8 +32,7 @@
                                                 memory_order_acq_rel, memory_order_acquire)
 #define fence_release() atomic_thread_fence(memory_order_release)
 #define fence_seq_cst() atomic_thread_fence(memory_order_seq_cst)
-/* Keeps only the compiler from moving accesses: for a reader that puts fences on this thread
- * itself. */
+/* Keeps only the compiler from moving accesses: for a reader that fences this thread itself. */
 #define fence_compiler() atomic_signal_fence(memory_order_seq_cst)
 
 #define load_plain_relaxed(object) __atomic_load_n((object), __ATOMIC_RELAXED)

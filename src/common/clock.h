@@ -47,9 +47,8 @@ int clock_wait_any(const _Atomic uint32_t *const word[], const uint32_t expected
 /* Wakes at least `count` waiters of the word, if there are so many. Change the word first. */
 void clock_wake(const _Atomic uint32_t *word, uint32_t count);
 
-/* The calling thread takes part in the authority's time until it leaves or ends; on the machine's
- * clock this does nothing. For threads that must run on time although no other thread waits for
- * them. */
+/* The calling thread takes part in the authority's time until it leaves or ends; no effect on the
+ * machine's clock. For threads that must run on time although no other thread waits for them. */
 void clock_join(enum time_role role);
 void clock_leave(void);
 

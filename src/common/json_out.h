@@ -54,8 +54,7 @@ void json_out_null(struct json_out *out, const char *key);
 /* Adds JSON text on one line, unchanged. */
 void json_out_raw(struct json_out *out, const char *key, const char *json, size_t length);
 
-/* Writes everything and a newline to the stream; negative: the errno of the first failure since the
- * beginning. */
+/* Writes everything and a newline to the stream; negative: the first failure's errno. */
 int json_out_end(struct json_out *out);
 
 const char *json_out_done(struct json_out *out);

@@ -19,8 +19,7 @@
 #define SYS_pidfd_open 434
 #endif
 
-/* Whether pidfds work here (Linux 5.3, no filter refuses them); else errno says why not. Any
- * thread. */
+/* Whether pidfds work here (Linux 5.3, no filter refuses them); else errno is set. Any thread. */
 static inline bool pidfd_is_there(void)
 {
         scoped_fd int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);

@@ -36,8 +36,7 @@ static inline bool size_is_same(const struct size *a, const struct size *b)
 /* B, KiB..TiB, Ki..Ti and K..T (binary), KB..TB (decimal), no unit = bytes, or %; any case. */
 int size_parse(const char *text, struct size *ret, struct error *err);
 
-/* The same for typed input: a number without a unit below 1 MiB was hardly meant as bytes, and is
- * refused. */
+/* The same for typed input: refuses a number without a unit below 1 MiB, hardly meant as bytes. */
 int size_parse_typed(const char *text, struct size *ret, struct error *err);
 
 /* The syntax of several older systems: an integer and a suffix, every suffix binary. */
@@ -57,8 +56,7 @@ int duration_parse(const char *text, uint64_t *ret_ns, struct error *err);
 
 #define DURATION_TEXT_BYTES 24u
 
-/* For people, in the two largest units: "12s", "3m05s", "2h07m", "5d01h"; fractions of a second are
- * dropped. */
+/* For people, in the two largest units: "12s", "3m05s", "2h07m", "5d01h"; whole seconds only. */
 const char *duration_format(uint64_t ns, char ret[DURATION_TEXT_BYTES]);
 
 /* For people: "4 GiB", "1.50 GiB", "512 B". Exact values print without a fraction. */

@@ -19,8 +19,7 @@ const char *uuid_format(const uint8_t uuid[16], bool is_instance, char ret[UUID_
 /* A whole UUID with its GPU- or MIG-; false for anything else. */
 bool uuid_parse(const char *text, uint8_t ret[16]);
 
-/* Whether `text` could be a prefix of some UUID's text: hexadecimal digits and dashes in their
- * places. */
+/* Whether `text` could be a prefix of a UUID's text: hexadecimal digits and dashes in place. */
 bool uuid_is_prefix(const char *text);
 
 /* Whether `text` is a prefix of this UUID's text. */

@@ -118,8 +118,7 @@ static void symbols_drop(struct symbol **list, const struct registered_image *im
         }
 }
 
-/* Runs at exit and in dlclose. Does not unload the library: at exit the driver may be gone
- * already. */
+/* Runs at exit and in dlclose. Does not unload the library: at exit the driver may have ended. */
 EXPORT void __cudaUnregisterFatBinary(void **handle);
 EXPORT void __cudaUnregisterFatBinary(void **handle)
 {

@@ -17,7 +17,9 @@
 
 #include "common/atomic.h"
 
-#define THUNK_BYTES 32u /* every thunk is padded to this: its number gives its address */
+#define THUNK_BYTES                                                                  \
+        32u /* every thunk is padded to this, so its address follows from its number \
+             */
 
 enum entry_class { ENTRY_PASS, ENTRY_HOOK };
 
@@ -85,8 +87,7 @@ int api_find(const struct api *api, const char *symbol);
 /* The API whose prefix this symbol begins with, or NULL. */
 const struct api *api_of_prefix(const char *symbol);
 
-/* The API whose library a file name means (libcuda.so, libcuda.so.1, /a/b/libcuda.so.535.1.2), or
- * NULL. */
+/* The API of a library's file name (libcuda.so, libcuda.so.1, /a/b/libcuda.so.535.1.2), or NULL. */
 const struct api *api_of_file(const char *file);
 
 /* FNV-1a, the same hash as in tools/gen-api. */

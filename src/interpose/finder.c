@@ -47,8 +47,7 @@ static bool is_driver(const char *path)
         return elf_file_kind(path, US_MARK) == ELF_FILE_LIBRARY;
 }
 
-/* A folder may be relative (LD_LIBRARY_PATH=.). Links are kept, since they name the wanted
- * version. */
+/* A folder may be relative (LD_LIBRARY_PATH=.). Links are kept: they name the wanted version. */
 static bool make_absolute(struct search s, const char *path)
 {
         char folder[PATH_MAX];

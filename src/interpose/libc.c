@@ -17,8 +17,7 @@ static const char *const function_names[LIBC_FUNCTIONS] = {
         [LIBC_DLERROR] = "dlerror", [LIBC_DLINFO] = "dlinfo",
 };
 
-/* Since glibc 2.34 all functions are in the first; before, in the second, which may not be
- * loaded. */
+/* Since glibc 2.34 the first has all functions; before, the second, which may not be loaded. */
 #define LIBC "libc.so.6"
 #define LIBDL "libdl.so.2"
 

@@ -36,7 +36,7 @@ void *elf_symbol(const struct elf *elf, const char *name);
 /* Whether elf_symbol() would find one; runs no resolver of the object. */
 bool elf_defines(const struct elf *elf, const char *name);
 
-/* Calls `each` with the name of every defined global symbol except variables, until it returns
+/* Calls `each` with the name of every defined global symbol but variables, until it returns
  * false. */
 typedef bool elf_visitor(const char *name, void *arg);
 void elf_each_function(const struct elf *elf, elf_visitor *each, void *arg);

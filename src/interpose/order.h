@@ -13,8 +13,7 @@
 
 struct order {
         bool is_caller_before_us;
-        /* The first object except ours and the real libraries that defines the name; NULL if
-         * none. */
+        /* The first object that defines the name, except ours and the real libraries; or NULL. */
         struct link_map *first;
         /* The same among the objects behind the caller. */
         struct link_map *next;

@@ -17,8 +17,7 @@
  * (common/clock.h). -ENOENT: no driver, or one that lacks a function. */
 int driver_open(struct error *err);
 
-/* GPU time of this process on the card in ns, from the simulated driver's engine; NULL: not
- * simulated. */
+/* GPU time of this process on the card in ns, by the simulated engine; NULL: not simulated. */
 typedef uint64_t driver_busy(const unsigned char uuid[16]);
 driver_busy *driver_find_busy(void);
 

@@ -37,7 +37,7 @@ struct cards {
         struct card card[SETTINGS_GPUS]; /* physical order, instances after their card */
 };
 
-/* `handle` is the result of dlopen(), may be NULL; `path` is for messages. -EIO: it does not
+/* `handle` is the result of dlopen(), maybe NULL; `path` is for messages. -EIO: it does not
  * work. */
 int cards_start(void *handle, const char *path, struct error *err);
 int cards_list(struct cards *ret, struct error *err);
