@@ -80,9 +80,14 @@ class Books:
         self.opened = self.opened or Nvml()
         return self.opened
 
+    def processes(self, pids):
+        """Bytes of each, all from one list. None where NVML does not list that process, and may know it by another
+        number."""
+        listed = self.nvml.processes()
+        return [listed.get(pid, 0 if knows_pids() else None) for pid in pids]
+
     def process(self, pid):
-        """None where NVML does not list that process, and may know it by another number."""
-        return self.nvml.processes().get(pid, 0 if knows_pids() else None)
+        return self.processes([pid])[0]
 
     def card(self):
         return self.nvml.memory().used

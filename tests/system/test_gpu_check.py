@@ -99,7 +99,7 @@ def finds(t):
     t.figure("found", 2)
     time.sleep(1000)
 
-@story("waits", "it would come next", priority=2, seconds=1)
+@story("waits", "it would come next", priority=2, seconds=60)
 def waits(t):
     t.claim("it was told", True)
 '''

@@ -38,7 +38,7 @@ class Watch(threading.Thread):
 
     def run(self):
         while not self.is_over:
-            each = [self.books.process(pid) for pid in self.pids]
+            each = self.books.processes(self.pids)
             card = self.books.card() - self.before
             self.most_of_card = max(self.most_of_card, card)
             self.most = max(self.most, card if None in each else sum(each))
