@@ -257,6 +257,15 @@ def test_many_that_fail_are_not_tried_again(tool, project):
     assert (folder.parent / "tries").read_text() == "x\n" * 11
 
 
+def test_the_parts_of_the_tests_are_all_of_them_each_once(tool, project, monkeypatch):
+    folder = project(**{f"test {name}": f"echo {name} >>../ran" for name in "abcde"})
+    for part, sums in (("1/2", "3 passed, 0 failed\n"), ("2/2", "2 passed, 0 failed\n")):
+        monkeypatch.setenv("PART", part)
+        assert tool("run-tests", folder)[0] == 0
+        assert tool("tally", folder / "meson-logs/testlog.json")[1] == sums
+    assert sorted((folder.parent / "ran").read_text().split()) == list("abcde")
+
+
 def test_a_log_that_is_missing_fails_the_sum(tool, log, tmp_path):
     status, output = tool("tally", log(("a", "OK", "")), tmp_path / "build-asan/testlog.json")
     assert status == 1 and output.splitlines()[-1] == "1 passed, 1 failed"
