@@ -20,7 +20,7 @@
 #define MS_A_SECOND 1000
 #define NS_A_MS UINT64_C(1000000)
 #define SECOND_NS 1e9
-#define SECONDS_MOST 1e10 /* a double of nanoseconds still fits 64 bits */
+#define SECONDS_MAX 1e10 /* a double of nanoseconds still fits 64 bits */
 #define LABEL_KEY_BYTES 64u
 
 const bool client_is_built = true;
@@ -211,7 +211,7 @@ static uint64_t ns_of(const json_t *time, const char *key)
 {
         double seconds = json_number_value(json_object_get(time, key));
 
-        return seconds > 0 && seconds < SECONDS_MOST ? (uint64_t)(seconds * SECOND_NS + 0.5) : 0;
+        return seconds > 0 && seconds < SECONDS_MAX ? (uint64_t)(seconds * SECOND_NS + 0.5) : 0;
 }
 
 static void read_time(const json_t *time, struct client_share *ret)

@@ -4,7 +4,7 @@
 #include "cli/client_parts.h"
 #include "common/text.h"
 
-#define GAUGE_MOST 1000000
+#define GAUGE_MAX 1000000
 
 /* -1: it is not told. */
 static int gauge_of(const json_t *device, const char *key)
@@ -12,8 +12,8 @@ static int gauge_of(const json_t *device, const char *key)
         const json_t *value = json_object_get(device, key);
         double number = json_number_value(value);
 
-        return json_is_number(value) && number >= 0 && number <= GAUGE_MOST ? (int)(number + 0.5)
-                                                                            : -1;
+        return json_is_number(value) && number >= 0 && number <= GAUGE_MAX ? (int)(number + 0.5)
+                                                                           : -1;
 }
 
 /* False: it has no UUID that we know how to read. */

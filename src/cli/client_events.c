@@ -16,7 +16,7 @@
 #include "common/uuid.h"
 
 /* The daemon sends a sign of life every 15 s; it may be late by as much as any answer. */
-#define BEAT_MOST_NS (UINT64_C(25) * CLOCK_SECOND_NS)
+#define BEAT_MAX_NS (UINT64_C(25) * CLOCK_SECOND_NS)
 
 struct stream {
         struct call call; /* its text: what has come of a line, or a problem */
@@ -130,7 +130,7 @@ static int on_progress(void *context, curl_off_t down, curl_off_t downloaded, cu
         if (status == 0)
                 stream->is_silent = client_waited_ms(&stream->vigil) >= CLIENT_ANSWER_MS;
         else
-                stream->is_silent = clock_machine_ns() - stream->vigil.began_ns >= BEAT_MOST_NS;
+                stream->is_silent = clock_machine_ns() - stream->vigil.began_ns >= BEAT_MAX_NS;
         return stream->is_over || stream->is_silent;
 }
 

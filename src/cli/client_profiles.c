@@ -7,7 +7,7 @@
 #include "common/scoped.h"
 #include "common/text.h"
 
-#define PERCENT_MOST 100.0
+#define PERCENT_MAX 100.0
 
 static void read_profile(const json_t *json, struct client_profile *ret)
 {
@@ -17,8 +17,8 @@ static void read_profile(const json_t *json, struct client_profile *ret)
                                         .memory_bytes = client_whole(json, "memory_bytes"),
                                         .sessions = (unsigned)client_whole(json, "sessions"),
                                         .cap_ppm = PAGE_WHOLE_PPM };
-        if (percent > 0 && percent < PERCENT_MOST)
-                ret->cap_ppm = (uint32_t)(percent * PAGE_WHOLE_PPM / PERCENT_MOST + 0.5);
+        if (percent > 0 && percent < PERCENT_MAX)
+                ret->cap_ppm = (uint32_t)(percent * PAGE_WHOLE_PPM / PERCENT_MAX + 0.5);
         text_quote(client_text(json, "name"), ret->name, sizeof(ret->name));
         text_quote(client_text(json, "uuid"), ret->uuid, sizeof(ret->uuid));
         text_quote(client_text(json, "priority"), ret->priority, sizeof(ret->priority));

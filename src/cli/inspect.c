@@ -25,7 +25,7 @@
 #include "interpose/us.h"
 
 /* Of all files together: several times what driver and library have. */
-#define READ_MOST (UINT64_C(1) << 30)
+#define READ_MAX (UINT64_C(1) << 30)
 #define TRY_NS (5 * CLOCK_SECOND_NS)
 
 struct findings {
@@ -169,7 +169,7 @@ static bool stands_still(const char *pid)
 
 void inspect_process(const char *pid, struct report *report)
 {
-        static struct findings findings = { .budget = READ_MOST };
+        static struct findings findings = { .budget = READ_MAX };
         struct error err;
 
         if (stands_still(pid)) {

@@ -92,13 +92,13 @@ int mapped_open(const char *pid, const struct maps *at)
 
 bool mapped_has(int fd, const void *word, size_t bytes, uint64_t *budget)
 {
-        char piece[MAPPED_WORD_MOST + PIECE_BYTES];
+        char piece[MAPPED_WORD_MAX + PIECE_BYTES];
         size_t kept = 0; /* of the piece before: the word may begin there */
         uint64_t at = 0;
         struct stat st;
         ssize_t got;
 
-        if (bytes > MAPPED_WORD_MOST || fstat(fd, &st) < 0 || (uint64_t)st.st_size > *budget)
+        if (bytes > MAPPED_WORD_MAX || fstat(fd, &st) < 0 || (uint64_t)st.st_size > *budget)
                 return false;
         while (at < (uint64_t)st.st_size &&
                (got = pread(fd, piece + kept, PIECE_BYTES, (off_t)at)) > 0) {

@@ -22,10 +22,10 @@
 /* The file of the mapping that maps_next() came to in the process `pid`, to be read; or -errno. */
 int mapped_open(const char *pid, const struct maps *at);
 
-/* Whether the file contains these bytes (at most MAPPED_WORD_MOST). Subtracts what it reads from
+/* Whether the file contains these bytes (at most MAPPED_WORD_MAX). Subtracts what it reads from
  * `*budget`; a file larger than that is not read. */
 bool mapped_has(int fd, const void *word, size_t bytes, uint64_t *budget);
 
-#define MAPPED_WORD_MOST 64u
+#define MAPPED_WORD_MAX 64u
 
 #endif

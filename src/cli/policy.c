@@ -22,7 +22,7 @@
 #include "common/json_out.h"
 #include "common/text.h"
 
-#define GROUPS_MOST 4096
+#define GROUPS_MAX 4096
 
 enum flag { FLAG_PROFILE = 0x300 };
 
@@ -33,7 +33,7 @@ struct policy_call {
         struct cli_request request;
         struct table table;
         struct json_out out;
-        uint32_t group[GROUPS_MOST];
+        uint32_t group[GROUPS_MAX];
 };
 
 static bool is_word(const struct policy_call *policy, const char *word)
@@ -116,7 +116,7 @@ static const struct passwd *find_user(const char *name, uint32_t *ret_uid, struc
 static int find_subject(struct policy_call *policy, struct client_subject *ret, struct error *err)
 {
         const struct passwd *user;
-        int count = GROUPS_MOST;
+        int count = GROUPS_MAX;
 
         *ret = (struct client_subject){ .uid = geteuid(), .profile = policy->profile };
         if (policy->view.count < 2) {
@@ -131,7 +131,7 @@ static int find_subject(struct policy_call *policy, struct client_subject *ret, 
                 return 0;
         if (getgrouplist(user->pw_name, user->pw_gid, policy->group, &count) < 0)
                 return fail(err, -E2BIG, "user %s is in more than %d groups", user->pw_name,
-                            GROUPS_MOST);
+                            GROUPS_MAX);
         ret->group = policy->group;
         ret->group_count = (unsigned)count;
         return 0;

@@ -16,7 +16,7 @@
 #include "proto/page.h"
 
 #define GAP 2
-#define LEAST_WIDTH 12 /* of a column that is cut; its title fits */
+#define MIN_WIDTH 12 /* of a column that is cut; its title fits */
 
 void table_cell(struct table *table, const char *format, ...)
 {
@@ -141,7 +141,7 @@ static struct table_column *widest(struct table_column *column, const struct tab
         for (unsigned i = 0; i < table->chosen_count; i++) {
                 struct table_column *at = &column[table->chosen[i]];
 
-                if (!at->is_right && at->width > LEAST_WIDTH && at->width > at->title_width &&
+                if (!at->is_right && at->width > MIN_WIDTH && at->width > at->title_width &&
                     (!found || at->width > found->width))
                         found = at;
         }

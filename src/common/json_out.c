@@ -9,14 +9,14 @@
 #include "common/minmax.h"
 #include "common/text.h"
 
-#define ROOM_LEAST 1024u
-#define DIGITS_MOST 20u
+#define ROOM_MIN 1024u
+#define DIGITS_MAX 20u
 #define ESCAPE_BYTES 16u
 
 /* Makes room for `bytes` and a NUL. NULL: out of memory, now or before. */
 static char *make_room(struct json_out *out, size_t bytes)
 {
-        size_t room = out->room ? out->room : ROOM_LEAST;
+        size_t room = out->room ? out->room : ROOM_MIN;
         char *grown;
 
         if (out->has_failed)
@@ -157,12 +157,12 @@ void json_out_text(struct json_out *out, const char *key, const char *value)
 /* Without leading zeros, but at least `least` digits. */
 static void put_digits(struct json_out *out, uint64_t value, unsigned least)
 {
-        char digits[DIGITS_MOST];
-        unsigned at = DIGITS_MOST;
+        char digits[DIGITS_MAX];
+        unsigned at = DIGITS_MAX;
 
-        for (; value || DIGITS_MOST - at < least; value /= 10)
+        for (; value || DIGITS_MAX - at < least; value /= 10)
                 digits[--at] = (char)('0' + value % 10);
-        put(out, digits + at, DIGITS_MOST - at);
+        put(out, digits + at, DIGITS_MAX - at);
 }
 
 void json_out_u64(struct json_out *out, const char *key, uint64_t value)

@@ -3,21 +3,21 @@
 #include "core/claims.h"
 
 #define MS UINT64_C(1000000)
-#define WINDOW_NS (900 * MS)    /* a second; polls are not quite on time */
-#define SLACK_NS 500000000      /* the meter and the driver are read at different instants */
-#define CREDIT_MOST (2000 * MS) /* usage metered in one window may be shown in the next */
-#define OWED_MOST (60000 * MS)
+#define WINDOW_NS (900 * MS)   /* a second; polls are not quite on time */
+#define SLACK_NS 500000000     /* the meter and the driver are read at different instants */
+#define CREDIT_MAX (2000 * MS) /* usage metered in one window may be shown in the next */
+#define OWED_MAX (60000 * MS)
 #define UNEXPLAINED 2u /* added to the score by an unexplained window */
-#define TIME_MOST (UINT64_C(1) << 60)
+#define TIME_MAX (UINT64_C(1) << 60)
 
 static int64_t whole(uint64_t ns)
 {
-        return (int64_t)min_u64(ns, TIME_MOST);
+        return (int64_t)min_u64(ns, TIME_MAX);
 }
 
 static int64_t part(uint64_t ns, uint32_t ppm)
 {
-        return (int64_t)((double)min_u64(ns, TIME_MOST) * ppm / CLAIMS_WHOLE_PPM);
+        return (int64_t)((double)min_u64(ns, TIME_MAX) * ppm / CLAIMS_WHOLE_PPM);
 }
 
 /* By how much a counter rose. A counter that went back did not rise, and counts on from there. */
@@ -26,7 +26,7 @@ static uint64_t rise(uint64_t *before, uint64_t now)
         uint64_t ns = now > *before ? now - *before : 0;
 
         *before = now;
-        return min_u64(ns, TIME_MOST);
+        return min_u64(ns, TIME_MAX);
 }
 
 /* Adds to a balance, which stays at or below `saved_ns`. */
@@ -35,8 +35,8 @@ static void book(int64_t *balance_ns, int64_t ns, uint64_t saved_ns)
         *balance_ns += ns;
         if (*balance_ns < -whole(saved_ns))
                 *balance_ns = -whole(saved_ns);
-        if (*balance_ns > whole(TIME_MOST))
-                *balance_ns = whole(TIME_MOST);
+        if (*balance_ns > whole(TIME_MAX))
+                *balance_ns = whole(TIME_MAX);
 }
 
 /* Whether the window leaves usage unexplained; `ret` gets the kind. */
@@ -48,13 +48,13 @@ static bool weigh(struct claim *claim, const struct claims_policy *policy, uint6
         int64_t understated_ns = shown_ns - whole(claim->claimed_ns);
         int64_t above_ns = shown_ns - part(claim->window_ns, claim->cap_ppm);
 
-        book(&claim->understated_ns, understated_ns, min_u64(claim->claimed_ns, CREDIT_MOST));
+        book(&claim->understated_ns, understated_ns, min_u64(claim->claimed_ns, CREDIT_MAX));
         book(&claim->above_ns, above_ns, 0);
         if (!claim->is_free)
                 claim->above_ns = 0;
         *ret = claim->understated_ns > SLACK_NS ? CLAIMS_UNDERSTATED : CLAIMS_ABOVE_CAP;
         return (understated_ns > 0 && claim->understated_ns > SLACK_NS) ||
-               (above_ns > 0 && claim->above_ns > whole(min_u64(owed_ns, OWED_MOST)) + SLACK_NS);
+               (above_ns > 0 && claim->above_ns > whole(min_u64(owed_ns, OWED_MAX)) + SLACK_NS);
 }
 
 /* Counts one window. True: the session is reported from now on and was not before. */
@@ -67,8 +67,8 @@ static bool score(struct claim *claim, bool is_unexplained, enum claims_why why)
                 claim->is_reported &= claim->score > 0;
                 return false;
         }
-        claim->score = (unsigned)min_u64(claim->score + UNEXPLAINED, CLAIMS_SCORE_MOST);
-        if (claim->is_reported || claim->score < CLAIMS_SCORE_MOST)
+        claim->score = (unsigned)min_u64(claim->score + UNEXPLAINED, CLAIMS_SCORE_MAX);
+        if (claim->is_reported || claim->score < CLAIMS_SCORE_MAX)
                 return false;
         claim->is_reported = true;
         claim->why = why;
@@ -102,13 +102,13 @@ bool claims_see(struct claim *claim, const struct claims_policy *policy,
                 window_begin(claim);
                 return score(claim, false, why);
         }
-        claim->shown_ns += min_u64(sight->shown_ns, TIME_MOST);
+        claim->shown_ns += min_u64(sight->shown_ns, TIME_MAX);
         claim->claimed_ns += claimed_ns;
         claim->is_free &= sight->is_free && !has_leases;
         /* In a window in which the cap changed, the higher cap counts. */
         if (claim->window_ns == 0 || sight->cap_ppm > claim->cap_ppm)
                 claim->cap_ppm = sight->cap_ppm;
-        claim->window_ns += min_u64(sight->elapsed_ns, TIME_MOST);
+        claim->window_ns += min_u64(sight->elapsed_ns, TIME_MAX);
         if (claim->window_ns < WINDOW_NS)
                 return false;
         is_unexplained = weigh(claim, policy, sight->owed_ns, &why);

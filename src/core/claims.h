@@ -16,7 +16,7 @@
  * periods. So both are summed up in windows of a second; usage metered in one window may be shown
  * in the next; and only half a second of unexplained usage counts. A window that reaches that, with
  * growing usage, adds 2 to the score; any other window subtracts 1. A session is reported from a
- * score of CLAIMS_SCORE_MOST (eight such windows in a row, or more than every third for long) until
+ * score of CLAIMS_SCORE_MAX (eight such windows in a row, or more than every third for long) until
  * the score is 0.
  *
  * Pure; one thread. Units: nanoseconds.
@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define CLAIMS_WHOLE_PPM 1000000u
-#define CLAIMS_SCORE_MOST 16u
+#define CLAIMS_SCORE_MAX 16u
 
 struct claims_policy {
         bool is_off;                /* report nothing */

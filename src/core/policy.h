@@ -26,9 +26,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POLICY_RULES_MOST 64u /* a bit each in struct policy_grant */
+#define POLICY_RULES_MAX 64u /* a bit each in struct policy_grant */
 #define POLICY_NAME_BYTES 64u
-#define POLICY_CARDS_MOST 16u
+#define POLICY_CARDS_MAX 16u
 #define POLICY_ANY UINT64_MAX /* no bound */
 
 /* In the order in which they are looked at: the first one that is exceeded is told. */
@@ -69,12 +69,12 @@ struct policy_rule {
         uint32_t of_card;             /* bit per key: most[] is a percentage of the largest card */
         uint64_t most[POLICY_KEYS];   /* but of POLICY_GPUS: */
         uint32_t gpu_count;           /* 0: any GPU */
-        struct policy_gpu gpu[POLICY_CARDS_MOST];
+        struct policy_gpu gpu[POLICY_CARDS_MAX];
 };
 
 struct policy {
         unsigned count;
-        struct policy_rule rule[POLICY_RULES_MOST];
+        struct policy_rule rule[POLICY_RULES_MAX];
 };
 
 /* Who asks, by the kernel's word. Borrowed for the call. */
@@ -88,7 +88,7 @@ struct policy_who {
 /* The GPUs that the node knows. */
 struct policy_cards {
         unsigned count;
-        uint8_t uuid[POLICY_CARDS_MOST][16];
+        uint8_t uuid[POLICY_CARDS_MAX][16];
         uint64_t largest_bytes; /* 0: none is known, and a percentage of it is no bound yet */
 };
 

@@ -12,13 +12,13 @@
 
 /* a member that opened so long after a drain did not wait for it */
 #define GAP_OLD_NS (1 * SCHED_MS)
-#define NOW_MOST (SCHED_NEVER / 2) /* 146 years; SCHED_NEVER lies beyond every planned time */
-#define PASSES 4                   /* of decisions in a step; the next step does the rest */
+#define NOW_MAX (SCHED_NEVER / 2) /* 146 years; SCHED_NEVER lies beyond every planned time */
+#define PASSES 4                  /* of decisions in a step; the next step does the rest */
 
 /* Times longer than any lease are cut: they have other causes. */
 static int64_t smoothed(int64_t old_ns, int64_t new_ns)
 {
-        return old_ns + (min_i64(new_ns, SCHED_LEASE_MOST_NS) - old_ns) / 8;
+        return old_ns + (min_i64(new_ns, SCHED_LEASE_MAX_NS) - old_ns) / 8;
 }
 
 /* -- Members that sleep and come back --------------------------------------------------------- */
@@ -41,9 +41,9 @@ static void rt_leaves(const struct step *step, unsigned i)
         int64_t hold_ns;
 
         if (member->terms.class != SCHED_CLASS_RT || rt_wants(step->sched, member->device) ||
-            member->gap_ns > SCHED_HOLD_MOST_NS)
+            member->gap_ns > SCHED_HOLD_MAX_NS)
                 return;
-        hold_ns = min_i64(2 * member->gap_ns, SCHED_HOLD_MOST_NS);
+        hold_ns = min_i64(2 * member->gap_ns, SCHED_HOLD_MAX_NS);
         if (device->hold_fine < hold_ns * FINE)
                 return;
         device->hold_fine -= hold_ns * FINE;
@@ -64,7 +64,7 @@ static void rt_comes(const struct step *step, unsigned i)
 /* Averages, so that one long pause does not hide many short ones. */
 static void gap_learn(struct sched_member *member, int64_t now_ns)
 {
-        int64_t gap_ns = min_i64(now_ns - member->idle_ns, SCHED_GAP_MOST_NS);
+        int64_t gap_ns = min_i64(now_ns - member->idle_ns, SCHED_GAP_MAX_NS);
 
         if (member->leases == 0)
                 return; /* it has not worked yet */
@@ -75,7 +75,7 @@ int64_t sched_grace_ns(const struct sched *sched, uint32_t member)
 {
         int64_t gap_ns = sched->member[member].gap_ns;
 
-        return gap_ns >= 2 * SCHED_GRACE_SHORT_NS && gap_ns < SCHED_GAP_MOST_NS
+        return gap_ns >= 2 * SCHED_GRACE_SHORT_NS && gap_ns < SCHED_GAP_MAX_NS
                        ? SCHED_GRACE_SHORT_NS
                        : SCHED_GRACE_NS;
 }
@@ -224,8 +224,7 @@ static void missed(const struct step *step)
 {
         struct sched_member *member = &step->sched->member[step->event->member];
 
-        member->missed_ns =
-                min_i64(max_i64(step->event->ns, member->missed_ns), SCHED_LATE_MOST_NS);
+        member->missed_ns = min_i64(max_i64(step->event->ns, member->missed_ns), SCHED_LATE_MAX_NS);
 }
 
 /* -- A step ----------------------------------------------------------------------------------- */
@@ -322,7 +321,7 @@ void sched_init(struct sched *ret)
 
 static void pass(struct sched *sched, int64_t now_ns)
 {
-        sched->now_ns = max_i64(sched->now_ns, min_i64(now_ns, NOW_MOST));
+        sched->now_ns = max_i64(sched->now_ns, min_i64(now_ns, NOW_MAX));
 }
 
 void sched_skip(struct sched *sched, int64_t now_ns)

@@ -26,7 +26,7 @@
  * exceeds the time that the member was on the device. The hard cap limits busy time. Usage above a
  * cap always stays as debt.
  *
- * The scheduler waits for a drain until its deadline, at most SCHED_DRAIN_MOST_NS. A member that
+ * The scheduler waits for a drain until its deadline, at most SCHED_DRAIN_MAX_NS. A member that
  * has not drained by then is *late*: the next member opens beside it, and no member waits for the
  * late one again until it has drained once. So work that never ends delays the others only once.
  * While other members are there, a late member gets no turn for a while. Otherwise it would submit
@@ -64,20 +64,20 @@
 #define SCHED_MEMBERS 65536u /* of a node: each possible session on each GPU */
 #define SCHED_ACTIONS (2u * SCHED_MEMBERS)
 #define SCHED_WHOLE_PPM 1000000u
-#define SCHED_WEIGHT_MOST 10000u
+#define SCHED_WEIGHT_MAX 10000u
 #define SCHED_NEVER INT64_MAX
 
 #define SCHED_US INT64_C(1000)
 #define SCHED_MS INT64_C(1000000)
 
 /* The constants of the policy; docs/compute-reference.md has the reasons. */
-#define SCHED_LEASE_LEAST_NS (2 * SCHED_MS)
+#define SCHED_LEASE_MIN_NS (2 * SCHED_MS)
 /* With more than SCHED_LEASE_FEW contenders, each further one adds SCHED_LEASE_EACH_NS to the
  * lease. */
 #define SCHED_LEASE_FEW 4
 #define SCHED_LEASE_EACH_NS (1 * SCHED_MS)
 #define SCHED_LEASE_GANG_NS (6 * SCHED_MS) /* minimum for a gang on several devices */
-#define SCHED_LEASE_MOST_NS (10 * SCHED_MS)
+#define SCHED_LEASE_MAX_NS (10 * SCHED_MS)
 #define SCHED_LEASE_RT_NS (1 * SCHED_MS) /* while an rt member is on the device, */
 #define SCHED_LEASE_RT_GAPS 32           /* and at least this many hand-over gaps */
 #define SCHED_LEASE_GAPS 64              /* minimum length of a lease, in hand-over gaps */
@@ -86,9 +86,9 @@
 #define SCHED_TARGET_QUIET_NS (50 * SCHED_MS) /* the other members sleep */
 #define SCHED_TARGET_RT_NS (170 * SCHED_US)   /* an rt member waits: a kernel and 200 us */
 /* An outranking member sleeps: a quarter of that member's usual pause, clamped to these bounds. */
-#define SCHED_TARGET_LEAST_NS (200 * SCHED_US)
-#define SCHED_TARGET_MOST_NS (1 * SCHED_MS)
-#define SCHED_GAP_MOST_NS (4 * SCHED_MS) /* longer gaps count as this long */
+#define SCHED_TARGET_MIN_NS (200 * SCHED_US)
+#define SCHED_TARGET_MAX_NS (1 * SCHED_MS)
+#define SCHED_GAP_MAX_NS (4 * SCHED_MS) /* longer gaps count as this long */
 /* a member that wanted the device within this time is a neighbour */
 #define SCHED_NEIGHBOUR_NS (1000 * SCHED_MS)
 /* A member that is idle for this long within its turn rests. A member that usually makes longer
@@ -102,29 +102,29 @@
 #define SCHED_BUCKET_WAIT_NS (100 * SCHED_MS)
 #define SCHED_PROMISE_SPAN_NS (100 * SCHED_MS) /* the burst of a guarantee */
 /* long kernels add to both bursts, at most this much */
-#define SCHED_LONG_MOST_NS (1000 * SCHED_MS)
+#define SCHED_LONG_MAX_NS (1000 * SCHED_MS)
 /* On a device with rt members, the time between the opening of a guaranteed turn and its first
- * launch is not billed to the guarantee: at most SCHED_REFUND_MOST_NS a turn, and at most
+ * launch is not billed to the guarantee: at most SCHED_REFUND_MAX_NS a turn, and at most
  * SCHED_REFUND_PPM of the time. */
-#define SCHED_REFUND_MOST_NS (150 * SCHED_US)
+#define SCHED_REFUND_MAX_NS (150 * SCHED_US)
 #define SCHED_REFUND_PPM 5000u
 #define SCHED_FLOOR_PPM 10000u /* minimum share of a device for members that would starve */
 /* when the others are idle for this long, the last member is FREE */
 #define SCHED_QUIET_NS (100 * SCHED_MS)
-#define SCHED_DRAIN_LEAST_NS (20 * SCHED_MS) /* minimum time to wait for a drain, */
+#define SCHED_DRAIN_MIN_NS (20 * SCHED_MS) /* minimum time to wait for a drain, */
 #define SCHED_DRAIN_LENGTHS 4 /* or this many times the member's usual drain, if longer, */
-#define SCHED_DRAIN_MOST_NS (1000 * SCHED_MS) /* and the maximum */
+#define SCHED_DRAIN_MAX_NS (1000 * SCHED_MS) /* and the maximum */
 /* A member that missed its drain deadline gets no turn for as long as its last drain was late,
  * clamped to these bounds. */
-#define SCHED_PASS_LEAST_NS (100 * SCHED_MS)
-#define SCHED_PASS_MOST_NS (1000 * SCHED_MS)
-#define SCHED_HOLD_MOST_NS (500 * SCHED_US)
+#define SCHED_PASS_MIN_NS (100 * SCHED_MS)
+#define SCHED_PASS_MAX_NS (1000 * SCHED_MS)
+#define SCHED_HOLD_MAX_NS (500 * SCHED_US)
 /* maximum part of the time lost by keeping the device for rt members */
 #define SCHED_HOLD_PPM 50000u
 /* maximum of the estimate how late a member wakes up */
-#define SCHED_LATE_MOST_NS (20 * SCHED_MS)
+#define SCHED_LATE_MAX_NS (20 * SCHED_MS)
 /* maximum of usage reported beyond the time on the device */
-#define SCHED_AHEAD_MOST_NS (20 * SCHED_MS)
+#define SCHED_AHEAD_MAX_NS (20 * SCHED_MS)
 #define SCHED_ALARM_NS (10000 * SCHED_MS)
 
 /* In ascending rank, numbered as sessions_one.priority. */
@@ -134,7 +134,7 @@ enum sched_class { SCHED_CLASS_BATCH, SCHED_CLASS_NORMAL, SCHED_CLASS_RT };
 struct sched_terms {
         uint32_t cap_ppm;       /* maximum part of the device's time; SCHED_WHOLE_PPM: no cap */
         uint32_t guarantee_ppm; /* minimum part, at most the cap; 0: no guarantee */
-        uint32_t weight;        /* 1..SCHED_WEIGHT_MOST; usually 100 */
+        uint32_t weight;        /* 1..SCHED_WEIGHT_MAX; usually 100 */
         uint32_t gang;          /* members with the same number form a gang; 0: no gang */
         /* enum sched_class; equal for all members of a gang, though changed one by one */
         uint8_t class;
@@ -205,7 +205,7 @@ struct sched_member {
         int64_t ahead_ns;
         struct sched_unit unit;
         int64_t ahead;  /* how far its unit is ahead in the order of its device */
-        uint64_t vtime; /* held time by weight: ns * SCHED_WEIGHT_MOST / weight; wraps around */
+        uint64_t vtime; /* held time by weight: ns * SCHED_WEIGHT_MAX / weight; wraps around */
         int64_t vtime_rest;
         int64_t kept_ns; /* how long the device was kept idle for it since its last turn */
         /* Totals for display, since the member was added. */

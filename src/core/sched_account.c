@@ -16,7 +16,7 @@
 
 static int64_t lag_most(const struct sched *sched, const struct sched_member *member)
 {
-        return LAG_LEASES * turn_lease_ns(sched, member->device) * SCHED_WEIGHT_MOST /
+        return LAG_LEASES * turn_lease_ns(sched, member->device) * SCHED_WEIGHT_MAX /
                member->terms.weight;
 }
 
@@ -34,7 +34,7 @@ static bool has_long_drain(const struct sched *sched, unsigned device, int64_t n
                 const struct sched_member *member = &sched->member[i];
 
                 if (member->is_draining && !member->is_late &&
-                    now_ns - member->close_ns > SCHED_LEASE_MOST_NS)
+                    now_ns - member->close_ns > SCHED_LEASE_MAX_NS)
                         return true;
         }
         return false;
@@ -59,7 +59,7 @@ static int64_t bucket_most_fine(struct sched_member *member, int64_t ns, bool is
                 return max_i64(usual_fine, member->saved_fine) + (member->silent_ns + ns) * FINE;
         }
         if (is_long)
-                member->long_fine = min_i64(member->long_fine + cap * ns, cap * SCHED_LONG_MOST_NS);
+                member->long_fine = min_i64(member->long_fine + cap * ns, cap * SCHED_LONG_MAX_NS);
         return cap * SCHED_BUCKET_WAIT_NS + member->long_fine + member->silent_ns * FINE;
 }
 
@@ -78,8 +78,8 @@ static void bucket_fill(struct sched_member *member, int64_t ns, bool is_long)
  * its guarantee. */
 static bool is_promised(const struct sched_member *member, int64_t now_ns)
 {
-        return member->is_wanting || (member->leases > 0 && member->gap_ns < SCHED_GAP_MOST_NS &&
-                                      now_ns - member->idle_ns < SCHED_GAP_MOST_NS);
+        return member->is_wanting || (member->leases > 0 && member->gap_ns < SCHED_GAP_MAX_NS &&
+                                      now_ns - member->idle_ns < SCHED_GAP_MAX_NS);
 }
 
 /* Fills what is owed. While the device waits for a long kernel of another member, at most the time
@@ -87,8 +87,8 @@ static bool is_promised(const struct sched_member *member, int64_t now_ns)
 static void promises_fill(struct sched_member *member, int64_t ns, uint32_t floor_ppm,
                           int64_t now_ns, bool is_long)
 {
-        const int64_t lease = SCHED_LEASE_MOST_NS * FINE; /* a whole turn can always be owed */
-        int64_t span_ns = SCHED_PROMISE_SPAN_NS + (is_long ? SCHED_LONG_MOST_NS : 0);
+        const int64_t lease = SCHED_LEASE_MAX_NS * FINE; /* a whole turn can always be owed */
+        int64_t span_ns = SCHED_PROMISE_SPAN_NS + (is_long ? SCHED_LONG_MAX_NS : 0);
         uint32_t promised = member->terms.guarantee_ppm;
 
         if (!account_may(member))
@@ -99,7 +99,7 @@ static void promises_fill(struct sched_member *member, int64_t ns, uint32_t floo
         if (!member->is_wanting)
                 return;
         member->refund_fine =
-                filled(member->refund_fine, SCHED_REFUND_PPM, ns, SCHED_REFUND_MOST_NS * FINE);
+                filled(member->refund_fine, SCHED_REFUND_PPM, ns, SCHED_REFUND_MAX_NS * FINE);
         member->floor_fine = filled(member->floor_fine, floor_ppm, ns,
                                     floor_ppm * SCHED_PROMISE_SPAN_NS + lease);
 }
@@ -142,7 +142,7 @@ static void vtime_charge(const struct sched *sched, struct sched_member *member,
 {
         const struct sched_device *device = &sched->device[member->device];
         uint64_t mark = device->vtime[member->terms.class] + (uint64_t)lag_most(sched, member);
-        int64_t scaled = ns * SCHED_WEIGHT_MOST + member->vtime_rest;
+        int64_t scaled = ns * SCHED_WEIGHT_MAX + member->vtime_rest;
         uint64_t before = member->vtime;
 
         member->vtime += (uint64_t)(scaled / member->terms.weight);
@@ -153,7 +153,7 @@ static void vtime_charge(const struct sched *sched, struct sched_member *member,
 
 static void bucket_take(struct sched_member *member, int64_t ns)
 {
-        member->bucket_fine = max_i64(member->bucket_fine - ns * FINE, -NS_MOST * FINE);
+        member->bucket_fine = max_i64(member->bucket_fine - ns * FINE, -NS_MAX * FINE);
 }
 
 static void charge(const struct sched *sched, struct sched_member *member, int64_t ns)
@@ -178,8 +178,8 @@ static void charge_kept(struct sched *sched, unsigned device, int64_t ns)
 
         if (!member)
                 return;
-        member->vtime += (uint64_t)(ns * SCHED_WEIGHT_MOST / member->terms.weight);
-        member->kept_ns = min_i64(member->kept_ns + ns, NS_MOST);
+        member->vtime += (uint64_t)(ns * SCHED_WEIGHT_MAX / member->terms.weight);
+        member->kept_ns = min_i64(member->kept_ns + ns, NS_MAX);
 }
 
 /* Only when the turn begins: if the kept time paid the floor earlier, the unit would lose its claim
@@ -203,22 +203,22 @@ static void wait_count(struct sched_member *member, int64_t ns)
 
 static void untold_add(struct sched_member *member, int64_t ns)
 {
-        member->untold_ns = min_i64(member->untold_ns + ns, NS_MOST);
+        member->untold_ns = min_i64(member->untold_ns + ns, NS_MAX);
         member->silent_ns = min_i64(member->silent_ns + ns, SCHED_ALARM_NS);
 }
 
 static void budgets_fill(struct sched_device *device, int64_t ns)
 {
         device->hold_fine =
-                min_i64(device->hold_fine + SCHED_HOLD_PPM * ns, 10 * SCHED_HOLD_MOST_NS * FINE);
+                min_i64(device->hold_fine + SCHED_HOLD_PPM * ns, 10 * SCHED_HOLD_MAX_NS * FINE);
         device->cut_fine =
-                min_i64(device->cut_fine + SCHED_CUT_PPM * ns, 10 * SCHED_HOLD_MOST_NS * FINE);
+                min_i64(device->cut_fine + SCHED_CUT_PPM * ns, 10 * SCHED_HOLD_MAX_NS * FINE);
 }
 
 void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
 {
         struct sched_device *here = &sched->device[device];
-        int64_t ns = min_i64(now_ns - here->at_ns, NS_MOST), on = 0, nth = 0;
+        int64_t ns = min_i64(now_ns - here->at_ns, NS_MAX), on = 0, nth = 0;
         uint32_t floor_ppm;
         bool is_long;
 
@@ -266,10 +266,10 @@ void account_use(const struct step *step, unsigned i)
 {
         struct sched_member *member = &step->sched->member[i];
         int64_t told_ns =
-                clamp_i64(step->event->ns, -SCHED_AHEAD_MOST_NS, NS_MOST) + member->ahead_ns;
+                clamp_i64(step->event->ns, -SCHED_AHEAD_MAX_NS, NS_MAX) + member->ahead_ns;
         int64_t ns = max_i64(min_i64(told_ns, member->untold_ns), -member->billed_ns);
 
-        member->ahead_ns = min_i64(max_i64(told_ns - ns, 0), SCHED_AHEAD_MOST_NS);
+        member->ahead_ns = min_i64(max_i64(told_ns - ns, 0), SCHED_AHEAD_MAX_NS);
         member->untold_ns -= ns;
         member->silent_ns = 0;
         member->billed_ns += ns;
@@ -285,7 +285,7 @@ void account_forget(struct sched_member *member)
  * little by claiming that it begins each turn late. */
 void account_refund(const struct sched *sched, struct sched_member *member, int64_t late_ns)
 {
-        int64_t fine = min_i64(max_i64(min_i64(late_ns, NS_MOST), 0) * FINE, member->refund_fine);
+        int64_t fine = min_i64(max_i64(min_i64(late_ns, NS_MAX), 0) * FINE, member->refund_fine);
 
         if (member->turn != SCHED_TURN_OWED || member->terms.guarantee_ppm == 0 ||
             !turn_has_rt(sched, member->device))

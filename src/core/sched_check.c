@@ -11,7 +11,7 @@ static const char *check_alone(const struct sched_terms *terms)
                 return "compute";
         if (terms->guarantee_ppm > terms->cap_ppm)
                 return "guarantee";
-        if (terms->weight == 0 || terms->weight > SCHED_WEIGHT_MOST)
+        if (terms->weight == 0 || terms->weight > SCHED_WEIGHT_MAX)
                 return "weight";
         if (terms->class > SCHED_CLASS_RT)
                 return "priority";

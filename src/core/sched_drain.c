@@ -30,7 +30,7 @@ int64_t drain_deadline_ns(const struct sched_member *member)
 
         if (!member->is_draining || member->is_late)
                 return 0;
-        return member->close_ns + clamp_i64(usual_ns, SCHED_DRAIN_LEAST_NS, SCHED_DRAIN_MOST_NS);
+        return member->close_ns + clamp_i64(usual_ns, SCHED_DRAIN_MIN_NS, SCHED_DRAIN_MAX_NS);
 }
 
 int64_t drain_pass_ns(const struct sched_member *member)
@@ -39,7 +39,7 @@ int64_t drain_pass_ns(const struct sched_member *member)
 
         if (!member->is_draining || !member->is_late || member->terms.class == SCHED_CLASS_RT)
                 return 0;
-        return member->close_ns + clamp_i64(late_ns, SCHED_PASS_LEAST_NS, SCHED_PASS_MOST_NS);
+        return member->close_ns + clamp_i64(late_ns, SCHED_PASS_MIN_NS, SCHED_PASS_MAX_NS);
 }
 
 void drain_end(struct sched *sched, struct sched_member *member, int64_t now_ns)
@@ -60,7 +60,7 @@ void drain_end(struct sched *sched, struct sched_member *member, int64_t now_ns)
 void drain_said(const struct step *step, unsigned i)
 {
         struct sched_member *member = &step->sched->member[i];
-        int64_t ns = min_i64(step->now_ns - member->close_ns, SCHED_DRAIN_MOST_NS);
+        int64_t ns = min_i64(step->now_ns - member->close_ns, SCHED_DRAIN_MAX_NS);
 
         /* Drains vary with the kernels, so a long one is forgotten slowly. */
         if (member->is_draining)

@@ -107,7 +107,7 @@ bool gang_is_blocked(const struct sched *sched, unsigned member)
 /* Whether the gang's member on the same device has used more, by weight, by more than a turn. */
 static bool is_ahead_of(const struct sched *sched, unsigned head, const struct sched_member *other)
 {
-        int64_t turn = turn_lease_ns(sched, other->device) * SCHED_WEIGHT_MOST;
+        int64_t turn = turn_lease_ns(sched, other->device) * SCHED_WEIGHT_MAX;
         unsigned i = head;
 
         do {

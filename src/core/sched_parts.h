@@ -25,7 +25,7 @@
 #define NOBODY SCHED_MEMBERS
 #define FINE INT64_C(1000000)
 /* Longer times are cut to this, so that a product with FINE or a weight fits in 64 bits. */
-#define NS_MOST (INT64_MAX / FINE / 4)
+#define NS_MAX (INT64_MAX / FINE / 4)
 
 /* Shared by the functions of one call of sched_step(). */
 struct step {

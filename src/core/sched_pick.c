@@ -165,7 +165,7 @@ static bool has_lag(const struct sched *sched, const struct member_rank *a,
                     const struct member_rank *holder)
 {
         const struct sched_member *member = &sched->member[a->member];
-        int64_t turn = turn_lease_ns(sched, member->device) * SCHED_WEIGHT_MOST;
+        int64_t turn = turn_lease_ns(sched, member->device) * SCHED_WEIGHT_MAX;
 
         return holder->ahead - a->ahead > turn / member->terms.weight;
 }

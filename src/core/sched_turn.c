@@ -47,15 +47,15 @@ bool turn_has_rt(const struct sched *sched, unsigned device)
 /* With many contenders turns are longer, because each turn costs the scheduler the same. */
 int64_t turn_lease_ns(const struct sched *sched, unsigned device)
 {
-        int64_t least_ns = SCHED_LEASE_LEAST_NS, wanting = sched->device[device].wanting;
+        int64_t least_ns = SCHED_LEASE_MIN_NS, wanting = sched->device[device].wanting;
         int64_t gap_ns = sched->device[device].gap_ns;
 
         if (turn_has_rt(sched, device))
                 return min_i64(max_i64(SCHED_LEASE_RT_NS, SCHED_LEASE_RT_GAPS * gap_ns),
-                               SCHED_LEASE_LEAST_NS);
+                               SCHED_LEASE_MIN_NS);
         least_ns += max_i64(wanting - SCHED_LEASE_FEW, 0) * SCHED_LEASE_EACH_NS;
         least_ns = max_i64(least_ns, SCHED_LEASE_GAPS * (gap_ns + sched->unseen_ns));
-        return min_i64(least_ns, SCHED_LEASE_MOST_NS);
+        return min_i64(least_ns, SCHED_LEASE_MAX_NS);
 }
 
 /* In-flight bound beside a sleeping member that would outrank the holder: it is the time for which
@@ -64,12 +64,12 @@ static int64_t target_beside(const struct sched_member *sleeper)
 {
         if (sleeper->terms.class == SCHED_CLASS_RT)
                 return SCHED_TARGET_RT_NS;
-        return clamp_i64(sleeper->gap_ns / 4, SCHED_TARGET_LEAST_NS, SCHED_TARGET_MOST_NS);
+        return clamp_i64(sleeper->gap_ns / 4, SCHED_TARGET_MIN_NS, SCHED_TARGET_MAX_NS);
 }
 
 /* Whether member i may soon preempt the holder. An rt member may, unless it wants the device all
  * the time and the holder's turn serves a guarantee: guarantees of others go first. Any other
- * member may if it sleeps, usually returns within SCHED_GAP_MOST_NS and would outrank the holder.
+ * member may if it sleeps, usually returns within SCHED_GAP_MAX_NS and would outrank the holder.
  */
 static bool is_expected(const struct sched *sched, unsigned i, unsigned holder)
 {
@@ -80,7 +80,7 @@ static bool is_expected(const struct sched *sched, unsigned i, unsigned holder)
         if (one->terms.class == SCHED_CLASS_RT)
                 return other->terms.class < SCHED_CLASS_RT &&
                        (!one->is_wanting || one->is_back || other->turn != SCHED_TURN_OWED);
-        return !one->is_wanting && one->gap_ns < SCHED_GAP_MOST_NS &&
+        return !one->is_wanting && one->gap_ns < SCHED_GAP_MAX_NS &&
                one->idle_ns > sched->now_ns - SCHED_NEIGHBOUR_NS &&
                pick_would_outrank(sched, i, holder);
 }

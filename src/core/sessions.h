@@ -38,7 +38,7 @@
 
 #include "core/policy.h"
 
-#define SESSIONS_MOST 4096u
+#define SESSIONS_MAX 4096u
 /* The last entries are kept for sessions of root and of the daemon's own user. */
 #define SESSIONS_KEPT 64u
 #define SESSIONS_GPUS 16u /* maximum of a node, and so of a session */
@@ -51,7 +51,7 @@
  * long, then after twice as long each time, up to the most: many that cannot be ended are little
  * work. */
 #define SESSIONS_RETRY_NS UINT64_C(1000000000)
-#define SESSIONS_RETRY_MOST_NS UINT64_C(60000000000)
+#define SESSIONS_RETRY_MAX_NS UINT64_C(60000000000)
 
 /* The limit on the memory of a card that all sessions together may be promised. "The card" is its
  * memory less the reserve. No single session gets more than the card, whatever the rule. */
@@ -171,13 +171,13 @@ struct sessions {
         struct sessions_gpu gpu[SESSIONS_GPUS];
         unsigned count;   /* sessions */
         unsigned entries; /* one above the last entry in use; bounds every walk */
-        struct sessions_one session[SESSIONS_MOST];
+        struct sessions_one session[SESSIONS_MAX];
         /* Private to the files of core/sessions. */
-        struct sessions_due due[SESSIONS_MOST];
-        uint32_t name_sum[SESSIONS_MOST]; /* hash of the session's name; 0: the entry is free */
+        struct sessions_due due[SESSIONS_MAX];
+        uint32_t name_sum[SESSIONS_MAX]; /* hash of the session's name; 0: the entry is free */
         /* where the next TICK begins to look, so that every session gets its turn */
         unsigned tick_from;
-        unsigned last;              /* the entry that the last step changed; SESSIONS_MOST: none */
+        unsigned last;              /* the entry that the last step changed; SESSIONS_MAX: none */
         bool was_tick;              /* the last step was TICK */
         struct sessions_one before; /* the entry as it was before the last step */
 };

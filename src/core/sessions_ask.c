@@ -87,7 +87,7 @@ static bool has_entry(const struct sessions_step *step, uint32_t owner_uid)
 {
         const uint32_t kept = is_for_admin(step->event, owner_uid) ? 0 : SESSIONS_KEPT;
 
-        return step->node->count + kept < SESSIONS_MOST;
+        return step->node->count + kept < SESSIONS_MAX;
 }
 
 static bool may_own_another(const struct sessions_step *step, uint32_t owner_uid)

@@ -4,17 +4,17 @@
  */
 #include "core/sessions_parts.h"
 
-#define RATIO_LEAST 100u
-#define RATIO_MOST 10000u
-#define WEIGHT_MOST 10000u
-#define PRIORITY_MOST 2u
+#define RATIO_MIN 100u
+#define RATIO_MAX 10000u
+#define WEIGHT_MAX 10000u
+#define PRIORITY_MAX 2u
 
 const char *sessions_check_policy(const struct sessions_policy *policy)
 {
         if (policy->overcommit > SESSIONS_NONE)
                 return "overcommit";
         if (policy->overcommit == SESSIONS_RATIO &&
-            (policy->ratio_percent < RATIO_LEAST || policy->ratio_percent > RATIO_MOST))
+            (policy->ratio_percent < RATIO_MIN || policy->ratio_percent > RATIO_MAX))
                 return "ratio";
         if (policy->ending > SESSIONS_KILL)
                 return "on_end";
@@ -85,9 +85,9 @@ static const char *check_fields(const struct sessions_one *one)
             !is_text(one->container.id, sizeof(one->container.id)) ||
             !is_text(one->container.cgroup, sizeof(one->container.cgroup)))
                 return "container";
-        if (one->weight == 0 || one->weight > WEIGHT_MOST)
+        if (one->weight == 0 || one->weight > WEIGHT_MAX)
                 return "weight";
-        if (one->priority > PRIORITY_MOST)
+        if (one->priority > PRIORITY_MAX)
                 return "priority";
         if (one->ending > SESSIONS_KILL)
                 return "on_end";

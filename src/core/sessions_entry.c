@@ -29,7 +29,7 @@ unsigned entry_named(const struct sessions *node, const char *name)
         return NOWHERE;
 }
 
-_Static_assert(NOWHERE == SESSIONS_MOST, "with every entry taken, the next free one is nowhere");
+_Static_assert(NOWHERE == SESSIONS_MAX, "with every entry taken, the next free one is nowhere");
 
 unsigned entry_free(const struct sessions *node)
 {
@@ -93,8 +93,8 @@ void entry_owe_later(struct sessions *node, unsigned index, uint64_t now_ns)
 
         if (wait_ns < SESSIONS_RETRY_NS)
                 wait_ns = SESSIONS_RETRY_NS;
-        if (wait_ns > SESSIONS_RETRY_MOST_NS)
-                wait_ns = SESSIONS_RETRY_MOST_NS;
+        if (wait_ns > SESSIONS_RETRY_MAX_NS)
+                wait_ns = SESSIONS_RETRY_MAX_NS;
         set_due(node, index, sum_of(now_ns, wait_ns), wait_ns);
 }
 

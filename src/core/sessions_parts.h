@@ -70,7 +70,7 @@ static inline void tell(struct sessions_actions *ret, enum sessions_note note,
 
 /* -- sessions_entry.c ------------------------------------------------------------------------- */
 
-#define NOWHERE SESSIONS_MOST
+#define NOWHERE SESSIONS_MAX
 
 /* entry_named(): the entry of that name. entry_free(): a free entry. NOWHERE: there is none. */
 unsigned entry_named(const struct sessions *node, const char *name);

@@ -9,7 +9,7 @@
 #include "common/minmax.h"
 #include "core/sessions_parts.h"
 
-_Static_assert(POLICY_CARDS_MOST == SESSIONS_GPUS, "each GPU of a node has a bit");
+_Static_assert(POLICY_CARDS_MAX == SESSIONS_GPUS, "each GPU of a node has a bit");
 
 /* -- Whose rules ------------------------------------------------------------------------------ */
 

@@ -63,8 +63,8 @@ void swap_add(struct swap *swap, unsigned entry, unsigned card, enum swap_class 
                 .order.gate = gate,
                 .turn_ns = swap->now_ns,
                 .shut_ns = swap->now_ns,
-                .patience_ns = SWAP_STUCK_LEAST_NS,
-                .may_reside_bytes = BYTES_MOST,
+                .patience_ns = SWAP_STUCK_MIN_NS,
+                .may_reside_bytes = BYTES_MAX,
         };
         swap->gates = max_u32(swap->gates, gate);
         swap->entries = max_u32(swap->entries, entry + 1);
@@ -114,11 +114,11 @@ void swap_see(struct swap *swap, unsigned entry, const struct swap_seen *seen)
         uint64_t out_bytes = now->out_bytes;
 
         *now = *seen;
-        now->used_bytes = min_u64(now->used_bytes, BYTES_MOST);
+        now->used_bytes = min_u64(now->used_bytes, BYTES_MAX);
         now->swappable_bytes = min_u64(now->swappable_bytes, now->used_bytes);
         now->out_bytes = min_u64(now->out_bytes, now->swappable_bytes);
-        now->wished_resident_bytes = min_u64(now->wished_resident_bytes, BYTES_MOST);
-        now->wished_pinned_bytes = min_u64(now->wished_pinned_bytes, BYTES_MOST);
+        now->wished_resident_bytes = min_u64(now->wished_resident_bytes, BYTES_MAX);
+        now->wished_pinned_bytes = min_u64(now->wished_pinned_bytes, BYTES_MAX);
         session->may_pin_bytes = max_u64(pinned_of(session), session->order.pinned_bytes);
         session->may_use_bytes = max_u64(now->used_bytes, session->order.most_bytes);
         session->is_whole = now->out_bytes == 0 && session->order.resident_bytes >= now->used_bytes;
@@ -140,7 +140,7 @@ static void get_stuck(struct swap *swap, struct swap_session *session)
 {
         session->stuck_ns = sum_of(swap->now_ns, session->patience_ns);
         session->since_ns = session->since_ns ? session->since_ns : swap->now_ns;
-        session->patience_ns = min_u64(2 * session->patience_ns, SWAP_STUCK_MOST_NS);
+        session->patience_ns = min_u64(2 * session->patience_ns, SWAP_STUCK_MAX_NS);
         session->has_turn = session->seen.out_bytes == 0;
         swap->card[session->card].change_ns = 0;
 }
@@ -171,7 +171,7 @@ static void move_on(struct swap *swap, struct swap_session *session, uint64_t el
                 session->since_ns = 0;
         }
         if (session->state == SWAP_HELD &&
-            (session->moves_bytes >= SWAP_MOVE_LEAST_BYTES || !should_move(session))) {
+            (session->moves_bytes >= SWAP_MOVE_MIN_BYTES || !should_move(session))) {
                 session->shut_ns = now_ns;
                 session->moves_bytes = 0;
                 if (!session->stuck_ns)
@@ -179,7 +179,7 @@ static void move_on(struct swap *swap, struct swap_session *session, uint64_t el
         }
         if (is_shut(session) && !session->stuck_ns &&
             now_ns - session->shut_ns >=
-                    (session->state == SWAP_DRAINS ? SWAP_DRAIN_MOST_NS : SWAP_MOVE_MOST_NS))
+                    (session->state == SWAP_DRAINS ? SWAP_DRAIN_MAX_NS : SWAP_MOVE_MAX_NS))
                 get_stuck(swap, session);
         session->is_overdue = session->since_ns && now_ns - session->since_ns >= SWAP_OVERDUE_NS;
 }
@@ -230,7 +230,7 @@ static void gate_open(const struct swap_look *look, struct swap_session *session
         if (session->stuck_ns)
                 return; /* its turn was over before it got stuck */
         session->turn_ns = look->now_ns;
-        session->patience_ns = SWAP_STUCK_LEAST_NS;
+        session->patience_ns = SWAP_STUCK_MIN_NS;
 }
 
 static void gates_move(const struct swap_look *look)
@@ -332,7 +332,7 @@ void swap_step(struct swap *swap, uint64_t now_ns)
                                           .list = swap->list + first,
                                           .now_ns = swap->now_ns };
 
-                look.capacity_bytes = min_u64(look.card->capacity_bytes, BYTES_MOST);
+                look.capacity_bytes = min_u64(look.card->capacity_bytes, BYTES_MAX);
                 for (end = first; end < swap->count; end++) {
                         if (swap->session[swap->list[end]].card != card)
                                 break;

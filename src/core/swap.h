@@ -36,8 +36,8 @@
  * - struct swap_rules can fix the length of turns, and set a mode. SWAP_SERIAL: one session at a
  *   time has a turn, even if several fit. SWAP_PARALLEL: turns do not end by the clock, so a
  *   waiting session comes in where it fits, or when others are idle.
- * - A session is *stuck* if it does not drain within SWAP_DRAIN_MOST_NS, or then takes longer than
- *   SWAP_MOVE_MOST_NS to move SWAP_MOVE_LEAST_BYTES or the rest. Its gate opens again, and all of
+ * - A session is *stuck* if it does not drain within SWAP_DRAIN_MAX_NS, or then takes longer than
+ *   SWAP_MOVE_MAX_NS to move SWAP_MOVE_MIN_BYTES or the rest. Its gate opens again, and all of
  *   its memory counts as pinned until the next try; the time between tries doubles. If part of its
  *   memory is out, the gate stays shut, since the program must not run. A session that has been
  *   stuck for SWAP_OVERDUE_NS, with all tries since in vain, is *overdue*.
@@ -76,16 +76,16 @@
 #define SWAP_NEVER UINT64_MAX
 
 #define SWAP_TURN_COSTS 24u
-#define SWAP_TURN_LEAST_NS UINT64_C(200000000)
-#define SWAP_TURN_MOST_NS UINT64_C(30000000000)
+#define SWAP_TURN_MIN_NS UINT64_C(200000000)
+#define SWAP_TURN_MAX_NS UINT64_C(30000000000)
 /* No turn ends for a pause shorter than this. */
-#define SWAP_IDLE_LEAST_NS UINT64_C(20000000)
-#define SWAP_DRAIN_MOST_NS UINT64_C(2000000000)
-#define SWAP_MOVE_MOST_NS UINT64_C(10000000000)
-#define SWAP_MOVE_LEAST_BYTES (UINT64_C(1) << 30)
+#define SWAP_IDLE_MIN_NS UINT64_C(20000000)
+#define SWAP_DRAIN_MAX_NS UINT64_C(2000000000)
+#define SWAP_MOVE_MAX_NS UINT64_C(10000000000)
+#define SWAP_MOVE_MIN_BYTES (UINT64_C(1) << 30)
 #define SWAP_OVERDUE_NS UINT64_C(10000000000)
-#define SWAP_STUCK_LEAST_NS UINT64_C(2000000000)
-#define SWAP_STUCK_MOST_NS UINT64_C(60000000000)
+#define SWAP_STUCK_MIN_NS UINT64_C(2000000000)
+#define SWAP_STUCK_MAX_NS UINT64_C(60000000000)
 /* Time between looks: while a session drains, moves or is about to get memory; while memory is
  * short; and otherwise. */
 #define SWAP_LOOK_BUSY_NS UINT64_C(1000000)

@@ -18,7 +18,7 @@
 #include "core/swap.h"
 
 /* More than any card has. The sum over all sessions fits into 64 bits. */
-#define BYTES_MOST (UINT64_C(1) << 50)
+#define BYTES_MAX (UINT64_C(1) << 50)
 #define MIB (UINT64_C(1) << 20)
 
 /* How the decision about turns classifies a session, see swap_turn.c. */

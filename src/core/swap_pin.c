@@ -12,7 +12,7 @@
 #include "core/swap_parts.h"
 
 /* Largest headroom of a session; largest part of the capacity for one headroom, and for all. */
-#define HEADROOM_MOST (256 * MIB)
+#define HEADROOM_MAX (256 * MIB)
 #define HEADROOM_PART 64u
 #define HEADROOM_PART_ALL 32u
 
@@ -63,7 +63,7 @@ static void add_headroom(const struct swap_look *look, struct pins *pins)
 {
         uint64_t even_bytes = pins->left_bytes / look->count;
         uint64_t headroom_bytes = min_u64(
-                min_u64(HEADROOM_MOST, look->capacity_bytes / HEADROOM_PART),
+                min_u64(HEADROOM_MAX, look->capacity_bytes / HEADROOM_PART),
                 min_u64(look->capacity_bytes / HEADROOM_PART_ALL / look->count, even_bytes));
 
         for (unsigned i = 0; i < look->count; i++) {

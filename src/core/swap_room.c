@@ -12,9 +12,9 @@
 #include "core/swap_parts.h"
 
 /* Limits of the sum of all headrooms while memory is short. */
-#define HEADROOM_LEAST (256 * MIB)
+#define HEADROOM_MIN (256 * MIB)
 #define HEADROOM_PART 16u
-#define HEADROOM_PART_MOST 8u
+#define HEADROOM_PART_MAX 8u
 
 struct rooms {
         uint64_t need_bytes;   /* needs of sessions with a turn */
@@ -63,8 +63,8 @@ static uint64_t headroom_of(const struct swap_look *look, const struct rooms *ro
 
         if (rooms->turns < look->count)
                 all_bytes = min_u64(all_bytes,
-                                    min_u64(max_u64(HEADROOM_LEAST, capacity_bytes / HEADROOM_PART),
-                                            capacity_bytes / HEADROOM_PART_MOST));
+                                    min_u64(max_u64(HEADROOM_MIN, capacity_bytes / HEADROOM_PART),
+                                            capacity_bytes / HEADROOM_PART_MAX));
         return rooms->turns ? all_bytes / rooms->turns : 0;
 }
 

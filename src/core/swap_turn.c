@@ -55,8 +55,8 @@ static uint64_t turn_of(const struct swap_look *look)
 
         if (look->swap->rules.turn_ns)
                 return look->swap->rules.turn_ns;
-        return min_u64(max_u64(product_of(card->cost_ns, SWAP_TURN_COSTS), SWAP_TURN_LEAST_NS),
-                       SWAP_TURN_MOST_NS);
+        return min_u64(max_u64(product_of(card->cost_ns, SWAP_TURN_COSTS), SWAP_TURN_MIN_NS),
+                       SWAP_TURN_MAX_NS);
 }
 
 /* The clock stands still during the change that started it. */
@@ -76,8 +76,7 @@ static uint64_t patience_of(const struct swap_look *look, const struct swap_sess
 {
         uint64_t cost_ns = look->card->cost_ns;
 
-        return session->pause_ns > cost_ns ? SWAP_IDLE_LEAST_NS
-                                           : max_u64(SWAP_IDLE_LEAST_NS, cost_ns);
+        return session->pause_ns > cost_ns ? SWAP_IDLE_MIN_NS : max_u64(SWAP_IDLE_MIN_NS, cost_ns);
 }
 
 static enum swap_kind kind_of(const struct swap_look *look, const struct turns *turns,

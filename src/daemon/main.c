@@ -345,13 +345,13 @@ static int start_tenants(struct error *err)
 
 static unsigned swaps_most(void)
 {
-        return descriptors_most(SESSIONS_MOST, DESCRIPTORS_SWAPS);
+        return descriptors_most(SESSIONS_MAX, DESCRIPTORS_SWAPS);
 }
 
 static void on_folder(const struct sessions_one *session, bool is_there, void *context)
 {
         static struct owner_log log = OWNER_LOG_TROUBLE;
-        unsigned seats_most = descriptors_most(SESSIONS_MOST, DESCRIPTORS_SEATS);
+        unsigned seats_most = descriptors_most(SESSIONS_MAX, DESCRIPTORS_SEATS);
         struct error err = { 0 };
 
         node_swap(self.node, session, is_there, swaps_most());

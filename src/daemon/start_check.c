@@ -19,7 +19,7 @@ int start_read_token(const struct config *config, struct token *ret, struct erro
         token_wipe(ret);
         if (!config->token_file[0])
                 return 0;
-        rc = token_read(config->token_file, TOKEN_LEAST, ret, err);
+        rc = token_read(config->token_file, TOKEN_MIN, ret, err);
         return rc < 0 ? wrap(err, "%shttp.token_file",
                              config_place(config, "http.token_file", place))
                       : 0;

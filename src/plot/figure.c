@@ -10,9 +10,9 @@
 #include "common/scoped.h"
 #include "common/text.h"
 
-#define BYTES_MOST (64u << 20)
+#define BYTES_MAX (64u << 20)
 #define CHUNK 65536u
-#define POINTS_MOST (1u << 21)
+#define POINTS_MAX (1u << 21)
 
 void figure_free(struct figure *figure)
 {
@@ -80,7 +80,7 @@ static int read_point(struct json_walk *walk, void *context)
         if (line->count == line->room) {
                 size_t room = line->room ? 2 * line->room : 256;
                 double *grown =
-                        room > POINTS_MOST ? NULL : reallocarray(line->at, room, sizeof(*grown));
+                        room > POINTS_MAX ? NULL : reallocarray(line->at, room, sizeof(*grown));
 
                 if (!grown)
                         return fail(walk->err, -ENOMEM, "too many points");
@@ -153,7 +153,7 @@ static int make_room(char **text, size_t *room, size_t length, struct error *err
 
         if (length + CHUNK <= *room)
                 return 0;
-        grown = wanted > BYTES_MOST ? NULL : realloc(*text, wanted);
+        grown = wanted > BYTES_MAX ? NULL : realloc(*text, wanted);
         if (!grown)
                 return fail(err, -ENOMEM, "the figure is too large");
         *text = grown;

@@ -18,10 +18,10 @@
 #define LEGEND_ROW 19.0
 #define LEGEND_GAP 22.0 /* between two names of a row */
 #define SAMPLE 26.0     /* of a line in the legend */
-#define TICKS_MOST 11
+#define TICKS_MAX 11
 #define MARK 4.5
 #define FONT "sans-serif"
-#define LEAST_SIZE 8
+#define MIN_SIZE 8
 #define MARGIN 16
 
 /* Told apart by the colour-blind, too (Okabe and Ito's). */
@@ -72,7 +72,7 @@ static double size_within(cairo_t *page, double width, const struct writing *how
                                how->is_bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
         for (;; size--) {
                 cairo_set_font_size(page, size);
-                if (size <= LEAST_SIZE || width_of(page, text) <= width)
+                if (size <= MIN_SIZE || width_of(page, text) <= width)
                         return size;
         }
 }
@@ -109,7 +109,7 @@ static double y_of(const struct area *area, double y)
 /* 1, 2 or 5 and zeros, for few enough of them. */
 static double step_of(const struct figure_axis *axis)
 {
-        double least = (axis->to - axis->from) / axis->unit / TICKS_MOST;
+        double least = (axis->to - axis->from) / axis->unit / TICKS_MAX;
         double power = pow(10, floor(log10(least)));
         static const double parts[] = { 1, 2, 5, 10 };
 

@@ -18,7 +18,7 @@
 
 #define LOAD_ROWS 16u
 #define LOAD_CHANGES 8u /* per session */
-#define LOAD_SAMPLES_MOST 36000u
+#define LOAD_SAMPLES_MAX 36000u
 
 /* How a program launches: one kernel after another; through cuLaunchKernelEx; cooperative ones;
  * graphs (of ten); waiting for each (sync); polling until each is done (poll); twenty and then a

@@ -39,7 +39,7 @@ _Static_assert(sizeof(struct message_head) == 16 && sizeof(struct message_hello)
                        sizeof(struct message_welcome) == 104 &&
                        sizeof(struct message_refused) == 220,
                "nothing is between the fields or behind them");
-_Static_assert(sizeof(struct message_hello) + MESSAGE_TOKEN_MOST <= MESSAGE_MOST,
+_Static_assert(sizeof(struct message_hello) + MESSAGE_TOKEN_MAX <= MESSAGE_MAX,
                "the longest HELLO is a message");
 
 /* -- Writing ---------------------------------------------------------------------------------- */
@@ -49,8 +49,8 @@ static struct message_head head_of(enum message_type type, unsigned version, siz
         return (struct message_head){ .magic = MESSAGE_MAGIC,
                                       .type = (uint16_t)type,
                                       .version = (uint16_t)version,
-                                      .version_least = MESSAGE_VERSION_LEAST,
-                                      .version_most = MESSAGE_VERSION_MOST,
+                                      .version_least = MESSAGE_VERSION_MIN,
+                                      .version_most = MESSAGE_VERSION_MAX,
                                       .bytes = (uint32_t)bytes };
 }
 
@@ -67,7 +67,7 @@ static void put(char *ret, size_t size, const char *text)
 size_t message_write_hello(void *buffer, const struct message_wish *wish)
 {
         struct message_hello hello = { 0 };
-        size_t token_bytes = wish->token ? strnlen(wish->token, MESSAGE_TOKEN_MOST) : 0;
+        size_t token_bytes = wish->token ? strnlen(wish->token, MESSAGE_TOKEN_MAX) : 0;
         size_t bytes = sizeof(hello) + token_bytes;
 
         hello.head = head_of(MESSAGE_HELLO, 0, bytes);
@@ -113,7 +113,7 @@ static int read_head(const void *buffer, size_t bytes, struct message_head *ret,
         memcpy(ret, buffer, sizeof(*ret));
         if (ret->magic != MESSAGE_MAGIC)
                 return fail(err, -EPROTO, "no message of ours (it begins with %08x)", ret->magic);
-        if (ret->bytes != bytes || bytes > MESSAGE_MOST)
+        if (ret->bytes != bytes || bytes > MESSAGE_MAX)
                 return fail(err, -EPROTO, "a message of %zu bytes that says it has %u", bytes,
                             ret->bytes);
         if (!ret->version_least || ret->version_least > ret->version_most)
@@ -125,10 +125,10 @@ static int read_head(const void *buffer, size_t bytes, struct message_head *ret,
 /* Returns the highest common version; 0: none. */
 static unsigned choose_version(const struct message_head *head)
 {
-        unsigned most = head->version_most < MESSAGE_VERSION_MOST ? head->version_most
-                                                                  : MESSAGE_VERSION_MOST;
+        unsigned most =
+                head->version_most < MESSAGE_VERSION_MAX ? head->version_most : MESSAGE_VERSION_MAX;
 
-        return most >= head->version_least && most >= MESSAGE_VERSION_LEAST ? most : 0;
+        return most >= head->version_least && most >= MESSAGE_VERSION_MIN ? most : 0;
 }
 
 static int refuse_versions(const struct message_head *head, struct error *err)
@@ -136,8 +136,8 @@ static int refuse_versions(const struct message_head *head, struct error *err)
         return fail(err, -EPROTO,
                     "no version in common: it speaks %u to %u, this side %u to %u; bring both to "
                     "one version of Aliquot",
-                    head->version_least, head->version_most, MESSAGE_VERSION_LEAST,
-                    MESSAGE_VERSION_MOST);
+                    head->version_least, head->version_most, MESSAGE_VERSION_MIN,
+                    MESSAGE_VERSION_MAX);
 }
 
 static int check_token(const struct message_hello *hello, struct error *err)
@@ -147,7 +147,7 @@ static int check_token(const struct message_hello *hello, struct error *err)
 
         if (!at && !bytes)
                 return 0;
-        if (at < sizeof(*hello) || !bytes || bytes > MESSAGE_TOKEN_MOST || at > hello->head.bytes ||
+        if (at < sizeof(*hello) || !bytes || bytes > MESSAGE_TOKEN_MAX || at > hello->head.bytes ||
             bytes > hello->head.bytes - at)
                 return fail(err, -EPROTO, "a token of %u bytes at %u in a message of %u", bytes, at,
                             hello->head.bytes);
@@ -201,7 +201,7 @@ static int read_welcome(const void *buffer, size_t bytes, struct message_welcome
         if (bytes < sizeof(*ret))
                 return fail(err, -EPROTO, "a WELCOME of %zu bytes", bytes);
         memcpy(ret, buffer, sizeof(*ret));
-        if (ret->head.version < MESSAGE_VERSION_LEAST || ret->head.version > MESSAGE_VERSION_MOST)
+        if (ret->head.version < MESSAGE_VERSION_MIN || ret->head.version > MESSAGE_VERSION_MAX)
                 return refuse_versions(&ret->head, err);
         if (!memchr(ret->name, '\0', sizeof(ret->name)))
                 return fail(err, -EPROTO, "a WELCOME to a name without an end");

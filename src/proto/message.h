@@ -30,14 +30,14 @@
 #include "proto/page.h"
 
 #define MESSAGE_MAGIC UINT32_C(0x4d514c41) /* "ALQM" */
-#define MESSAGE_VERSION_LEAST 1u
-#define MESSAGE_VERSION_MOST 1u
+#define MESSAGE_VERSION_MIN 1u
+#define MESSAGE_VERSION_MAX 1u
 
-#define MESSAGE_TOKEN_MOST 4096u
+#define MESSAGE_TOKEN_MAX 4096u
 #define MESSAGE_COMMAND_BYTES 32u
 #define MESSAGE_REASON_BYTES 192u
 #define MESSAGE_DESCRIPTORS 2u
-#define MESSAGE_MOST 8192u /* longest message of any version */
+#define MESSAGE_MAX 8192u /* longest message of any version */
 
 enum message_type { MESSAGE_HELLO = 1, MESSAGE_WELCOME = 2, MESSAGE_REFUSED = 3 };
 
@@ -109,8 +109,8 @@ struct message_wish {
         const char *token; /* NULL or "": none */
 };
 
-/* Writes into a buffer of MESSAGE_MOST bytes and returns the length. The token is at most
- * MESSAGE_TOKEN_MOST. */
+/* Writes into a buffer of MESSAGE_MAX bytes and returns the length. The token is at most
+ * MESSAGE_TOKEN_MAX. */
 size_t message_write_hello(void *buffer, const struct message_wish *wish);
 size_t message_write_welcome(struct message_welcome *ret, unsigned version,
                              const uint8_t session_id[16], const char *name, uint32_t flags);

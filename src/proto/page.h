@@ -34,7 +34,7 @@
 #define PAGE_SLOTS 4096u /* processes of a session alive at once; fits the tag's 12 bits */
 /* At most this many waiters of a word are woken at once: a tenant can create any number of them.
  * The others look again after their timeout. */
-#define PAGE_WAKE_MOST PAGE_SLOTS
+#define PAGE_WAKE_MAX PAGE_SLOTS
 #define PAGE_NAME_BYTES 64u
 #define PAGE_UNLIMITED UINT64_MAX /* a limit that was not set */
 #define PAGE_WHOLE_PPM 1000000u   /* a share of compute time that is no cap */

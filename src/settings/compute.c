@@ -26,7 +26,7 @@
 /* Nothing is rounded: a share that cannot be stored exactly is invalid. */
 static bool is_share(uint32_t micro_percent)
 {
-        return micro_percent >= SETTINGS_SHARE_LEAST_MICRO_PERCENT &&
+        return micro_percent >= SETTINGS_SHARE_MIN_MICRO_PERCENT &&
                micro_percent % SETTINGS_SHARE_GRAIN_MICRO_PERCENT == 0;
 }
 
@@ -197,7 +197,7 @@ int compute_read(const struct reading *reading, struct settings_rules *ret, stru
 
 /* -- Rank among sessions ---------------------------------------------------------------------- */
 
-#define WEIGHT_MOST 10000u
+#define WEIGHT_MAX 10000u
 #define WEIGHT_USUAL 100u
 
 static int read_guarantee(const struct said *said, struct settings_rank *ret, struct error *err)
@@ -218,9 +218,9 @@ static int read_weight(const struct said *said, struct settings_rank *ret, struc
 
         for (size_t i = 0; i < digits && digits < 6; i++)
                 ret->weight = ret->weight * 10 + (uint32_t)(said->value[i] - '0');
-        if (!said->value[digits] && ret->weight >= 1 && ret->weight <= WEIGHT_MOST)
+        if (!said->value[digits] && ret->weight >= 1 && ret->weight <= WEIGHT_MAX)
                 return 0;
-        return fail(err, -EINVAL, "expected a whole number from 1 to %u", WEIGHT_MOST);
+        return fail(err, -EINVAL, "expected a whole number from 1 to %u", WEIGHT_MAX);
 }
 
 static int read_priority(const struct said *said, struct settings_rank *ret, struct error *err)

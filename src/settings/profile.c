@@ -47,7 +47,7 @@ static int read_compute(const char *part, struct profile *ret, struct error *err
 {
         uint32_t micro;
 
-        if (percent_parse(part, &micro, NULL) < 0 || micro < SETTINGS_SHARE_LEAST_MICRO_PERCENT ||
+        if (percent_parse(part, &micro, NULL) < 0 || micro < SETTINGS_SHARE_MIN_MICRO_PERCENT ||
             micro % SETTINGS_SHARE_GRAIN_MICRO_PERCENT)
                 return refuse(ret->name, "the percentage is 0.1 to 100, in at most 3 decimals",
                               err);

@@ -62,7 +62,7 @@ struct settings_rank {
 };
 
 /* A share of a GPU's time: minimum 0.1 %, stored in thousandths of a percent. */
-#define SETTINGS_SHARE_LEAST_MICRO_PERCENT 100000u
+#define SETTINGS_SHARE_MIN_MICRO_PERCENT 100000u
 #define SETTINGS_SHARE_GRAIN_MICRO_PERCENT 1000u
 
 /* As much host memory as can be spared: store/ determines how much. */

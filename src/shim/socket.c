@@ -11,7 +11,7 @@
 #include "proto/message.h"
 #include "store/ask.h"
 
-_Static_assert(SETTINGS_TOKEN_BYTES == MESSAGE_TOKEN_MOST + 1, "any token can be said");
+_Static_assert(SETTINGS_TOKEN_BYTES == MESSAGE_TOKEN_MAX + 1, "any token can be said");
 
 /* By the machine's clock, whatever the GPU's clock: the daemon runs in real time. */
 #define RENEW_WAIT_NS UINT64_C(1000000000)

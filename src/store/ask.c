@@ -23,9 +23,9 @@
 #include "store/raw.h"
 
 #define MS_NS UINT64_C(1000000)
-#define CROWDED_NS 1000000  /* the daemon has not yet taken those who came before */
-#define AWAY_NS 20000000    /* nobody listens: it may be starting */
-#define DESCRIPTORS_MOST 8u /* that an answer may bring; what is wrong with it is said */
+#define CROWDED_NS 1000000 /* the daemon has not yet taken those who came before */
+#define AWAY_NS 20000000   /* nobody listens: it may be starting */
+#define DESCRIPTORS_MAX 8u /* that an answer may bring; what is wrong with it is said */
 
 struct ask_attempt {
         const struct ask *ask;
@@ -33,7 +33,7 @@ struct ask_attempt {
         uint64_t pause_ns; /* before the next one */
         int fd;            /* the connection */
         union message_answer answer;
-        int descriptor[DESCRIPTORS_MOST]; /* ours until taken */
+        int descriptor[DESCRIPTORS_MAX]; /* ours until taken */
         unsigned descriptors;
 };
 
@@ -151,7 +151,7 @@ bool ask_is_deserted(const char *path)
 
 static int say_hello(struct ask_attempt *attempt, struct error *err)
 {
-        char message[MESSAGE_MOST], command[MESSAGE_COMMAND_BYTES] = "";
+        char message[MESSAGE_MAX], command[MESSAGE_COMMAND_BYTES] = "";
         struct message_wish wish = { .session_id = attempt->ask->session_id,
                                      .command = command,
                                      .token = attempt->ask->token };
@@ -196,8 +196,8 @@ static void take_descriptors(struct ask_attempt *attempt, struct msghdr *header)
                 return;
         bytes = head->cmsg_len - CMSG_LEN(0);
         attempt->descriptors = (unsigned)(bytes / sizeof(int));
-        if (attempt->descriptors > DESCRIPTORS_MOST)
-                attempt->descriptors = DESCRIPTORS_MOST;
+        if (attempt->descriptors > DESCRIPTORS_MAX)
+                attempt->descriptors = DESCRIPTORS_MAX;
         memcpy(attempt->descriptor, CMSG_DATA(head), attempt->descriptors * sizeof(int));
         for (unsigned i = 0; i < attempt->descriptors; i++)
                 attempt->descriptor[i] = liveness_raise(attempt->descriptor[i]);
@@ -205,10 +205,10 @@ static void take_descriptors(struct ask_attempt *attempt, struct msghdr *header)
 
 static int hear(struct ask_attempt *attempt, struct error *err)
 {
-        char message[MESSAGE_MOST];
+        char message[MESSAGE_MAX];
         union {
                 struct cmsghdr head;
-                char room[CMSG_SPACE(DESCRIPTORS_MOST * sizeof(int))];
+                char room[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int))];
         } control;
         struct iovec part = { message, sizeof(message) };
         struct msghdr header = { .msg_iov = &part,

@@ -15,7 +15,7 @@
 #define USERS "user."
 #define FEW_BYTES 256u /* an access list and a security module's attributes are shorter */
 #define NAMES_BYTES 65536u
-#define ROUNDS_MOST 16u /* a tenant may add more as fast as they are removed */
+#define ROUNDS_MAX 16u /* a tenant may add more as fast as they are removed */
 
 static bool is_users(const char *name)
 {
@@ -56,7 +56,7 @@ int store_drop_attributes(int fd)
         static char names[NAMES_BYTES];
         int dropped = 1, sum = 0;
 
-        for (unsigned i = 0; i < ROUNDS_MOST && dropped; i++) {
+        for (unsigned i = 0; i < ROUNDS_MAX && dropped; i++) {
                 const ssize_t bytes = flistxattr(fd, names, sizeof(names));
 
                 if (bytes < 0)

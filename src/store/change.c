@@ -101,8 +101,8 @@ static struct limits_device *take_row(struct limits_page *page, const uint64_t u
 static void publish(struct limits_page *page)
 {
         add_acq_rel(shared_half(&page->epoch), 1);
-        clock_wake(shared_half(&page->epoch), PAGE_WAKE_MOST);
-        clock_wake(shared_half(&page->gate), PAGE_WAKE_MOST);
+        clock_wake(shared_half(&page->epoch), PAGE_WAKE_MAX);
+        clock_wake(shared_half(&page->gate), PAGE_WAKE_MAX);
 }
 
 /* Writes the first limit of a row, with the size of its card. */

@@ -39,7 +39,7 @@
 #include "store/folder.h"
 #include "store/liveness.h"
 
-#define LOOKS_MOST 1024u /* at once; the next call looks at the others */
+#define LOOKS_MAX 1024u /* at once; the next call looks at the others */
 /* Likewise: a look walks all locks on the file, whose number its tenant chooses. */
 #define LOOKS_NS UINT64_C(10000000)
 #define BLOCK_BYTES 512u /* of st_blocks */
@@ -227,7 +227,7 @@ void store_list_kept(const struct store *store, const struct store_look *look)
                 if (!is_kept(entry->d_name, &uid))
                         continue;
                 if (!next && count > first &&
-                    (count - first >= LOOKS_MOST || clock_thread_ns() > until_ns))
+                    (count - first >= LOOKS_MAX || clock_thread_ns() > until_ns))
                         next = count;
                 if (!next && count >= first && !look->is_passed(uid, look->context) &&
                     !is_settled(dirfd(entries), entry->d_name))

@@ -180,7 +180,7 @@ static int find_held(int fd, uint64_t end, uint64_t most_ns, uint64_t ret[LIVE_B
 int usage_list(const struct slots_page *slots, const struct liveness_file *file,
                struct usage_process *ret, size_t max)
 {
-        const struct usage_look look = { file, USAGE_MOST_NS };
+        const struct usage_look look = { file, USAGE_MAX_NS };
 
         return usage_list_within(slots, &look, ret, max);
 }

@@ -37,11 +37,11 @@ void usage_describe_self(struct page_slot *slot);
 
 /* Time limit: a probe walks all locks on the file, and the file's owner can set any number. Listing
  * 4096 honest processes takes less on a present machine. */
-#define USAGE_MOST_NS UINT64_C(50000000)
+#define USAGE_MAX_NS UINT64_C(50000000)
 
 /*
  * Lists the live processes of a session, in slot order; fills in up to `max`. Returns their number,
- * or a negative errno if the file cannot be probed; -EOVERFLOW: not within USAGE_MOST_NS of this
+ * or a negative errno if the file cannot be probed; -EOVERFLOW: not within USAGE_MAX_NS of this
  * thread's time. `fork` must be blocked as liveness.h says, or the caller must have only one
  * thread.
  */

@@ -17,7 +17,7 @@ CONNECTIONS = 120  # below http.max_peer_connections
 OF_EACH = 3
 HANDFUL = 5
 SOCKETS, KNOCKS = 50, 100
-HEARD_MOST = 64  # in a turn of the loop, src/daemon/tenant/tenant_queue.c
+HEARD_MAX = 64  # in a turn of the loop, src/daemon/tenant/tenant_queue.c
 REFUSED = "aliquot_joins_refused_total"
 TURNS = 6  # from a request that has arrived to its answer, at most
 
@@ -69,7 +69,7 @@ def test_knocking_at_all_of_ones_sessions_delays_others_by_a_few_turns(served, t
         with standing_still(daemon):
             stack.enter_context(holding(attacker, "knock.py", daemon.sim.runtime / "sessions", SOCKETS, KNOCKS))
             root.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        assert refused(b"".join(iter(lambda: root.recv(1 << 16), b"")).decode()) <= TURNS * HEARD_MOST
+        assert refused(b"".join(iter(lambda: root.recv(1 << 16), b"")).decode()) <= TURNS * HEARD_MAX
         wait_for(lambda: refused(daemon.get("/metrics").text) == SOCKETS * KNOCKS)
 
 

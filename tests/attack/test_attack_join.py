@@ -7,8 +7,8 @@ from daemon import wait_for
 from hang import HANG_SECONDS
 from tenant import needs_root
 
-UNREAD_MOST = 16  # src/daemon/tenant/tenant_visit.c
-JOINERS = 5 * UNREAD_MOST
+UNREAD_MAX = 16  # src/daemon/tenant/tenant_visit.c
+JOINERS = 5 * UNREAD_MAX
 pytestmark = needs_root
 
 
@@ -55,7 +55,7 @@ def test_welcomes_that_nobody_reads_are_few_and_keep_nobody_out(served, tenant, 
     other.create("b")
     with unread(attacker, "a", JOINERS) as process:
         joins(other, "b")
-        assert 1 <= read_welcomes(process) <= UNREAD_MOST
+        assert 1 <= read_welcomes(process) <= UNREAD_MAX
         joins(attacker, "a")  # what was read counts no more
     with unread(attacker, "a", JOINERS):
         joins(other, "b")
@@ -76,5 +76,5 @@ def test_a_session_that_goes_takes_no_unread_welcome_out_of_the_count(served, te
         wait_for(lambda: not attacker.folder("a").exists())
         with unread(attacker, "c", JOINERS) as second:
             joins(other, "b")
-            assert read_welcomes(first) + read_welcomes(second) <= UNREAD_MOST
+            assert read_welcomes(first) + read_welcomes(second) <= UNREAD_MAX
     joins(attacker, "c")

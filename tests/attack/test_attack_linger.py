@@ -16,7 +16,7 @@ pytestmark = needs_root
 SOON_SECONDS = 10  # a socket of programs/linger.py takes 30 s
 CROWD = 200
 MANY = 2000  # connections: more than the queue of a sink has room for
-SINKS_MOST = 4
+SINKS_MAX = 4
 TOLD = "sent descriptors to this daemon"
 SESSION_GOES = b"DELETE /v1/sessions/a?force=true HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -123,7 +123,7 @@ def test_a_sink_that_stands_still_is_replaced(served, tenant):
                 asking.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 while asking.recv(4096):
                     pass
-        assert first != sinks(daemon) and len(sinks(daemon)) <= SINKS_MOST
+        assert first != sinks(daemon) and len(sinks(daemon)) <= SINKS_MAX
         wait_for(lambda: len(sinks(daemon)) == 1)
         wait_for(lambda: descriptors(daemon.process.pid) <= before)
 

@@ -38,8 +38,8 @@ static void see(struct claim *claim)
         bool is_news = claims_see(claim, &policy, &sight);
 
         check(is_news == (claim->is_reported && !before.is_reported));
-        check(claim->score <= CLAIMS_SCORE_MOST);
-        check(!is_news || claim->score == CLAIMS_SCORE_MOST);
+        check(claim->score <= CLAIMS_SCORE_MAX);
+        check(!is_news || claim->score == CLAIMS_SCORE_MAX);
         check(!claim->is_reported || claim->score > 0);
         check(!policy.is_off || !claim->is_reported);
 }

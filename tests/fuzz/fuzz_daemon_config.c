@@ -21,7 +21,7 @@ static void must(int is_true)
 
 static void read_back(const struct config *config)
 {
-        static char text[CONFIG_FILE_MOST];
+        static char text[CONFIG_FILE_MAX];
         static struct config again;
         struct config_report report = { 0 };
         FILE *stream = fmemopen(text, sizeof(text), "w");
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size_t length;
         int rc;
 
-        if (size > CONFIG_FILE_MOST)
+        if (size > CONFIG_FILE_MAX)
                 return 0;
         config_init(&config);
         rc = config_read_text(&config, "a.conf", (const char *)data, size, &report);

@@ -25,11 +25,11 @@ static void as_hello(const char *message, size_t size)
         expect(code >= 0 && code <= MESSAGE_TROUBLE);
         if (code)
                 return;
-        expect(asked.version >= MESSAGE_VERSION_LEAST && asked.version <= MESSAGE_VERSION_MOST);
+        expect(asked.version >= MESSAGE_VERSION_MIN && asked.version <= MESSAGE_VERSION_MAX);
         expect(memchr(asked.command, '\0', sizeof(asked.command)));
         expect(!asked.token == !asked.token_bytes);
         if (asked.token)
-                expect(asked.token > message && asked.token_bytes <= MESSAGE_TOKEN_MOST &&
+                expect(asked.token > message && asked.token_bytes <= MESSAGE_TOKEN_MAX &&
                        asked.token + asked.token_bytes <= message + size);
 }
 

@@ -23,11 +23,9 @@ static int64_t now_ns;
 /* Times of the policy and the ends of the range more often than others. */
 static int64_t next_ns(void)
 {
-        static const int64_t known[] = {
-                INT64_MAX,          INT64_MIN,           0,
-                SCHED_LEASE_RT_NS,  SCHED_QUIET_NS,      SCHED_LEASE_LEAST_NS,
-                SCHED_HOLD_MOST_NS, SCHED_DRAIN_LEAST_NS
-        };
+        static const int64_t known[] = { INT64_MAX,         INT64_MIN,         0,
+                                         SCHED_LEASE_RT_NS, SCHED_QUIET_NS,    SCHED_LEASE_MIN_NS,
+                                         SCHED_HOLD_MAX_NS, SCHED_DRAIN_MIN_NS };
         uint8_t which = next_byte();
 
         if (which < 96)

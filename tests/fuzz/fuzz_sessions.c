@@ -39,7 +39,7 @@ static uint64_t promised(const uint8_t uuid[16])
 {
         uint64_t sum = 0;
 
-        for (unsigned i = 0; i < SESSIONS_MOST && i < NAMES; i++) {
+        for (unsigned i = 0; i < SESSIONS_MAX && i < NAMES; i++) {
                 const struct sessions_one *one = &node.session[i];
 
                 for (unsigned j = 0; one->state != SESSIONS_FREE && j < one->share_count; j++) {
@@ -274,7 +274,7 @@ static void reset(void)
         memset(node.gpu, 0, sizeof(node.gpu));
         node.policy = policy;
         node.gpu_count = node.count = node.entries = node.tick_from = 0;
-        node.last = SESSIONS_MOST;
+        node.last = SESSIONS_MAX;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

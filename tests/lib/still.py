@@ -8,8 +8,8 @@ import shutil
 import subprocess
 
 PROC = pathlib.Path("/proc")
-MOST = 40  # processes to describe
-MOST_STACKS = 8  # processes to stop in a debugger
+MAX_PROCESSES = 40  # processes to describe
+MAX_STACKS = 8  # processes to stop in a debugger
 
 
 def read(path):
@@ -53,10 +53,10 @@ def describe():
     if "ALIQUOT_HANG_SECONDS" in os.environ:  # set by tools/mutants, where stories hang on purpose
         return ""
     lines = []
-    for nth, one in enumerate(descendants(os.getpid())[:MOST]):
+    for nth, one in enumerate(descendants(os.getpid())[:MAX_PROCESSES]):
         lines.append(f"{one}: {read(PROC / str(one) / 'cmdline')[:200]}")
         for task in sorted((PROC / str(one) / "task").glob("*")):
             state = read(task / "stat").rpartition(")")[2].split()[:1]
             lines.append(f"  {task.name} {read(task / 'comm')} {' '.join(state)} {read(task / 'wchan')}")
-        lines += stacks(one) if nth < MOST_STACKS else []
+        lines += stacks(one) if nth < MAX_STACKS else []
     return "\n".join(lines)

@@ -20,7 +20,7 @@ from wallclock import WallClock
 if "ALIQUOT_SANITIZER" in os.environ:
     pytest.skip("a sanitizer's own system calls would be counted, too", allow_module_level=True)
 
-STEPS_MOST = 400  # far more than anything takes
+STEPS_MAX = 400  # far more than anything takes
 LOAD = """
 #include <poll.h>
 #include <stdio.h>
@@ -187,7 +187,7 @@ def take_back(daemon):
 def test_a_transaction_is_whole_or_was_not_answered(daemon, load, name):
     before, request, has_happened = TRANSACTIONS[name]
     outcomes = set()
-    for last in range(1, STEPS_MOST):
+    for last in range(1, STEPS_MAX):
         if before:
             daemon.create(**before)
         killer = Killer(daemon, last)
@@ -210,7 +210,7 @@ def test_a_transaction_is_whole_or_was_not_answered(daemon, load, name):
 
 def test_an_ending_by_force_goes_on_after_any_death(daemon, load):
     """Its program is told to go, once or twice; nobody else is."""
-    for last in range(1, STEPS_MOST):
+    for last in range(1, STEPS_MAX):
         daemon.create(**X, on_end="kill")
         with Script(daemon.sim, ALIQUOT_SESSION="x") as gpu:
             gpu.ready()
@@ -237,7 +237,7 @@ def test_an_ending_by_force_goes_on_after_any_death(daemon, load):
 def test_a_start_can_be_killed_at_any_step(daemon, load):
     """One that has to end a session whose time is over, and to make another again that lost its folder."""
     clock = WallClock(daemon.sim)
-    for last in range(1, STEPS_MOST):
+    for last in range(1, STEPS_MAX):
         daemon.create("over", 64 * MIB, ttl="1h", gpus=["0"])
         daemon.create("lost", 64 * MIB, gpus=["0"])
         daemon.kill()

@@ -28,9 +28,9 @@
 #define NS_PER_SECOND (1000 * NS_PER_MS)
 #define DEFAULT_SECONDS_NS (10 * NS_PER_SECOND)
 #define DEFAULT_PERIOD_NS (100 * NS_PER_MS)
-#define LEAST_PERIOD_NS (5 * NS_PER_MS)
-#define MOST_PERIOD_NS NS_PER_SECOND
-#define MOST_NS (3600 * NS_PER_SECOND)
+#define MIN_PERIOD_NS (5 * NS_PER_MS)
+#define MAX_PERIOD_NS NS_PER_SECOND
+#define MAX_NS (3600 * NS_PER_SECOND)
 
 enum flag {
         FLAG_SECONDS = 0x200,
@@ -74,7 +74,7 @@ static void read_seconds(struct bench *bench, const char *value, struct argp_sta
         char *end = NULL;
         double seconds = text_is_digit(value[0]) ? strtod(value, &end) : 0;
 
-        if (!end || *end || !(seconds >= 1) || seconds * 1e9 > (double)MOST_NS)
+        if (!end || *end || !(seconds >= 1) || seconds * 1e9 > (double)MAX_NS)
                 argp_error(state, "--seconds %s: expected 1 to 3600", text_shown(value));
         bench->length_ns = (uint64_t)(seconds * 1e9 + 0.5);
 }
@@ -84,7 +84,7 @@ static void read_period(struct bench *bench, const char *value, struct argp_stat
         struct error err = { 0 };
 
         if (mix_time(value, &bench->record.period_ns, &err) < 0 ||
-            bench->record.period_ns < LEAST_PERIOD_NS || bench->record.period_ns > MOST_PERIOD_NS)
+            bench->record.period_ns < MIN_PERIOD_NS || bench->record.period_ns > MAX_PERIOD_NS)
                 argp_error(state, "--period %s: expected 5ms to 1s", text_shown(value));
 }
 
@@ -117,8 +117,8 @@ static void check(struct bench *bench, struct argp_state *state)
         if (bench->json && bench->png && strcmp(bench->json, bench->png) == 0)
                 argp_error(state, "--json and --png: one file cannot be both");
         record->samples = (unsigned)(bench->length_ns / record->period_ns);
-        if (record->samples > LOAD_SAMPLES_MOST)
-                argp_error(state, "--seconds, --period: more than %u samples", LOAD_SAMPLES_MOST);
+        if (record->samples > LOAD_SAMPLES_MAX)
+                argp_error(state, "--seconds, --period: more than %u samples", LOAD_SAMPLES_MAX);
         if (!bench->from && mix_check(&record->mix, bench->length_ns, &err) < 0)
                 argp_error(state, "%s", err.text);
 }

@@ -10,11 +10,11 @@
 #include "common/units.h"
 
 #define DEFAULT_KERNEL_NS UINT64_C(1000000)
-#define LEAST_KERNEL_NS UINT64_C(5000)
-#define MOST_KERNEL_NS UINT64_C(10000000000)
-#define MOST_NS UINT64_C(3600000000000)
+#define MIN_KERNEL_NS UINT64_C(5000)
+#define MAX_KERNEL_NS UINT64_C(10000000000)
+#define MAX_NS UINT64_C(3600000000000)
 #define DEFAULT_WEIGHT 100u
-#define MOST_WEIGHT 10000u
+#define MAX_WEIGHT 10000u
 #define MICRO_PERCENT_PER_PPM 100u
 
 const char *const mix_class_names[MIX_CLASSES] = { "rt", "normal", "batch" };
@@ -34,7 +34,7 @@ int mix_time(const char *text, uint64_t *ret_ns, struct error *err)
         double value = text_is_digit(text[0]) ? strtod(text, &end) : 0;
 
         for (unsigned i = 0; end && value > 0 && i < sizeof(units) / sizeof(units[0]); i++) {
-                if (strcmp(end, units[i].name) != 0 || value * units[i].ns > (double)MOST_NS ||
+                if (strcmp(end, units[i].name) != 0 || value * units[i].ns > (double)MAX_NS ||
                     value * units[i].ns < 1)
                         continue;
                 *ret_ns = (uint64_t)(value * units[i].ns + 0.5);
@@ -61,8 +61,8 @@ static int read_weight(const char *text, uint32_t *ret, struct error *err)
         char *end = NULL;
         unsigned long value = text_is_digit(text[0]) ? strtoul(text, &end, 10) : 0;
 
-        if (!end || *end || !value || value > MOST_WEIGHT)
-                return fail(err, -EINVAL, "expected 1 to %u", MOST_WEIGHT);
+        if (!end || *end || !value || value > MAX_WEIGHT)
+                return fail(err, -EINVAL, "expected 1 to %u", MAX_WEIGHT);
         *ret = (uint32_t)value;
         return 0;
 }
@@ -136,8 +136,7 @@ static int read_length(const char *item, struct mix_session *session, struct err
 {
         int rc = mix_time(item, &session->kernel_ns, err);
 
-        if (rc == 0 &&
-            (session->kernel_ns < LEAST_KERNEL_NS || session->kernel_ns > MOST_KERNEL_NS))
+        if (rc == 0 && (session->kernel_ns < MIN_KERNEL_NS || session->kernel_ns > MAX_KERNEL_NS))
                 rc = fail(err, -EINVAL, "expected kernels of 5us to 10s");
         return rc;
 }

@@ -7,7 +7,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define SETTLE_NS (SECOND_NS / 2)
-#define LEAST_PROMISE 1e-6      /* of the GPU: nobody is measured by less */
+#define MIN_PROMISE 1e-6        /* of the GPU: nobody is measured by less */
 #define LATE_NS (2 * SECOND_NS) /* no machine is so busy that a program looks so late */
 #define KERNELS_WAITED_FOR 40u  /* of the longest, one by one: graphs of ten, of several */
 
@@ -102,7 +102,7 @@ void record_summarize(const struct record *record, struct record_summary *ret)
                 record_figures(record, i, &figures);
                 if (!figures.has_any)
                         continue;
-                if (figures.promised > LEAST_PROMISE) {
+                if (figures.promised > MIN_PROMISE) {
                         double ratio = figures.delivered / figures.promised;
 
                         sum += ratio;
@@ -149,7 +149,7 @@ static bool had_nothing(const struct record *record, unsigned at)
         if (session->until_ns < length_ns)
                 length_ns = session->until_ns;
         record_figures(record, at, &figures);
-        return figures.has_any && figures.promised > LEAST_PROMISE &&
+        return figures.has_any && figures.promised > MIN_PROMISE &&
                length_ns > session->from_ns + SECOND_NS + KERNELS_WAITED_FOR * longest_ns &&
                record_samples(record, at)[record->samples - 1].busy_ns == 0;
 }

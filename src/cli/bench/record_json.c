@@ -12,8 +12,8 @@
 #include "common/scoped.h"
 #include "common/text.h"
 
-#define FILE_BYTES_MOST (64L << 20)
-#define PERIOD_US_MOST UINT64_C(3600000000)
+#define FILE_BYTES_MAX (64L << 20)
+#define PERIOD_US_MAX UINT64_C(3600000000)
 #define NS_PER_US UINT64_C(1000)
 
 static const char *const judges[] = { "none", "engine", "stamps" };
@@ -120,7 +120,7 @@ static int place_numbers(struct reader *reader, bool is_busy, struct error *err)
         struct record *record = reader->record;
         struct load_sample *sample;
 
-        if (!record->sample && reader->count && reader->count <= LOAD_SAMPLES_MOST) {
+        if (!record->sample && reader->count && reader->count <= LOAD_SAMPLES_MAX) {
                 record->samples = (unsigned)reader->count;
                 record->sample = calloc(MIX_SESSIONS * reader->count, sizeof(*record->sample));
                 if (!record->sample)
@@ -186,7 +186,7 @@ static int read_period(struct json_walk *walk, struct record *record)
         int rc = walk->token.kind == JSON_NUMBER ? json_whole(&walk->token, &period_us, walk->err)
                                                  : fail(walk->err, -EINVAL, "expected a period");
 
-        if (rc == 0 && (!period_us || period_us > PERIOD_US_MOST))
+        if (rc == 0 && (!period_us || period_us > PERIOD_US_MAX))
                 rc = fail(walk->err, -EINVAL, "expected a period of at most an hour");
         if (rc == 0)
                 record->period_ns = period_us * NS_PER_US;
@@ -228,7 +228,7 @@ static int read_file(FILE *file, char **ret, size_t *ret_length, struct error *e
                 length = ftell(file);
         if (length < 0 || fseek(file, 0, SEEK_SET) < 0)
                 return fail(err, -errno, "%m");
-        if (length > FILE_BYTES_MOST)
+        if (length > FILE_BYTES_MAX)
                 return fail(err, -EFBIG, "too large");
         *ret = malloc((size_t)length + 1);
         if (!*ret)

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#define COLUMNS_MOST 20u
+#define COLUMNS_MAX 20u
 #define COLUMNS_GAP 1
 
 struct column {
@@ -25,7 +25,7 @@ struct column {
 /* Where each begins and how wide it is; width 0: left out. */
 struct columns {
         unsigned count;
-        int begin[COLUMNS_MOST], width[COLUMNS_MOST];
+        int begin[COLUMNS_MAX], width[COLUMNS_MAX];
 };
 
 void columns_fit(struct columns *ret, const struct column *column, unsigned count, int width);

@@ -17,7 +17,7 @@ void feed_open(struct feed *feed, const char *program)
         char *argv[] = { (char *)program, (char *)"events", (char *)"--last", last, NULL };
         int rc;
 
-        snprintf(last, sizeof(last), "%u", LINES_MOST);
+        snprintf(last, sizeof(last), "%u", LINES_MAX);
         *feed = (struct feed){ .is_open = true, .fd = -1 };
         rc = spawn_piped(argv, true, &feed->pid, &feed->fd);
         if (rc == 0)

@@ -8,7 +8,7 @@ static char *growing(struct lines *lines)
 {
         if (lines->used == 0)
                 lines->count++;
-        return lines->text[(lines->count - 1) % LINES_MOST];
+        return lines->text[(lines->count - 1) % LINES_MAX];
 }
 
 void lines_add(struct lines *lines, const char *bytes, size_t count)
@@ -31,10 +31,10 @@ void lines_add(struct lines *lines, const char *bytes, size_t count)
 
 unsigned lines_kept(const struct lines *lines)
 {
-        return lines->count < LINES_MOST ? lines->count : LINES_MOST;
+        return lines->count < LINES_MAX ? lines->count : LINES_MAX;
 }
 
 const char *lines_at(const struct lines *lines, unsigned at)
 {
-        return lines->text[(lines->count - lines_kept(lines) + at) % LINES_MOST];
+        return lines->text[(lines->count - lines_kept(lines) + at) % LINES_MAX];
 }

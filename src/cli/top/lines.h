@@ -8,14 +8,14 @@
 
 #include <stddef.h>
 
-#define LINES_MOST 200u
+#define LINES_MAX 200u
 #define LINES_BYTES 256u
 
 /* Lines read from a descriptor; all zeroes at first. */
 struct lines {
         unsigned count; /* that were ever begun; the last one may yet grow */
         size_t used;    /* of the last, incomplete line */
-        char text[LINES_MOST][LINES_BYTES];
+        char text[LINES_MAX][LINES_BYTES];
 };
 
 void lines_add(struct lines *lines, const char *bytes, size_t count);

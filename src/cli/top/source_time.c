@@ -7,7 +7,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 /* The bucket's floor (shim/time/bucket.h): a greater value means a damaged page. */
-#define DEBT_MOST_NS (UINT64_C(1) << 43)
+#define DEBT_MAX_NS (UINT64_C(1) << 43)
 
 static uint64_t word(const uint64_t *at)
 {
@@ -32,7 +32,7 @@ static uint64_t debt_of(const struct page_meter *meter, uint32_t cap_ppm, uint64
         if (!filled_ns || bucket_ns >= 0)
                 return 0;
         missing_ns = 0 - (uint64_t)bucket_ns;
-        missing_ns = min_u64(missing_ns, DEBT_MOST_NS);
+        missing_ns = min_u64(missing_ns, DEBT_MAX_NS);
         back_ns = (uint64_t)((unsigned __int128)elapsed_ns * cap_ppm / PAGE_WHOLE_PPM);
         return missing_ns > back_ns ? missing_ns - back_ns : 0;
 }

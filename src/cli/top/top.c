@@ -28,8 +28,8 @@
 #include "common/units.h"
 
 #define NS_PER_MS UINT64_C(1000000)
-#define LEAST_INTERVAL_NS (100 * NS_PER_MS)
-#define MOST_INTERVAL_NS (UINT64_C(3600000) * NS_PER_MS)
+#define MIN_INTERVAL_NS (100 * NS_PER_MS)
+#define MAX_INTERVAL_NS (UINT64_C(3600000) * NS_PER_MS)
 #define ONCE_COLUMNS 80
 #define FEED_MS 100 /* between two looks at events that are followed */
 #define ACT_MS 20   /* ... and for the result of an order */
@@ -70,7 +70,7 @@ static void read_interval(struct top *top, char *value, struct argp_state *state
 
         if (duration_parse(value, &top->interval_ns, &err) < 0)
                 argp_error(state, "--interval %s: %s", text_shown(value), err.text);
-        if (top->interval_ns < LEAST_INTERVAL_NS || top->interval_ns > MOST_INTERVAL_NS)
+        if (top->interval_ns < MIN_INTERVAL_NS || top->interval_ns > MAX_INTERVAL_NS)
                 argp_error(state, "--interval %s: expected 100ms to 1h", text_shown(value));
 }
 
@@ -176,7 +176,7 @@ static int columns_for_once(void)
 
         if (columns == 0)
                 columns = terminal_columns();
-        return columns >= VIEW_LEAST_COLUMNS && columns <= 1000 ? (int)columns : ONCE_COLUMNS;
+        return columns >= VIEW_MIN_COLUMNS && columns <= 1000 ? (int)columns : ONCE_COLUMNS;
 }
 
 static int print_once(struct top *top, struct error *err)

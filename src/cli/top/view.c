@@ -186,9 +186,9 @@ static bool is_too_small(struct grid *grid)
 {
         struct grid_place place = { grid->rows / 2, 0, grid->columns, GRID_BOLD };
 
-        if (grid->rows >= VIEW_LEAST_ROWS && grid->columns >= VIEW_LEAST_COLUMNS)
+        if (grid->rows >= VIEW_MIN_ROWS && grid->columns >= VIEW_MIN_COLUMNS)
                 return false;
-        grid_text(grid, &place, "too small: %dx%d needed", VIEW_LEAST_COLUMNS, VIEW_LEAST_ROWS);
+        grid_text(grid, &place, "too small: %dx%d needed", VIEW_MIN_COLUMNS, VIEW_MIN_ROWS);
         return true;
 }
 

@@ -12,8 +12,8 @@
 #include "cli/top/lines.h"
 #include "cli/top/model.h"
 
-#define VIEW_LEAST_ROWS 10
-#define VIEW_LEAST_COLUMNS 40
+#define VIEW_MIN_ROWS 10
+#define VIEW_MIN_COLUMNS 40
 
 struct view_frame {
         const struct model *model;

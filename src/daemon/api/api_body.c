@@ -15,12 +15,12 @@
 #include "daemon/api/api_reading.h"
 #include "settings/settings.h"
 
-#define LABELS_MOST 16u
+#define LABELS_MAX 16u
 #define LABEL_KEY_BYTES 63u
 #define LABEL_BYTES 64u /* a container's id */
 #define SECOND_NS 1e9
 /* A hundred years: such an end fits into 63 bits of nanoseconds. */
-#define TTL_SECONDS_MOST 3153600000.0
+#define TTL_SECONDS_MAX 3153600000.0
 
 bool reading_refuse(struct api_reading *reading, const char *field, const char *expected)
 {
@@ -73,7 +73,7 @@ static bool read_percent(struct api_reading *reading, const char *field, json_t 
         }
         *ret_milli = (micro + SETTINGS_SHARE_GRAIN_MICRO_PERCENT / 2) /
                      SETTINGS_SHARE_GRAIN_MICRO_PERCENT;
-        return !micro || micro >= SETTINGS_SHARE_LEAST_MICRO_PERCENT ||
+        return !micro || micro >= SETTINGS_SHARE_MIN_MICRO_PERCENT ||
                reading_refuse(reading, field, expected);
 }
 
@@ -289,10 +289,10 @@ static bool read_ns(struct api_reading *reading, json_t *value, uint64_t *ret)
                 if (duration_parse(json_string_value(value), ret, &err) < 0)
                         return reading_refuse_why(reading, "ttl", &err);
                 seconds = (double)*ret / SECOND_NS;
-        } else if (json_is_number(value) && seconds > 0 && seconds <= TTL_SECONDS_MOST) {
+        } else if (json_is_number(value) && seconds > 0 && seconds <= TTL_SECONDS_MAX) {
                 *ret = (uint64_t)(seconds * SECOND_NS);
         }
-        if (*ret && seconds <= TTL_SECONDS_MOST)
+        if (*ret && seconds <= TTL_SECONDS_MAX)
                 return true;
         return reading_refuse(reading, "ttl",
                               "seconds, a duration such as \"1h30m\", or null; a hundred years at "
@@ -320,7 +320,7 @@ static bool read_labels(struct api_reading *reading, json_t *value)
         const char *key;
         json_t *text;
 
-        if (!json_is_object(value) || json_object_size(value) > LABELS_MOST)
+        if (!json_is_object(value) || json_object_size(value) > LABELS_MAX)
                 return reading_refuse(reading, "labels", "an object of 16 texts at most");
         json_object_foreach(value, key, text)
         {

@@ -118,7 +118,7 @@ static void refuse_full(struct api_call *call, const char *field)
                 api_refuse(call, 409, "full", field,
                            "the node has no room for another session: of its %u places, the last "
                            "%u are kept for root and the daemon's own user",
-                           SESSIONS_MOST, SESSIONS_KEPT);
+                           SESSIONS_MAX, SESSIONS_KEPT);
 }
 
 static void refuse_ttl(struct api_call *call)

@@ -28,7 +28,7 @@
 #define BLOCKED_USEC 50000u    /* while the streams that are behind do not read */
 #define IDLE_USEC 1000000u
 #define BEAT_NS UINT64_C(15000000000) /* between comments that keep the connection alive */
-#define UNREAD_MOST 1000              /* events that may happen while a reader reads nothing */
+#define UNREAD_MAX 1000               /* events that may happen while a reader reads nothing */
 
 struct subscriber {
         TAILQ_ENTRY(subscriber) entry;
@@ -165,7 +165,7 @@ static void wait_for_reader(struct api_subscribers *all, struct subscriber *subs
 {
         if (!subscriber->blocked_at)
                 subscriber->blocked_at = all->latest;
-        else if (all->latest - subscriber->blocked_at > UNREAD_MOST)
+        else if (all->latest - subscriber->blocked_at > UNREAD_MAX)
                 http_connection_end(subscriber->connection);
 }
 

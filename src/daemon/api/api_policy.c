@@ -14,7 +14,7 @@
 #include "daemon/api/api_parts.h"
 #include "daemon/config/config_policy.h"
 
-#define GROUPS_MOST 65536u
+#define GROUPS_MAX 65536u
 
 /* -- Refusals --------------------------------------------------------------------------------- */
 
@@ -149,11 +149,11 @@ static bool refuse_groups(struct api_call *call)
 
 static bool read_groups(struct api_call *call, const json_t *list, struct subject *ret)
 {
-        static uint32_t groups[GROUPS_MOST];
+        static uint32_t groups[GROUPS_MAX];
 
         if (!list)
                 return true;
-        if (!json_is_array(list) || json_array_size(list) > GROUPS_MOST)
+        if (!json_is_array(list) || json_array_size(list) > GROUPS_MAX)
                 return refuse_groups(call);
         for (size_t i = 0; i < json_array_size(list); i++) {
                 const json_t *group = json_array_get(list, i);

@@ -11,8 +11,8 @@
 #include "settings/settings.h"
 
 #define LIST_USUAL 100u
-#define LIST_MOST 1000u
-#define LABELS_MOST 8u
+#define LIST_MAX 1000u
+#define LABELS_MAX 8u
 
 struct label {
         const char *key, *value;
@@ -30,12 +30,12 @@ struct filter {
         uint64_t owner;
         struct choice clamped, reported;
         unsigned label_count;
-        struct label label[LABELS_MOST];
+        struct label label[LABELS_MAX];
 };
 
 static bool read_limit(struct filter *ret, const char *value)
 {
-        return api_whole(value, LIST_MOST, &ret->limit) && ret->limit;
+        return api_whole(value, LIST_MAX, &ret->limit) && ret->limit;
 }
 
 static bool read_after(struct filter *ret, const char *value)
@@ -71,7 +71,7 @@ static bool read_label(struct filter *ret, const char *value)
 {
         char *equals = strchr((char *)(uintptr_t)value, '=');
 
-        if (!equals || equals == value || ret->label_count == LABELS_MOST)
+        if (!equals || equals == value || ret->label_count == LABELS_MAX)
                 return false;
         *equals = '\0';
         ret->label[ret->label_count++] = (struct label){ value, equals + 1 };
@@ -176,7 +176,7 @@ static unsigned choose(const struct api_call *call, const struct filter *filter,
 
 void api_get_sessions(struct api_call *call)
 {
-        static const struct sessions_one *chosen[SESSIONS_MOST];
+        static const struct sessions_one *chosen[SESSIONS_MAX];
         char query[API_QUERY_BYTES];
         bool is_short =
                 text_put(query, sizeof(query), NULL, "%s", call->exchange->request->query) == 0;

@@ -10,8 +10,8 @@
 #include "daemon/swap/swapper.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define TURN_MOST_SECONDS 3600 /* as for swap.turn */
-#define TURN_MOST_NS (TURN_MOST_SECONDS * SECOND_NS)
+#define TURN_MAX_SECONDS 3600 /* as for swap.turn */
+#define TURN_MAX_NS (TURN_MAX_SECONDS * SECOND_NS)
 
 static const char *const mode_names[] = {
         [SWAP_AUTO] = "auto",
@@ -54,9 +54,9 @@ static bool read_turn(struct api_call *call, const json_t *value, struct swap_ru
 
         if (json_is_string(value) && duration_parse(json_string_value(value), &turn_ns, NULL) < 0)
                 turn_ns = 0;
-        else if (json_is_number(value) && seconds > 0 && seconds <= TURN_MOST_SECONDS)
+        else if (json_is_number(value) && seconds > 0 && seconds <= TURN_MAX_SECONDS)
                 turn_ns = (uint64_t)(seconds * SECOND_NS);
-        if (!json_is_null(value) && (!turn_ns || turn_ns > TURN_MOST_NS))
+        if (!json_is_null(value) && (!turn_ns || turn_ns > TURN_MAX_NS))
                 return refuse_field(
                         call, "turn",
                         "seconds, a duration such as \"30s\", or null; an hour at most");

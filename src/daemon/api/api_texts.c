@@ -37,7 +37,7 @@ struct kept_list {
 };
 
 struct api_texts {
-        struct kept_text *kept[SESSIONS_MOST]; /* by the session's place; NULL: never asked for */
+        struct kept_text *kept[SESSIONS_MAX]; /* by the session's place; NULL: never asked for */
         struct kept_list list[LISTS];
 };
 
@@ -48,7 +48,7 @@ struct api_texts *api_texts_new(void)
 
 void api_texts_free(struct api_texts *texts)
 {
-        for (unsigned i = 0; texts && i < SESSIONS_MOST; i++) {
+        for (unsigned i = 0; texts && i < SESSIONS_MAX; i++) {
                 if (texts->kept[i])
                         json_out_free(&texts->kept[i]->text);
                 free(texts->kept[i]);

@@ -9,7 +9,7 @@
 #include "daemon/api/api_parts.h"
 
 struct api_uses {
-        struct api_use *use[SESSIONS_MOST]; /* by the session's place; NULL: never asked for */
+        struct api_use *use[SESSIONS_MAX]; /* by the session's place; NULL: never asked for */
 };
 
 struct api_uses *api_uses_new(void)
@@ -19,7 +19,7 @@ struct api_uses *api_uses_new(void)
 
 void api_uses_free(struct api_uses *uses)
 {
-        for (unsigned i = 0; uses && i < SESSIONS_MOST; i++)
+        for (unsigned i = 0; uses && i < SESSIONS_MAX; i++)
                 free(uses->use[i]);
         free(uses);
 }

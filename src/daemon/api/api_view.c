@@ -17,7 +17,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 /* processes of a session in one answer: the session's owner determines how many there are */
-#define PROCESSES_MOST NAMES_MOST
+#define PROCESSES_MAX NAMES_MAX
 
 static const char *const state_names[] = { "free", "open", "ending", "killing" };
 static const char *const ending_names[] = { "deny-new", "term", "kill" };
@@ -319,7 +319,7 @@ json_t *api_view_processes(const struct http_api *api, const struct sessions_one
 {
         static struct folder_use seen;
         const struct api_use *use = api_use_of(api, session, &seen);
-        unsigned count = seen.count < PROCESSES_MOST ? seen.count : PROCESSES_MOST;
+        unsigned count = seen.count < PROCESSES_MAX ? seen.count : PROCESSES_MAX;
         json_t *list;
 
         if (!use->is_now)

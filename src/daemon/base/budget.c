@@ -36,7 +36,7 @@ static uint64_t granted(struct budget *budget, const struct budget_work *work, u
         }
         room_ns =
                 accounts_room(accounts_find(&budget->accounts, work->owner, now_ns), &own, now_ns);
-        if (room_ns >= BUDGET_OWN_LEAST_NS)
+        if (room_ns >= BUDGET_OWN_MIN_NS)
                 return room_ns < budget->most_ns ? room_ns : budget->most_ns;
         wait(budget, place, now_ns);
         return 0;

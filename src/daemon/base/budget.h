@@ -28,7 +28,7 @@
 #define BUDGET_BURST_NS UINT64_C(100000000)
 #define BUDGET_OWN_SHARE 500u
 #define BUDGET_OWN_BURST_NS UINT64_C(2000000)
-#define BUDGET_OWN_LEAST_NS UINT64_C(100000) /* with less, work is not begun */
+#define BUDGET_OWN_MIN_NS UINT64_C(100000) /* with less, work is not begun */
 #define BUDGET_TURN_NS UINT64_C(3000000000)
 
 struct budget {

@@ -16,9 +16,9 @@
 
 /* The kernel refuses to print a path that is longer than 4095 characters; a line each hierarchy. */
 #define TEXT_BYTES (CONTAINER_LINES * 4352u)
-#define MOUNTS_MOST 32u
-#define DEPTH_MOST 8u
-#define FOLDERS_MOST 256u /* of version 1, where a tenant may have made many below its own */
+#define MOUNTS_MAX 32u
+#define DEPTH_MAX 8u
+#define FOLDERS_MAX 256u /* of version 1, where a tenant may have made many below its own */
 
 /* -- Where the hierarchies are mounted -------------------------------------------------------- */
 
@@ -29,7 +29,7 @@ struct mounted {
 
 static struct {
         unsigned count;
-        struct mounted at[MOUNTS_MOST];
+        struct mounted at[MOUNTS_MAX];
 } mounts;
 
 /* "32 31 0:29 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu". One whose root is another
@@ -59,7 +59,7 @@ static void read_mounts(void)
         size_t room = 0;
 
         mounts.count = 0;
-        while (file && mounts.count < MOUNTS_MOST && getline(&line, &room, file) > 0)
+        while (file && mounts.count < MOUNTS_MAX && getline(&line, &room, file) > 0)
                 mounts.count += read_mount(line, &mounts.at[mounts.count]);
 }
 
@@ -196,7 +196,7 @@ static bool is_anybody_in(int folder, unsigned depth, unsigned *left)
         struct dirent *entry;
         int again;
 
-        if (has_process(folder) || depth == DEPTH_MOST || !*left)
+        if (has_process(folder) || depth == DEPTH_MAX || !*left)
                 return true;
         --*left;
         again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -218,7 +218,7 @@ static bool is_anybody_in(int folder, unsigned depth, unsigned *left)
 int cgroup_is_populated(const char *path, uint64_t inode)
 {
         scoped_fd int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        unsigned left = FOLDERS_MOST;
+        unsigned left = FOLDERS_MAX;
         struct stat st;
         int rc;
 

@@ -15,7 +15,7 @@
 /* A call takes a few microseconds; as long as this one that tells thousands. */
 #define LONG_CALL_NS UINT64_C(2000000)
 #define RESTS_TIMES 500u
-#define GROUPS_MOST 65536u /* NGROUPS_MAX of Linux */
+#define GROUPS_MAX 65536u /* NGROUPS_MAX of Linux */
 
 unsigned peers_reserve(unsigned most)
 {
@@ -178,7 +178,7 @@ void peers_free(struct peers *peers)
 
 const uint32_t *peers_groups(int socket, unsigned *ret_count)
 {
-        static uint32_t groups[1 + GROUPS_MOST];
+        static uint32_t groups[1 + GROUPS_MAX];
         socklen_t bytes = sizeof(groups) - sizeof(groups[0]);
         struct ucred credentials = { 0 };
         socklen_t size = sizeof(credentials);

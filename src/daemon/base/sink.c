@@ -13,15 +13,15 @@
 #include "daemon/base/turn.h"
 
 #define NAME "aliquot-sink"
-#define ENDED_MOST 64u
+#define ENDED_MAX 64u
 #define AGAIN_USEC 100000
 
 struct sink {
         struct event *turn;  /* hands over */
         struct event *again; /* looks whether those that were ended are gone */
         struct aside aside;
-        int channel;                    /* to the sink; -1: there is none */
-        struct aside ended[ENDED_MOST]; /* by us, and not gone yet */
+        int channel;                   /* to the sink; -1: there is none */
+        struct aside ended[ENDED_MAX]; /* by us, and not gone yet */
         unsigned ended_count;
         int *waiting; /* to be handed over, in order */
         unsigned count, room;
@@ -157,7 +157,7 @@ static bool hand_over(struct sink *sink, int fd)
 
         if (sink->channel < 0 || !send_socket(sink->channel, fd)) {
                 reap(sink);
-                if (sink->ended_count == ENDED_MOST)
+                if (sink->ended_count == ENDED_MAX)
                         return false;
                 end_child(sink);
                 if (!begin_child(sink, fd))

@@ -50,11 +50,11 @@ static ssize_t read_whole(int fd, char *ret, size_t most)
 
 static int check_length(const char *path, size_t length, size_t least, struct error *err)
 {
-        if (length >= least && length <= TOKEN_MOST)
+        if (length >= least && length <= TOKEN_MAX)
                 return 0;
         return fail(err, -EINVAL, "%s holds %s than %zu characters, expected %zu to %u", path,
-                    length < least ? "less" : "more", length < least ? least : TOKEN_MOST, least,
-                    TOKEN_MOST);
+                    length < least ? "less" : "more", length < least ? least : TOKEN_MAX, least,
+                    TOKEN_MAX);
 }
 
 static int check_text(const char *path, const char *text, size_t length, struct error *err)
@@ -72,7 +72,7 @@ static int check_text(const char *path, const char *text, size_t length, struct 
 int token_read(const char *path, size_t least, struct token *ret, struct error *err)
 {
         /* One more for the newline, one more to see that there is more. */
-        char text[TOKEN_MOST + 2];
+        char text[TOKEN_MAX + 2];
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         ssize_t length;
         int rc;

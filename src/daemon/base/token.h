@@ -2,12 +2,12 @@
 /*
  * The shared secret, from a file, for changes over TCP and for joins by socket.
  *
- *      token_read(path, TOKEN_LEAST, &token, &err)     once, and again on reload
+ *      token_read(path, TOKEN_MIN, &token, &err)     once, and again on reload
  *      token_is(&token, said, bytes)           for each request
  *
  * The file must belong to the daemon's user or to root; others can neither read nor write it, and
  * its group cannot write it. Its content, less one newline at the end, is the token: `least` to
- * TOKEN_MOST visible ASCII characters. Anything else is refused with a message that never repeats
+ * TOKEN_MAX visible ASCII characters. Anything else is refused with a message that never repeats
  * the token, and the caller keeps its old token.
  */
 #ifndef ALIQUOT_DAEMON_BASE_TOKEN_H
@@ -18,12 +18,12 @@
 
 #include "common/error.h"
 
-#define TOKEN_LEAST 16u /* too long to be guessed */
-#define TOKEN_MOST 4096u
+#define TOKEN_MIN 16u /* too long to be guessed */
+#define TOKEN_MAX 4096u
 
 struct token {
         size_t length;
-        char text[TOKEN_MOST]; /* not terminated */
+        char text[TOKEN_MAX]; /* not terminated */
 };
 
 /* -EPERM: wrong owner or mode; -EINVAL: invalid content; else the errors of open and read. */

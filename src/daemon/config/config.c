@@ -29,8 +29,8 @@ struct config_reading {
         const char *at, *end;
         unsigned line;
         int rc;
-        uint64_t said;                         /* keys that were read, a bit each */
-        uint32_t rule_said[POLICY_RULES_MOST]; /* the same for each rule */
+        uint64_t said;                        /* keys that were read, a bit each */
+        uint32_t rule_said[POLICY_RULES_MAX]; /* the same for each rule */
 };
 
 /* Adds a mistake to the report; returns -EINVAL. */
@@ -339,15 +339,15 @@ static int check_file(int fd, const char *path, struct config_report *report)
         if (st.st_mode & 022)
                 return complain(report, "%s: can be written by others (mode %04o), expected 0644",
                                 path, st.st_mode & 07777);
-        if (st.st_size > (off_t)CONFIG_FILE_MOST)
-                return complain(report, "%s: has more than %u bytes", path, CONFIG_FILE_MOST);
+        if (st.st_size > (off_t)CONFIG_FILE_MAX)
+                return complain(report, "%s: has more than %u bytes", path, CONFIG_FILE_MAX);
         return 0;
 }
 
 int config_read_file(struct config *config, const char *path, struct config_report *report)
 {
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        char text[CONFIG_FILE_MOST];
+        char text[CONFIG_FILE_MAX];
         ssize_t length;
         int rc;
 
@@ -356,7 +356,7 @@ int config_read_file(struct config *config, const char *path, struct config_repo
         rc = check_file(fd, path, report);
         if (rc < 0)
                 return rc;
-        length = read(fd, text, CONFIG_FILE_MOST);
+        length = read(fd, text, CONFIG_FILE_MAX);
         if (length < 0)
                 return complain(report, "%s: %m", path);
         return config_read_text(config, path, text, (size_t)length, report);

@@ -32,16 +32,16 @@
 
 #define CONFIG_PATH_BYTES 1024u
 #define CONFIG_NAME_BYTES 64u
-#define CONFIG_FILE_MOST 65536u
-#define CONFIG_KEYS_MOST 64u
+#define CONFIG_FILE_MAX 65536u
+#define CONFIG_KEYS_MAX 64u
 #define CONFIG_PLACE_BYTES (CONFIG_PATH_BYTES + 16)
 
 /* Where each key was set, for messages; by its index in the table of keys. */
 struct config_places {
         char file[CONFIG_PATH_BYTES];
-        uint32_t line[CONFIG_KEYS_MOST];     /* of the file; 0: not set there */
-        const char *other[CONFIG_KEYS_MOST]; /* the flag or variable that set it; NULL: none */
-        uint64_t refused;                    /* a bit per key: its value was a mistake */
+        uint32_t line[CONFIG_KEYS_MAX];     /* of the file; 0: not set there */
+        const char *other[CONFIG_KEYS_MAX]; /* the flag or variable that set it; NULL: none */
+        uint64_t refused;                   /* a bit per key: its value was a mistake */
 };
 
 struct config {

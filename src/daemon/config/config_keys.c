@@ -111,7 +111,7 @@ const struct config_key config_keys[] = {
             "deny-new", "term", "kill"),
         KEY("admission", "grace", TIME, policy.grace_ns, "10s", 0, DAY, LIVE,
             "With on_end = term: time from SIGTERM to SIGKILL"),
-        KEY("admission", "sessions_per_owner", NUMBER, policy.owner_most, "64", 0, SESSIONS_MOST,
+        KEY("admission", "sessions_per_owner", NUMBER, policy.owner_most, "64", 0, SESSIONS_MAX,
             LIVE,
             "The most sessions of one user; root and the daemon's own user may have any number. 0: "
             "no "

@@ -14,9 +14,9 @@
 #define SECTION_BYTES 49u /* inih cuts a section's name to less than this */
 #define ANY "any"
 #define MILLI 1000u
-#define CARDS_PERCENT_MOST (UINT64_C(100) * POLICY_CARDS_MOST) /* of one card, summed */
-#define WEIGHT_MOST 10000u
-#define SESSIONS_A_USER_MOST 4096u
+#define CARDS_PERCENT_MAX (UINT64_C(100) * POLICY_CARDS_MAX) /* of one card, summed */
+#define WEIGHT_MAX 10000u
+#define SESSIONS_A_USER_MAX 4096u
 #define UUID_DIGITS 32u
 
 #define MEMORY_EXPECTED "a size such as 8GiB, a percentage of the largest card, or any"
@@ -178,8 +178,8 @@ struct policy_rule *config_policy_rule(struct policy *policy, const char *sectio
                 if (rule->kind == wanted.kind && strcmp(rule->name, wanted.name) == 0)
                         return rule;
         }
-        if (policy->count == POLICY_RULES_MOST) {
-                fail(err, -ENOSPC, "there are more than %u sections of policy", POLICY_RULES_MOST);
+        if (policy->count == POLICY_RULES_MAX) {
+                fail(err, -ENOSPC, "there are more than %u sections of policy", POLICY_RULES_MAX);
                 return NULL;
         }
         policy->rule[policy->count] = wanted;
@@ -219,7 +219,7 @@ static bool read_memory(const char *text, struct policy_rule *rule, enum policy_
         rule->of_card &= ~(UINT32_C(1) << key);
         if (strchr(text, '%')) {
                 rule->of_card |= UINT32_C(1) << key;
-                return read_percent(text, 0, CARDS_PERCENT_MOST, ret);
+                return read_percent(text, 0, CARDS_PERCENT_MAX, ret);
         }
         *ret = 0;
         if (strcmp(text, "0") == 0)
@@ -274,7 +274,7 @@ static bool read_gpus(const char *text, struct policy_rule *rule)
         for (const char *at = text; *at; at += strspn(at, ", ")) {
                 size_t bytes = strcspn(at, ", ");
 
-                if (rule->gpu_count == POLICY_CARDS_MOST ||
+                if (rule->gpu_count == POLICY_CARDS_MAX ||
                     !read_gpu(at, bytes, &rule->gpu[rule->gpu_count]))
                         return false;
                 rule->gpu_count++;
@@ -297,16 +297,16 @@ static bool read_amount(enum policy_key key, const char *text, struct policy_rul
         case POLICY_COMPUTE:
                 return read_percent(text, 1, 100, ret) && (*ret *= MILLI);
         case POLICY_GUARANTEE_IN_ALL:
-                if (!read_percent(text, 0, CARDS_PERCENT_MOST, ret))
+                if (!read_percent(text, 0, CARDS_PERCENT_MAX, ret))
                         return false;
                 *ret *= MILLI;
                 return true;
         case POLICY_WEIGHT:
-                return read_number(text, WEIGHT_MOST, ret) && *ret;
+                return read_number(text, WEIGHT_MAX, ret) && *ret;
         case POLICY_PRIORITY:
                 return read_word(text, priorities, 3, ret);
         case POLICY_SESSIONS:
-                return read_number(text, SESSIONS_A_USER_MOST, ret);
+                return read_number(text, SESSIONS_A_USER_MAX, ret);
         case POLICY_TTL:
                 return duration_parse(text, ret, NULL) == 0;
         case POLICY_SWAP:

@@ -20,8 +20,8 @@
 #include "daemon/database/database_parts.h"
 #include "daemon/database/database_schema.h"
 
-#define BUSY_MS 1000         /* a predecessor that is just ending */
-#define VALUE_MOST (1 << 16) /* bytes; a larger one is nobody's that we know */
+#define BUSY_MS 1000        /* a predecessor that is just ending */
+#define VALUE_MAX (1 << 16) /* bytes; a larger one is nobody's that we know */
 #define RESET "--reset-database, which puts it aside and begins with an empty one"
 
 static const char *const sql[DATABASE_STATEMENTS] = {
@@ -210,7 +210,7 @@ static int configure(sqlite3 *handle)
 {
         sqlite3_extended_result_codes(handle, 1);
         sqlite3_busy_timeout(handle, BUSY_MS);
-        sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, VALUE_MOST);
+        sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, VALUE_MAX);
         sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
         sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
         sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);

@@ -11,9 +11,9 @@
 #include "daemon/database/database_parts.h"
 #include "settings/settings.h"
 
-#define WEIGHT_MOST 10000u
-#define PRIORITY_MOST 2u
-#define MILLI_PERCENT_MOST 100000u
+#define WEIGHT_MAX 10000u
+#define PRIORITY_MAX 2u
+#define MILLI_PERCENT_MAX 100000u
 
 static bool is_zero_id(const uint8_t id[16])
 {
@@ -57,18 +57,18 @@ static const char *bad_share(const struct sessions_one *session, unsigned at)
                 return "memory";
         if (share->ceiling_bytes > INT64_MAX)
                 return "ceiling";
-        if (share->compute_milli_percent > MILLI_PERCENT_MOST)
+        if (share->compute_milli_percent > MILLI_PERCENT_MAX)
                 return "compute";
-        if (share->guarantee_milli_percent > MILLI_PERCENT_MOST)
+        if (share->guarantee_milli_percent > MILLI_PERCENT_MAX)
                 return "guarantee";
         return NULL;
 }
 
 static const char *bad_number(const struct sessions_one *session)
 {
-        if (session->weight == 0 || session->weight > WEIGHT_MOST)
+        if (session->weight == 0 || session->weight > WEIGHT_MAX)
                 return "weight";
-        if (session->priority > PRIORITY_MOST)
+        if (session->priority > PRIORITY_MAX)
                 return "priority";
         if (session->state < SESSIONS_OPEN || session->state > SESSIONS_KILLING)
                 return "state";

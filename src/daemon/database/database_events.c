@@ -157,7 +157,7 @@ int database_event_range(struct database *database, int64_t *ret_oldest, int64_t
 
 /* The owners with the most rows. Each has one row at least, so these have all rows that one call
  * may delete. */
-#define OWNERS_MOST DATABASE_TRIM_ROWS
+#define OWNERS_MAX DATABASE_TRIM_ROWS
 
 struct owner_rows {
         sqlite3_int64 owner;
@@ -182,14 +182,14 @@ static int trim_old(struct database *database, uint64_t before_ns, struct error 
 }
 
 /* How many, or negative; *ret_sum is of all owners. */
-static int get_owners(struct database *database, struct owner_rows ret[OWNERS_MOST],
+static int get_owners(struct database *database, struct owner_rows ret[OWNERS_MAX],
                       uint64_t *ret_sum, struct error *err)
 {
         sqlite3_stmt *rows = database_statement(database, DATABASE_GET_OWNERS);
         int count = 0, result, rc = 0;
 
         *ret_sum = 0;
-        sqlite3_bind_int64(rows, 1, OWNERS_MOST);
+        sqlite3_bind_int64(rows, 1, OWNERS_MAX);
         while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
                 ret[count++] = (struct owner_rows){
                         .owner = sqlite3_column_int64(rows, 0),
@@ -221,7 +221,7 @@ static void share_out(struct owner_rows *owners, int count, uint64_t rows)
 static int trim_owners(struct database *database, uint64_t keep_rows, uint64_t most,
                        struct error *err)
 {
-        struct owner_rows owners[OWNERS_MOST];
+        struct owner_rows owners[OWNERS_MAX];
         uint64_t sum;
         int count, sum_taken = 0;
 

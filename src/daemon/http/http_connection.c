@@ -19,7 +19,7 @@
 #include "daemon/base/receive.h"
 #include "daemon/http/http_parts.h"
 
-#define READ_MOST 16384u
+#define READ_MAX 16384u
 
 static void let(struct http_connection *connection, enum http_phase phase, uint64_t for_ns)
 {
@@ -109,7 +109,7 @@ static bool settle(struct http_connection *connection)
                         drain(connection);
                 return false;
         }
-        if (waiting(connection) > HTTP_WAITING_MOST) {
+        if (waiting(connection) > HTTP_WAITING_MAX) {
                 let(connection, HTTP_LEAVING, config->request_timeout_ns);
                 return false;
         }
@@ -228,9 +228,9 @@ static ssize_t receive(struct http_connection *connection, int fd)
         struct evbuffer_iovec room;
         ssize_t got;
 
-        if (evbuffer_reserve_space(connection->input, READ_MOST, &room, 1) != 1)
+        if (evbuffer_reserve_space(connection->input, READ_MAX, &room, 1) != 1)
                 return -ENOMEM;
-        got = receive_plain(fd, room.iov_base, READ_MOST);
+        got = receive_plain(fd, room.iov_base, READ_MAX);
         room.iov_len = got > 0 ? (size_t)got : 0;
         evbuffer_commit_space(connection->input, &room, 1);
         return got;

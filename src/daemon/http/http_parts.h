@@ -17,8 +17,8 @@
 
 /* Maximum of bytes that wait for a reader before the next request is served; a reader of a stream
  * is disconnected at this. */
-#define HTTP_WAITING_MOST (256u << 10)
-#define HTTP_STREAM_MOST (1u << 20)
+#define HTTP_WAITING_MAX (256u << 10)
+#define HTTP_STREAM_MAX (1u << 20)
 #define HTTP_DRAIN_NS UINT64_C(1000000000)
 #define HTTP_HEADERS_BYTES 2048u
 

@@ -256,7 +256,7 @@ bool http_send(struct http_connection *connection, const char *text, size_t leng
 {
         struct evbuffer *output = connection->output;
 
-        if (evbuffer_get_length(output) + length > HTTP_STREAM_MOST) {
+        if (evbuffer_get_length(output) + length > HTTP_STREAM_MAX) {
                 http_connection_end(connection);
                 return false;
         }
@@ -266,5 +266,5 @@ bool http_send(struct http_connection *connection, const char *text, size_t leng
 
 bool http_has_room(struct http_connection *connection)
 {
-        return evbuffer_get_length(connection->output) <= HTTP_WAITING_MOST;
+        return evbuffer_get_length(connection->output) <= HTTP_WAITING_MAX;
 }

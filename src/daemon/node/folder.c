@@ -25,8 +25,8 @@
 
 #define OTHERS_GO_THROUGH 0711
 /* A walk takes as long as the tenant has mappings and descriptors, up to that. */
-#define SIGNALS_MOST_NS UINT64_C(100000000)
-#define LIVES_MOST_NS UINT64_C(5000000) /* what one probe is expected to take at most */
+#define SIGNALS_MAX_NS UINT64_C(100000000)
+#define LIVES_MAX_NS UINT64_C(5000000) /* what one probe is expected to take at most */
 
 _Static_assert(SESSIONS_NAME_BYTES == PAGE_NAME_BYTES && SESSIONS_GPUS == PAGE_DEVICES,
                "a session of the node fits its page, and its page it");
@@ -310,7 +310,7 @@ static int slots_of(const struct store_session *session, char *path, struct live
 }
 
 /* One probe takes as long as there are locks on the file. */
-static struct budget lives = { .most_ns = LIVES_MOST_NS };
+static struct budget lives = { .most_ns = LIVES_MAX_NS };
 
 int folder_is_live(const struct store *store, const struct sessions_one *session, struct error *err)
 {
@@ -376,7 +376,7 @@ static void name_rows(const struct sessions_one *session, struct folder_use *ret
 
 /* Each probe walks all locks on the file. The tenant sets these locks, and decides how many slots
  * must be read, and so how long the search for their names takes. */
-static struct budget listings = { .most_ns = USAGE_MOST_NS };
+static struct budget listings = { .most_ns = USAGE_MAX_NS };
 
 /* Slots of one session, opened for a look. */
 struct opened {
@@ -534,7 +534,7 @@ int folder_signal(const struct store *store, const struct sessions_one *session,
         const struct victim_order order = { .slots = &file,
                                             .owner_uid = session->owner_uid,
                                             .number = signal->number,
-                                            .most_ns = SIGNALS_MOST_NS,
+                                            .most_ns = SIGNALS_MAX_NS,
                                             .walk = walk,
                                             .container = session->container.id };
         struct store_session joined;

@@ -24,7 +24,7 @@ struct hunt_order {
 /* What a child reports while it works. */
 struct progress {
         struct victim_walk walk;
-        _Atomic uint8_t is_done[SESSIONS_MOST]; /* by place, since it began */
+        _Atomic uint8_t is_done[SESSIONS_MAX]; /* by place, since it began */
 };
 
 /* A user's. It stays that user's until the place is needed: where the last walk ended is known. */
@@ -40,10 +40,10 @@ struct hunts {
         const struct store *store;
         unsigned waiting, running, used;
         unsigned from; /* the place whose turn it is */
-        struct hunt hunt[HUNTS_MOST];
+        struct hunt hunt[HUNTS_MAX];
         struct owner_log log;
         struct progress *progress;
-        struct hunt_order order[SESSIONS_MOST];
+        struct hunt_order order[SESSIONS_MAX];
 };
 
 struct hunts *hunts_new(const struct sessions *sessions, const struct store *store)
@@ -55,13 +55,13 @@ struct hunts *hunts_new(const struct sessions *sessions, const struct store *sto
         hunts->log = (struct owner_log)OWNER_LOG_TROUBLE;
         hunts->sessions = sessions;
         hunts->store = store;
-        hunts->progress = mmap(NULL, HUNTS_MOST * sizeof(struct progress), PROT_READ | PROT_WRITE,
+        hunts->progress = mmap(NULL, HUNTS_MAX * sizeof(struct progress), PROT_READ | PROT_WRITE,
                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (hunts->progress == MAP_FAILED) {
                 free(hunts);
                 return NULL;
         }
-        for (unsigned i = 0; i < HUNTS_MOST; i++)
+        for (unsigned i = 0; i < HUNTS_MAX; i++)
                 hunts->hunt[i].progress = &hunts->progress[i];
         return hunts;
 }
@@ -72,7 +72,7 @@ void hunts_free(struct hunts *hunts)
                 return;
         for (unsigned i = 0; i < hunts->used; i++)
                 aside_end(&hunts->hunt[i].aside);
-        munmap(hunts->progress, HUNTS_MOST * sizeof(struct progress));
+        munmap(hunts->progress, HUNTS_MAX * sizeof(struct progress));
         free(hunts);
 }
 
@@ -131,7 +131,7 @@ static void carry_out(const struct hunts *hunts, const struct hunt *hunt)
 
 static void take_orders(struct hunts *hunts, const struct hunt *hunt)
 {
-        for (unsigned i = 0; i < SESSIONS_MOST; i++) {
+        for (unsigned i = 0; i < SESSIONS_MAX; i++) {
                 struct hunt_order *order = &hunts->order[i];
 
                 if (order->state != ORDER_WAITS || order->uid != hunt->uid)
@@ -145,7 +145,7 @@ static void take_orders(struct hunts *hunts, const struct hunt *hunt)
 /* Those that are not carried out wait again, or are given up. */
 static void drop_orders(struct hunts *hunts, const struct hunt *hunt, bool is_again)
 {
-        for (unsigned i = 0; i < SESSIONS_MOST; i++) {
+        for (unsigned i = 0; i < SESSIONS_MAX; i++) {
                 struct hunt_order *order = &hunts->order[i];
 
                 if (order->state != ORDER_BEGUN || order->uid != hunt->uid)
@@ -231,7 +231,7 @@ static struct hunt *find(struct hunts *hunts, uint32_t uid)
                 if (!hunts->hunt[i].aside.child)
                         idle = &hunts->hunt[i];
         }
-        if (hunts->used < HUNTS_MOST)
+        if (hunts->used < HUNTS_MAX)
                 idle = &hunts->hunt[hunts->used++];
         if (idle) {
                 *idle = (struct hunt){ .uid = uid, .progress = idle->progress };
@@ -251,11 +251,11 @@ unsigned hunts_tend(struct hunts *hunts, uint64_t now_ns)
                         sent += tend(hunts, hunt, now_ns);
                 busy += hunt->aside.child && aside_gets_on(&hunt->aside, now_ns);
         }
-        for (unsigned i = 0; i < SESSIONS_MOST && hunts->waiting && busy < HUNTS_AT_ONCE; i++) {
+        for (unsigned i = 0; i < SESSIONS_MAX && hunts->waiting && busy < HUNTS_AT_ONCE; i++) {
                 struct hunt_order *order = &hunts->order[hunts->from];
                 struct hunt *hunt = order->state == ORDER_WAITS ? find(hunts, order->uid) : NULL;
 
-                hunts->from = (hunts->from + 1) % SESSIONS_MOST;
+                hunts->from = (hunts->from + 1) % SESSIONS_MAX;
                 if (!hunt || hunt->aside.child)
                         continue;
                 begin(hunts, hunt, now_ns);

@@ -26,7 +26,7 @@
 /* A child that has examined no further process for this long is stuck. */
 #define HUNT_STILL_NS UINT64_C(3000000000)
 /* Users whose sessions are served at a time. */
-#define HUNTS_MOST 64u
+#define HUNTS_MAX 64u
 #define HUNTS_AT_ONCE 4u
 
 struct hunts;

@@ -10,8 +10,8 @@
 
 #define CLAIMS_READINGS 5u
 
-_Static_assert(SESSIONS_MOST <= IDENTITY_SESSIONS, "each is told to who reads processes");
-_Static_assert(SESSIONS_MOST <= WATCH_SESSIONS && SESSIONS_GPUS <= WATCH_SHARES,
+_Static_assert(SESSIONS_MAX <= IDENTITY_SESSIONS, "each is told to who reads processes");
+_Static_assert(SESSIONS_MAX <= WATCH_SESSIONS && SESSIONS_GPUS <= WATCH_SHARES,
                "each session has a place on each GPU");
 
 /* The `slots` file of a session, as the kernel names it in a process's mappings. */
@@ -61,19 +61,19 @@ struct claims_gpu {
 
 struct judge {
         struct watch watch;
-        bool is_crowded;   /* it was logged that some processes are left out */
-        bool has_our_pids; /* the driver's pids are the pids here */
-        struct slots_place slots[SESSIONS_MOST]; /* in the order of their inodes */
+        bool is_crowded;                        /* it was logged that some processes are left out */
+        bool has_our_pids;                      /* the driver's pids are the pids here */
+        struct slots_place slots[SESSIONS_MAX]; /* in the order of their inodes */
         unsigned slots_count;
         unsigned slots_as_of;    /* value of folder_changes when they were read */
         unsigned whole;          /* whole looks so far; of the latest: */
         struct holding *holding; /* owned; by index in its sample */
         unsigned holding_count;
-        uint64_t explained[SETTINGS_GPUS];        /* by device */
-        uint64_t xids[SETTINGS_GPUS];             /* that were told of, by device */
-        struct seen_session *seen[SESSIONS_MOST]; /* by place; made when first needed */
-        unsigned tells;                           /* of the look that is being judged */
-        unsigned held_from;                       /* the place where held_look() begins */
+        uint64_t explained[SETTINGS_GPUS];       /* by device */
+        uint64_t xids[SETTINGS_GPUS];            /* that were told of, by device */
+        struct seen_session *seen[SESSIONS_MAX]; /* by place; made when first needed */
+        unsigned tells;                          /* of the look that is being judged */
+        unsigned held_from;                      /* the place where held_look() begins */
 
         /* node_claims.c alone. */
         uint64_t claims_ns;                          /* clock_now_ns() of the last poll; 0: none */

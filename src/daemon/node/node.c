@@ -16,7 +16,7 @@
 #include "daemon/node/trim.h"
 #include "settings/resolve.h"
 
-#define MAKES_MOST 3u  /* tries, if tenants keep taking the released space */
+#define MAKES_MAX 3u   /* tries, if tenants keep taking the released space */
 #define TURN_STEPS 64u /* sessions in one turn of the clock, also where each is quick */
 
 uint64_t node_now_ns(void)
@@ -189,7 +189,7 @@ static int make(struct node *node, const struct work *work, const struct session
         judge_limits(node, session, work->is_creation);
         node->folder_changes++;
         rc = limit_or_make(node, session, err);
-        for (unsigned i = 0; rc == -ENOSPC && i < MAKES_MOST && trim_now(node); i++)
+        for (unsigned i = 0; rc == -ENOSPC && i < MAKES_MAX && trim_now(node); i++)
                 rc = limit_or_make(node, session, err);
         if (rc != FOLDER_NOBODYS || work->is_creation)
                 return rc;

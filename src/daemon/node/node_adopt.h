@@ -12,9 +12,9 @@ struct node_adoption {
         struct node *node;
         struct error *err;
         /* Whether a session has a folder, by the session's place. */
-        bool has_folder[SESSIONS_MOST];
-        bool is_news[SESSIONS_MOST]; /* the database did not have it, or had an older state of it */
-        bool has_lost;               /* the database lost something */
+        bool has_folder[SESSIONS_MAX];
+        bool is_news[SESSIONS_MAX]; /* the database did not have it, or had an older state of it */
+        bool has_lost;              /* the database lost something */
 };
 
 /* Restores every session of the database or of a folder, and saves the differences to the database.

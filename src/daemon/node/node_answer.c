@@ -19,7 +19,7 @@
 #include "daemon/node/judge_parts.h"
 #include "daemon/processes/victim.h"
 
-#define TELLS_MOST 16u /* events of one poll: each waits for the disk */
+#define TELLS_MAX 16u /* events of one poll: each waits for the disk */
 
 static const char *const answer_names[] = { "ignore", "report", "term", "kill", "clamp" };
 
@@ -98,7 +98,7 @@ void answer_tell(struct node *node, const char *type, const struct sessions_one 
 
 bool answer_may_tell(const struct look *look)
 {
-        return look->node->judge->tells++ < TELLS_MOST;
+        return look->node->judge->tells++ < TELLS_MAX;
 }
 
 static void tell_of(const struct look *look, const struct watch_action *action)

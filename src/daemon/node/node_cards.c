@@ -16,15 +16,15 @@
 #include "daemon/node/node_parts.h"
 
 #define MS UINT64_C(1000000)
-#define WHOLE_LEAST_NS NODE_SECOND_NS          /* between two questions for everything */
-#define WHOLE_MOST_NS (3 * NODE_SECOND_NS / 2) /* a cheating session must be found within 2 s */
-#define WHOLE_SHARE 200u                       /* ... or this many times the length of an answer */
-#define TROUBLE_NS (5 * NODE_SECOND_NS)        /* the same, while there are no cards */
-#define CLOSE_NS (50 * MS)                     /* between two looks at suspects */
-#define VIRTUAL_NS (20 * MS)                   /* between two looks at a clock that leaps */
-#define SILENT_NS (5 * NODE_SECOND_NS)         /* older values are not shown */
-#define START_MS 5000u                         /* the start waits this long for an answer */
-#define AGAIN_MS 500u                          /* and a request for the cards this long */
+#define WHOLE_MIN_NS NODE_SECOND_NS           /* between two questions for everything */
+#define WHOLE_MAX_NS (3 * NODE_SECOND_NS / 2) /* a cheating session must be found within 2 s */
+#define WHOLE_SHARE 200u                      /* ... or this many times the length of an answer */
+#define TROUBLE_NS (5 * NODE_SECOND_NS)       /* the same, while there are no cards */
+#define CLOSE_NS (50 * MS)                    /* between two looks at suspects */
+#define VIRTUAL_NS (20 * MS)                  /* between two looks at a clock that leaps */
+#define SILENT_NS (5 * NODE_SECOND_NS)        /* older values are not shown */
+#define START_MS 5000u                        /* the start waits this long for an answer */
+#define AGAIN_MS 500u                         /* and a request for the cards this long */
 
 /* -- Cards ------------------------------------------------------------------------------------ */
 
@@ -101,9 +101,9 @@ static uint64_t whole_every(const struct node *node)
 
         if (node->cards.trouble[0])
                 return TROUBLE_NS;
-        if (due_ns < WHOLE_LEAST_NS)
-                return WHOLE_LEAST_NS;
-        return min_u64(due_ns, WHOLE_MOST_NS);
+        if (due_ns < WHOLE_MIN_NS)
+                return WHOLE_MIN_NS;
+        return min_u64(due_ns, WHOLE_MAX_NS);
 }
 
 /* Until everything is asked for again. Programs' time: in virtual time they are looked at as often

@@ -32,7 +32,7 @@ void judge_free(struct judge *judge)
 {
         if (!judge)
                 return;
-        for (unsigned i = 0; i < SESSIONS_MOST; i++)
+        for (unsigned i = 0; i < SESSIONS_MAX; i++)
                 free(judge->seen[i]);
         free(judge->holding);
         free(judge);

@@ -27,18 +27,18 @@ struct node {
         bool is_temporary;
         struct sessions *sessions;
         struct node_counts counts;
-        int told_failure[SESSIONS_MOST]; /* by place: the code last said; 0: none since it went well
-                                          */
-        unsigned kills[SESSIONS_MOST];   /* by place: how often it was sent SIGKILL */
-        bool may_go[SESSIONS_MOST];      /* by place: as of the last whole look, for its lock alone
-                                          */
-        uint64_t left_ns[SESSIONS_MOST]; /* by place: clock_machine_ns() when it was seen to end and
+        int told_failure[SESSIONS_MAX]; /* by place: the code last said; 0: none since it went well
+                                         */
+        unsigned kills[SESSIONS_MAX];   /* by place: how often it was sent SIGKILL */
+        bool may_go[SESSIONS_MAX];      /* by place: as of the last whole look, for its lock alone
+                                         */
+        uint64_t left_ns[SESSIONS_MAX]; /* by place: clock_machine_ns() when it was seen to end and
                                             without a lock; 0: not yet */
-        bool must_look[SESSIONS_MOST];   /* by place: node_look() was asked for */
-        unsigned oversized[SESSIONS_MOST]; /* by place: how often trim.h found it so */
-        struct owner_log events;           /* lines of the log about what sessions were asked for */
-        struct owner_log trouble;          /* and what went wrong with them */
-        struct accounts ruled;             /* events of what the policy refused, by who asked */
+        bool must_look[SESSIONS_MAX];   /* by place: node_look() was asked for */
+        unsigned oversized[SESSIONS_MAX]; /* by place: how often trim.h found it so */
+        struct owner_log events;          /* lines of the log about what sessions were asked for */
+        struct owner_log trouble;         /* and what went wrong with them */
+        struct accounts ruled;            /* events of what the policy refused, by who asked */
         uint64_t steps;
         node_listener *listener;
         void *listener_context;

@@ -10,11 +10,11 @@
 
 #include "daemon/node/judge_parts.h"
 
-#define DIFFERENCE_MOST (UINT64_C(1) << 48)
+#define DIFFERENCE_MAX (UINT64_C(1) << 48)
 
 static void add(uint64_t *sum, uint64_t before, uint64_t now)
 {
-        if (now > before && now - before <= DIFFERENCE_MOST)
+        if (now > before && now - before <= DIFFERENCE_MAX)
                 *sum += now - before;
 }
 

@@ -9,7 +9,7 @@
 #include "daemon/base/descriptors.h"
 #include "daemon/processes/readers.h"
 
-#define HELD_MOST 4096u /* descriptors of processes */
+#define HELD_MAX 4096u  /* descriptors of processes */
 #define READ_AGAIN 256u /* one of this many identities is read again in each complete poll */
 
 /* A process that NVML listed at the last look, by a descriptor that keeps its pid its own. */
@@ -80,7 +80,7 @@ static struct held begin(uint32_t pid, bool has_room, unsigned asks)
 static unsigned hold_all(struct people *people, const struct nvml_ask *ask, unsigned looks,
                          const struct sample *sample, struct held *ret)
 {
-        const unsigned most = descriptors_most(HELD_MOST, DESCRIPTORS_GPU_USERS);
+        const unsigned most = descriptors_most(HELD_MAX, DESCRIPTORS_GPU_USERS);
         struct held *old = people->held, *end = old + people->count;
         unsigned count = 0;
 

@@ -27,10 +27,10 @@ struct cleanup_told {
 
 /* What children report to the daemon, in shared memory. */
 struct board {
-        _Atomic uint32_t steps[CLEANUPS_MOST]; /* by cleanup */
+        _Atomic uint32_t steps[CLEANUPS_MAX]; /* by cleanup */
         _Atomic uint32_t
-                at[CLEANUPS_MOST]; /* the place whose file is being truncated, plus 1; 0: none */
-        struct cleanup_told told[SESSIONS_MOST]; /* by place */
+                at[CLEANUPS_MAX]; /* the place whose file is being truncated, plus 1; 0: none */
+        struct cleanup_told told[SESSIONS_MAX]; /* by place */
 };
 
 /* A user with work or with a child. */
@@ -50,7 +50,7 @@ struct cleanups {
         unsigned from;     /* the user whose turn it is */
         unsigned taken;    /* where cleanups_take() continues */
         bool is_full_told; /* it was logged that there are too many users */
-        struct cleanup cleanup[CLEANUPS_MOST];
+        struct cleanup cleanup[CLEANUPS_MAX];
 };
 
 struct cleanups *cleanups_new(const struct sessions *sessions, const struct store *store)
@@ -74,7 +74,7 @@ void cleanups_free(struct cleanups *cleanups)
 {
         if (!cleanups)
                 return;
-        for (unsigned i = 0; i < CLEANUPS_MOST; i++)
+        for (unsigned i = 0; i < CLEANUPS_MAX; i++)
                 aside_end(&cleanups->cleanup[i].aside);
         munmap(cleanups->board, sizeof(*cleanups->board));
         free(cleanups);
@@ -193,7 +193,7 @@ static void clean(const struct cleanups *cleanups, unsigned at)
 
 static struct cleanup *find(struct cleanups *cleanups, uint32_t uid)
 {
-        for (unsigned i = 0; i < CLEANUPS_MOST; i++) {
+        for (unsigned i = 0; i < CLEANUPS_MAX; i++) {
                 if (cleanups->cleanup[i].is_used && cleanups->cleanup[i].uid == uid)
                         return &cleanups->cleanup[i];
         }
@@ -210,7 +210,7 @@ static void want(uint32_t uid, void *context)
 {
         struct cleanups *cleanups = context;
 
-        for (unsigned i = 0; i < CLEANUPS_MOST; i++) {
+        for (unsigned i = 0; i < CLEANUPS_MAX; i++) {
                 struct cleanup *cleanup = &cleanups->cleanup[i];
 
                 if (cleanup->is_used)
@@ -222,7 +222,7 @@ static void want(uint32_t uid, void *context)
                 log_line(LOG_WARN,
                          "slots of user %u are not cleaned up: %u other users have work, or hold "
                          "it up",
-                         uid, CLEANUPS_MOST);
+                         uid, CLEANUPS_MAX);
         cleanups->is_full_told = true;
 }
 
@@ -273,7 +273,7 @@ static void tell_held(struct cleanups *cleanups, unsigned at)
                          "user %u holds the lock of a slots file: what it leaves there is neither "
                          "cut off nor deleted until it lets go",
                          cleanups->cleanup[at].uid);
-        if (!place || place > SESSIONS_MOST)
+        if (!place || place > SESSIONS_MAX)
                 return;
         session = &cleanups->sessions->session[place - 1];
         if (session->state != SESSIONS_FREE && path_of(cleanups, session, path) == 0 &&
@@ -316,7 +316,7 @@ bool cleanups_tend(struct cleanups *cleanups, uint64_t now_ns)
         unsigned busy = 0;
         bool has_ended = false;
 
-        for (unsigned i = 0; i < CLEANUPS_MOST; i++) {
+        for (unsigned i = 0; i < CLEANUPS_MAX; i++) {
                 struct cleanup *cleanup = &cleanups->cleanup[i];
 
                 if (cleanup->aside.child)
@@ -325,10 +325,10 @@ bool cleanups_tend(struct cleanups *cleanups, uint64_t now_ns)
                         cleanup->is_wanted = true;
                 busy += is_busy(cleanup, now_ns);
         }
-        for (unsigned i = 0; i < CLEANUPS_MOST && busy < CLEANUPS_AT_ONCE; i++) {
+        for (unsigned i = 0; i < CLEANUPS_MAX && busy < CLEANUPS_AT_ONCE; i++) {
                 const unsigned at = cleanups->from;
 
-                cleanups->from = (at + 1) % CLEANUPS_MOST;
+                cleanups->from = (at + 1) % CLEANUPS_MAX;
                 if (!cleanups->cleanup[at].is_wanted)
                         continue;
                 begin(cleanups, at, now_ns);
@@ -339,7 +339,7 @@ bool cleanups_tend(struct cleanups *cleanups, uint64_t now_ns)
 
 bool cleanups_are_on(const struct cleanups *cleanups)
 {
-        for (unsigned i = 0; i < CLEANUPS_MOST; i++) {
+        for (unsigned i = 0; i < CLEANUPS_MAX; i++) {
                 if (cleanups->cleanup[i].is_used && !cleanups->cleanup[i].is_held)
                         return true;
         }
@@ -350,14 +350,14 @@ unsigned cleanups_held(const struct cleanups *cleanups)
 {
         unsigned count = 0;
 
-        for (unsigned i = 0; i < CLEANUPS_MOST; i++)
+        for (unsigned i = 0; i < CLEANUPS_MAX; i++)
                 count += cleanups->cleanup[i].is_used && cleanups->cleanup[i].is_held;
         return count;
 }
 
 bool cleanups_take(struct cleanups *cleanups, unsigned *ret_place, struct cleanup_cut *ret)
 {
-        for (; cleanups->taken < SESSIONS_MOST; cleanups->taken++) {
+        for (; cleanups->taken < SESSIONS_MAX; cleanups->taken++) {
                 struct cleanup_told *told = &cleanups->board->told[cleanups->taken];
 
                 if (!load_acquire(&told->is_told))

@@ -31,7 +31,7 @@
 #define CLEANUP_REST_NS UINT64_C(10000000000)
 #define CLEANUPS_AT_ONCE 4u
 /* Users with work, including those that block it. */
-#define CLEANUPS_MOST 256u
+#define CLEANUPS_MAX 256u
 
 struct cleanups;
 

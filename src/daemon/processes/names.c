@@ -52,11 +52,11 @@ void names_find(struct usage_process *list, unsigned count, uint64_t most_ns)
         const size_t bytes = count * sizeof(*list);
 
         usage_name(list, count, 0);
-        if (!most_ns || count > NAMES_MOST || !has_unnamed(list, count) ||
+        if (!most_ns || count > NAMES_MAX || !has_unnamed(list, count) ||
             !is_over(&aside, clock_machine_ns()))
                 return;
         if (!shared)
-                shared = mmap(NULL, NAMES_MOST * sizeof(*shared), PROT_READ | PROT_WRITE,
+                shared = mmap(NULL, NAMES_MAX * sizeof(*shared), PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (shared == MAP_FAILED) {
                 shared = NULL;

@@ -9,7 +9,7 @@
 
 #include "store/usage.h"
 
-#define NAMES_MOST 512u /* Maximum number of processes of a list that a walk can find. */
+#define NAMES_MAX 512u /* Maximum number of processes of a list that a walk can find. */
 
 /* Fills local_pid. Returns within `most_ns` (CLOCK_MONOTONIC) plus scheduling delays; 0: no walk. A
  * process that was not found by then has no local_pid. One thread. */

@@ -16,7 +16,7 @@
 
 #define WAIT_NS 500000
 /* A process is reported at the beginning, with each higher rank, and at the end. */
-#define TOLD_MOST (IDENTITY_OF_ITS_USERS + 2u)
+#define TOLD_MAX (IDENTITY_OF_ITS_USERS + 2u)
 
 /* The caller turns TICKET_FREE into TICKET_ASKED. The child turns that into TICKET_NOBODY or
  * TICKET_WHOLE, once; before that, the caller can turn it into TICKET_DROPPED, which the child
@@ -29,7 +29,7 @@ struct ticket {
         _Atomic uint32_t is_left_alone; /* a child got stuck at this process */
         uint32_t pid;
         _Atomic uint32_t told; /* number of complete entries, which no longer change */
-        struct identity identity[TOLD_MOST];
+        struct identity identity[TOLD_MAX];
 };
 
 struct desk {
@@ -110,7 +110,7 @@ static void tell(struct ticket *ticket, const struct identity *identity)
         uint32_t told = load_relaxed(&ticket->told);
 
         if (identity->is_partial && told &&
-            (told == TOLD_MOST - 1 || identity->rank <= ticket->identity[told - 1].rank))
+            (told == TOLD_MAX - 1 || identity->rank <= ticket->identity[told - 1].rank))
                 return;
         ticket->identity[told] = *identity;
         store_release(&ticket->told, told + 1);
@@ -159,7 +159,7 @@ static void read_ticket(const struct user_reader *reader, struct ticket *ticket,
                 if (identity.is_partial)
                         tell(ticket, &identity);
         }
-        if (identity.is_partial && most_ns < READERS_MOST_NS)
+        if (identity.is_partial && most_ns < READERS_MAX_NS)
                 return;
         identity.is_partial = false;
         tell(ticket, &identity);

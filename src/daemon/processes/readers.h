@@ -29,7 +29,7 @@
 #define READERS_SLICE_NS UINT64_C(5000000)
 #define READERS_FREE_NS UINT64_C(100000000)
 /* Maximum processor time for one process: mappings can be added without end. */
-#define READERS_MOST_NS UINT64_C(2000000000)
+#define READERS_MAX_NS UINT64_C(2000000000)
 /* A child that has made no progress for this long is stuck. */
 #define READERS_STILL_NS UINT64_C(1000000000)
 #define READERS_REST_NS UINT64_C(10000000000)

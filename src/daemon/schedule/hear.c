@@ -27,13 +27,13 @@
 /* The same for a member that has not rested recently: it rings when it does. */
 #define LOOK_LATE_NS UINT64_C(4000000)
 /* Maximum of one claim; a greater one is invalid. */
-#define MOST_NS UINT64_C(10000000000)
+#define MAX_NS UINT64_C(10000000000)
 /* A member that wanted nothing for this long is removed. */
 #define GONE_NS UINT64_C(5000000000)
 
 int64_t members_measured(uint64_t ns)
 {
-        return (int64_t)min_u64(ns, MOST_NS);
+        return (int64_t)min_u64(ns, MAX_NS);
 }
 
 /* It may be negative: the last value came from a sample. */

@@ -15,8 +15,8 @@
 /* A process that sees its lease end reports within this time. */
 #define SAYS_NS INT64_C(500000)
 /* A thread that wakes up later than this counts as late; a smaller delay is normal. */
-#define LATE_LEAST_NS UINT64_C(75000)
-#define LATE_MOST_NS UINT64_C(5000000)
+#define LATE_MIN_NS UINT64_C(75000)
+#define LATE_MAX_NS UINT64_C(5000000)
 /* Maximum increase by one late wake-up, so that the first one does not count in full. */
 #define LATE_STEP_NS UINT64_C(50000)
 
@@ -234,7 +234,7 @@ void members_watch(struct members *self, struct seated *seated, uint64_t now_ns)
 
 void members_note_late(struct members *self, uint64_t late_ns)
 {
-        uint64_t most_ns = min_u64(late_ns, LATE_MOST_NS);
+        uint64_t most_ns = min_u64(late_ns, LATE_MAX_NS);
 
         if (most_ns < self->late_ns)
                 self->late_ns = most_ns;
@@ -245,7 +245,7 @@ void members_note_late(struct members *self, uint64_t late_ns)
 
 uint64_t members_late_ns(const struct members *self)
 {
-        return self->late_ns < LATE_LEAST_NS ? 0 : self->late_ns;
+        return self->late_ns < LATE_MIN_NS ? 0 : self->late_ns;
 }
 
 /* Usually a member with a lease notices its end and reports. The daemon does not rely on that

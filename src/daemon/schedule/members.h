@@ -23,7 +23,7 @@
 
 #define NO_MEMBER SCHED_MEMBERS
 /* Each session has an entry of its own on each GPU, so no session takes another's entry. */
-_Static_assert(SCHED_MEMBERS == SESSIONS_MOST * SESSIONS_GPUS, "each share can be a member");
+_Static_assert(SCHED_MEMBERS == SESSIONS_MAX * SESSIONS_GPUS, "each share can be a member");
 _Static_assert(SCHED_DEVICES >= SESSIONS_GPUS, "each GPU has a device");
 /* A member whose gate is open and that shows no work for this long rests (sched_grace_ns()). */
 #define MEMBER_IDLE_NS UINT64_C(200000)
@@ -65,9 +65,9 @@ struct member {
 /* All sessions, and those that have launched. */
 struct members {
         unsigned entries; /* one above the last of `seated` in use */
-        struct seated seated[SESSIONS_MOST];
+        struct seated seated[SESSIONS_MAX];
         /* of the session that was last there; kept apart, so that a search is quick */
-        uint8_t id[SESSIONS_MOST][16];
+        uint8_t id[SESSIONS_MAX][16];
         struct member member[SCHED_MEMBERS];
         uint64_t now_ns;  /* the latest time given */
         uint64_t late_ns; /* how late the thread wakes up, the minimum of recent times */

@@ -3,7 +3,7 @@
 
 #include "common/minmax.h"
 
-#define DEBT_MOST_NS INT64_C(1000000000) /* repaid within OWNER_PART seconds */
+#define DEBT_MAX_NS INT64_C(1000000000) /* repaid within OWNER_PART seconds */
 
 static bool is_free(const struct owner *owner)
 {
@@ -17,7 +17,7 @@ static unsigned free_entry(struct owners *owners)
 
         while (at < owners->entries && !is_free(&owners->owner[at]))
                 at++;
-        for (unsigned i = 0; at == OWNERS_MOST && i < OWNERS_MOST; i++) {
+        for (unsigned i = 0; at == OWNERS_MAX && i < OWNERS_MAX; i++) {
                 if (owners->owner[i].sessions == 0)
                         at = i;
         }
@@ -69,9 +69,9 @@ void owners_cause(struct owners *owners, unsigned index)
 void owners_charge(struct owners *owners, unsigned index, uint64_t ns, uint64_t now_ns)
 {
         struct owner *owner = &owners->owner[index];
-        int64_t paid_ns = (int64_t)min_u64(ns, DEBT_MOST_NS);
+        int64_t paid_ns = (int64_t)min_u64(ns, DEBT_MAX_NS);
 
-        owner->level_ns = max_i64(level_ns(owner, now_ns) - paid_ns, -DEBT_MOST_NS);
+        owner->level_ns = max_i64(level_ns(owner, now_ns) - paid_ns, -DEBT_MAX_NS);
         owner->filled_ns = now_ns;
 }
 

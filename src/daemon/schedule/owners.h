@@ -23,7 +23,7 @@
 
 #include "core/sessions.h"
 
-#define OWNERS_MOST SESSIONS_MOST
+#define OWNERS_MAX SESSIONS_MAX
 #define OWNER_PART 4 /* an owner gets one in this many nanoseconds */
 #define OWNER_BURST_NS INT64_C(20000000)
 
@@ -41,7 +41,7 @@ struct owner {
 struct owners {
         unsigned entries; /* one above the last entry in use */
         unsigned caused;  /* sum over the owners */
-        struct owner owner[OWNERS_MOST];
+        struct owner owner[OWNERS_MAX];
 };
 
 /* Notes a new session of `uid`. Returns the owner's index, which the session keeps until it leaves.

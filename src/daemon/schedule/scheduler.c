@@ -32,7 +32,7 @@
 #define OWNER_BELLS 16
 /* Reading a session's page takes less than a microsecond. A longer reading waited, and its owner
  * pays for it; at most this much, because the daemon itself may have been stopped meanwhile. */
-#define READ_MOST_NS UINT64_C(1000000)
+#define READ_MAX_NS UINT64_C(1000000)
 #define READ_CHARGED_NS UINT64_C(200000000)
 /* A wait that ends this late waited for a page, if some page was changed meanwhile. */
 #define LATE_PAGE_NS UINT64_C(50000000)
@@ -121,7 +121,7 @@ static uint64_t hear(struct scheduler *self, unsigned at)
                 members_hear(&self->members, seated, &head, now_ns);
         else
                 seat_take(seat, &head, now_ns);
-        if (clock_is_machine() && now_ns > begun_ns + READ_MOST_NS)
+        if (clock_is_machine() && now_ns > begun_ns + READ_MAX_NS)
                 owners_charge(&self->members.owners, seated->owner,
                               min_u64(now_ns - begun_ns, READ_CHARGED_NS), now_ns);
         return now_ns;
@@ -203,7 +203,7 @@ static void close_leaving(struct scheduler *self)
 static void add_kind(struct members *members, enum kind kind, uint32_t most, struct bells *bells,
                      uint64_t now_ns)
 {
-        for (unsigned i = 0; i < members->entries && bells->count < BELLS_MOST; i++) {
+        for (unsigned i = 0; i < members->entries && bells->count < BELLS_MAX; i++) {
                 struct seated *seated = &members->seated[i];
                 struct owner *owner = &members->owners.owner[seated->owner];
 
@@ -228,7 +228,7 @@ static void add_bells(struct members *members, struct pass *pass, uint64_t now_n
         for (unsigned i = 0; i < members->entries; i++)
                 members->seated[i].is_waited = false;
         for (unsigned kind = 0; kind < KINDS; kind++) {
-                if (members->entries >= BELLS_MOST)
+                if (members->entries >= BELLS_MAX)
                         add_kind(members, kind, OWNER_BELLS, bells, now_ns);
                 add_kind(members, kind, UINT32_MAX, bells, now_ns);
         }

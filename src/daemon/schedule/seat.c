@@ -224,7 +224,7 @@ void seat_tell(struct seat *seat, unsigned share, enum page_mode mode, uint64_t 
         store_release(turn, odd + 1);
         /* A process that waits at a closed gate goes on waiting, unless it must ring. */
         if (mode != PAGE_MODE_CLOSED || end_ns)
-                clock_wake(turn, PAGE_WAKE_MOST);
+                clock_wake(turn, PAGE_WAKE_MAX);
 }
 
 void seat_nudge(struct seat *seat, unsigned share)
@@ -232,7 +232,7 @@ void seat_nudge(struct seat *seat, unsigned share)
         _Atomic uint32_t *turn = shared_half(&seat->limits->device[share].lease.turn);
 
         store_release(turn, (load_relaxed(turn) | 1) + 1);
-        clock_wake(turn, PAGE_WAKE_MOST);
+        clock_wake(turn, PAGE_WAKE_MAX);
 }
 
 void seat_beat(struct seat *seat, uint64_t now_ns)

@@ -4,7 +4,7 @@
  *
  * The daemon writes `limits`, which has the leases. The tenant writes `slots`, which may contain
  * anything and may be deleted. Its claims are bounded at each reading. A false claim costs the
- * session its own turns. It can make others wait for SCHED_DRAIN_MOST_NS at the end of a turn, and
+ * session its own turns. It can make others wait for SCHED_DRAIN_MAX_NS at the end of a turn, and
  * that time is charged to the session.
  *
  * pread() copies `slots` into memory of ours (0.4 us). The page of `slots` is mapped too, because a

@@ -23,7 +23,7 @@ void bells_begin(struct bells *ret, const _Atomic uint32_t *own)
 
 void bells_add(struct bells *bells, const _Atomic uint32_t *word, uint32_t seen, unsigned entry)
 {
-        if (bells->count < BELLS_MOST)
+        if (bells->count < BELLS_MAX)
                 put(bells, word, seen, entry);
         else
                 bells->has_more = true;

@@ -25,16 +25,16 @@
 
 #include "common/clock.h"
 
-#define BELLS_MOST CLOCK_WORDS
+#define BELLS_MAX CLOCK_WORDS
 #define BELLS_REST_NS UINT64_C(20000000)
 
 struct bells {
         unsigned count;
         bool has_more; /* some words were not added */
         bool is_alone; /* only the own word can be waited for; bells_begin() keeps this */
-        const _Atomic uint32_t *word[BELLS_MOST];
-        uint32_t seen[BELLS_MOST];
-        unsigned entry[BELLS_MOST]; /* the caller's number for it; none for the own word */
+        const _Atomic uint32_t *word[BELLS_MAX];
+        uint32_t seen[BELLS_MAX];
+        unsigned entry[BELLS_MAX]; /* the caller's number for it; none for the own word */
 };
 
 /* How a wait ended, other than by one known bell. */

@@ -330,8 +330,8 @@ void pages_write(struct pages *pages, const struct swap_order *order, uint64_t a
         /* A ledger read after this contains every charge that the old words admitted (page_room).
          */
         fence_seq_cst();
-        clock_wake(shared_half(&limits->epoch), PAGE_WAKE_MOST);
-        clock_wake(shared_half(&limits->gate), PAGE_WAKE_MOST);
+        clock_wake(shared_half(&limits->epoch), PAGE_WAKE_MAX);
+        clock_wake(shared_half(&limits->gate), PAGE_WAKE_MAX);
         pages->written = *order;
         pages->has_written = true;
 }

@@ -20,7 +20,7 @@
 #define WORK_PART 4u
 /* Sessions per pass whose dead slots are looked for; the next pass continues behind the last
  * one. */
-#define WALKS_MOST 8u
+#define WALKS_MAX 8u
 /* A session may pin 1/PINNED_PARTS of the card. */
 #define PINNED_PARTS 4u
 #define PINNED_STAYS_NS UINT64_C(100000000)
@@ -86,7 +86,7 @@ static void take_wishes(struct swapper *self)
 /* A pass begins behind the last session that was walked. */
 static bool may_walk(const struct swapper *self, unsigned at)
 {
-        return self->walks < WALKS_MOST && at >= self->walk_from;
+        return self->walks < WALKS_MAX && at >= self->walk_from;
 }
 
 /* Pinned bytes of a session keep other sessions off the card, and a library pins no more than was
@@ -147,7 +147,7 @@ static void look_at_all(struct swapper *self, uint64_t now_ns)
                 if (self->holder[i].pages)
                         look_at(self, i, now_ns);
         }
-        if (self->walks < WALKS_MOST)
+        if (self->walks < WALKS_MAX)
                 self->walk_from = 0;
 }
 

@@ -17,7 +17,7 @@
 #include "daemon/swap/pages.h"
 #include "daemon/swap/swapper.h"
 
-_Static_assert(SESSIONS_MOST <= SWAP_SESSIONS && SESSIONS_GPUS <= SWAP_CARDS,
+_Static_assert(SESSIONS_MAX <= SWAP_SESSIONS && SESSIONS_GPUS <= SWAP_CARDS,
                "the core has a place for each session and each GPU");
 
 /* What the loop asks for an entry; the thread executes it in its next pass. */

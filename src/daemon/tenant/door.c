@@ -25,7 +25,7 @@
 #include "daemon/tenant/tenant_parts.h"
 #include "machine/cards.h"
 
-#define DOORS_MOST 128u
+#define DOORS_MAX 128u
 #define DOORS_FOLDER "doors"
 #define PARENT_MODE 0700
 #define FOLDER_MODE 0755
@@ -218,8 +218,8 @@ static int need_door(struct tenants *tenants, const char *name, struct tenant_do
         *ret = door;
         if (door)
                 return 0;
-        if (tenants->door_count == DOORS_MOST)
-                return fail(err, -ENOSPC, "there are %u profiles already", DOORS_MOST);
+        if (tenants->door_count == DOORS_MAX)
+                return fail(err, -ENOSPC, "there are %u profiles already", DOORS_MAX);
         door = calloc(1, sizeof(*door));
         if (!door)
                 return fail(err, -ENOMEM, "out of memory");

@@ -218,7 +218,7 @@ static int create_or_wait(const struct tenant_visit *visit, struct sessions_one 
 /* The last SESSIONS_KEPT entries are kept for administrators. */
 static bool has_entry(const struct tenants *tenants)
 {
-        return node_sessions(tenants->options.node)->count + SESSIONS_KEPT < SESSIONS_MOST;
+        return node_sessions(tenants->options.node)->count + SESSIONS_KEPT < SESSIONS_MAX;
 }
 
 static int make(struct tenant_visit *visit, struct sessions_one *one, struct tenant_refusal *ret)

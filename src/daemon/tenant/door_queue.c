@@ -16,7 +16,7 @@
 
 #define RETRY_MS 250u
 #define LOST_NS UINT64_C(3000000000)
-#define WAITERS_MOST 1024u
+#define WAITERS_MAX 1024u
 #define MS_NS UINT64_C(1000000)
 
 static void drop(struct tenants *tenants, struct tenant_waiter *waiter)
@@ -76,7 +76,7 @@ bool tenant_waits_behind(struct tenants *tenants, const struct sessions_one *wan
 static struct tenant_waiter *add(struct tenants *tenants, const struct sessions_one *wanted)
 {
         struct tenant_waiter *waiter =
-                tenants->waiter_count < WAITERS_MOST ? calloc(1, sizeof(*waiter)) : NULL;
+                tenants->waiter_count < WAITERS_MAX ? calloc(1, sizeof(*waiter)) : NULL;
 
         if (!waiter)
                 return NULL;

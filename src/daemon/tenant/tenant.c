@@ -154,7 +154,7 @@ static int listener_listen(struct tenant_listener *listener, struct error *err)
 /* Users make sessions, which must not take every descriptor. */
 static bool has_room(struct tenants *tenants)
 {
-        unsigned most = descriptors_most(SESSIONS_MOST, DESCRIPTORS_SESSIONS);
+        unsigned most = descriptors_most(SESSIONS_MAX, DESCRIPTORS_SESSIONS);
 
         /* Logged again only after a quarter of the listeners is gone. */
         if (tenants->listener_count < most - most / 4)
@@ -310,11 +310,11 @@ static void warn_of_token(const struct tenants *tenants, const char *origin)
 {
         const size_t length = tenants->token.length;
 
-        if (length && length < TOKEN_LEAST)
+        if (length && length < TOKEN_MIN)
                 log_line(LOG_WARN,
                          "%s holds a token of %zu characters, which can be guessed: %u or more are "
                          "better",
-                         origin, length, TOKEN_LEAST);
+                         origin, length, TOKEN_MIN);
         if (tenants->options.config->is_join_token_required)
                 log_line(LOG_WARN,
                          "join.token_required: asked of who joins by a socket; a session's owner "

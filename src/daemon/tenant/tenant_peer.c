@@ -24,7 +24,7 @@
 #define SO_PEERPIDFD 77
 #endif
 
-#define WATCHED_MOST 8192u
+#define WATCHED_MAX 8192u
 
 /* -- Identity --------------------------------------------------------------------------------- */
 
@@ -151,7 +151,7 @@ void tenant_watch(struct tenant_visit *visit)
 
         /* The lock of an unwatched process shows its death. */
         if (visit->peer.held < 0 || !identity_is_pidfd(visit->peer.held) ||
-            tenants->counts.watched >= descriptors_most(WATCHED_MOST, DESCRIPTORS_RESIDENTS) ||
+            tenants->counts.watched >= descriptors_most(WATCHED_MAX, DESCRIPTORS_RESIDENTS) ||
             is_watched(visit->listener, &visit->peer))
                 return;
         resident = calloc(1, sizeof(*resident));

@@ -16,7 +16,7 @@
 #include "daemon/base/descriptors.h"
 #include "daemon/tenant/tenant_parts.h"
 
-#define UNREAD_MOST 16u
+#define UNREAD_MAX 16u
 #define UNREAD_LOOK_USEC 500000
 
 unsigned tenant_connections_most(const struct tenants *tenants, bool is_doors)
@@ -66,7 +66,7 @@ static bool may_leave_unread(const struct tenant_visit *visit, const struct peer
 {
         const struct tenants *tenants = visit->tenants;
         const unsigned of_session = tenants->options.config->join_session_connections_most;
-        unsigned most = min_u32(of_session, UNREAD_MOST);
+        unsigned most = min_u32(of_session, UNREAD_MAX);
 
         if (tenants->crowd[visit->is_doors].unread >=
             tenant_connections_most(tenants, visit->is_doors) / 2)

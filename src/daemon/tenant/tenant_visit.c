@@ -404,7 +404,7 @@ static void end_silent(struct tenant_visit *visit)
  * read. */
 static bool hear(struct tenant_visit *visit)
 {
-        char message[MESSAGE_MOST + 1];
+        char message[MESSAGE_MAX + 1];
         uint64_t begin_ns = peers_call_begin();
         ssize_t got = peers_rests(visit->counted, clock_machine_ns())
                               ? -EBUSY

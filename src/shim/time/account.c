@@ -15,7 +15,7 @@
 /* Each lost exchange is another process's look. */
 #define SETTLE_TRIES 10000u
 /* A look is never this late: no process wrote a greater value. */
-#define SETTLE_MOST_NS UINT64_C(10000000000)
+#define SETTLE_MAX_NS UINT64_C(10000000000)
 /* The gate opens when the bucket holds this, or is full. */
 #define OPENING_NS INT64_C(2000000)
 /* The lowest bit of drained_turn: work is in flight. */
@@ -247,8 +247,8 @@ static uint64_t settle(const struct account *account, uint64_t begin_ns, uint64_
 
                 if (from_ns > now_ns)
                         from_ns = now_ns;
-                if (now_ns - from_ns > SETTLE_MOST_NS)
-                        from_ns = now_ns - SETTLE_MOST_NS;
+                if (now_ns - from_ns > SETTLE_MAX_NS)
+                        from_ns = now_ns - SETTLE_MAX_NS;
                 if (cas_acq_rel(settled, &until_ns, now_ns)) {
                         bill(account, (int64_t)(now_ns - from_ns), now_ns);
                         return now_ns - from_ns;
@@ -277,7 +277,7 @@ static uint64_t settle_silence(const struct account *account, uint64_t now_ns)
 
                 if (others_ns <= INT64_MAX)
                         due_ns -= min_u64(others_ns, silence_ns);
-                due_ns = min_u64(due_ns, SETTLE_MOST_NS);
+                due_ns = min_u64(due_ns, SETTLE_MAX_NS);
                 if (cas_acq_rel(busy, &billed, billed + due_ns)) {
                         charge(account, (int64_t)due_ns, now_ns);
                         return due_ns;

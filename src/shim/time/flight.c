@@ -7,7 +7,7 @@
 #define OLD_NS UINT64_C(2000000)
 /* and if waits ended this many of them. */
 #define WAITED_MANY 16u
-#define WAITED_MOST (8 * WAITED_MANY)
+#define WAITED_MAX (8 * WAITED_MANY)
 #define USUAL_PARTS 8u
 
 static uint64_t slot_length_ns(const struct flight *flight, uint64_t slot_ns)
@@ -84,7 +84,7 @@ void flight_end_at(struct flight *flight, uint64_t end_ns)
 {
         end(flight, end_ns);
         flight->busy_ns = end_ns;
-        if (flight->waited < WAITED_MOST)
+        if (flight->waited < WAITED_MAX)
                 flight->waited++;
 }
 

@@ -25,8 +25,8 @@
 #include "shim/time/fence.h"
 #include "shim/time/time.h"
 
-#define UNSEEN_LEAST_NS UINT64_C(100000)
-#define UNSEEN_MOST_NS (UINT64_C(2) * WINDOW_TARGET_NS)
+#define UNSEEN_MIN_NS UINT64_C(100000)
+#define UNSEEN_MAX_NS (UINT64_C(2) * WINDOW_TARGET_NS)
 #define MARKERS_BEHIND_WAITS 3u
 #define UNMARKED_NS CLOCK_SECOND_NS
 #define WANTED_NS UINT64_C(20000)
@@ -280,10 +280,10 @@ static bool is_over_by_now(struct time_device *device, struct time_stream *strea
         round_ns = device->window.took_ns;
         is_marked = load_relaxed(&stream->markers) != 0;
         lock_drop(&device->lock);
-        if (!round_ns || round_ns > UNSEEN_MOST_NS)
-                round_ns = UNSEEN_MOST_NS;
-        if (round_ns < UNSEEN_LEAST_NS)
-                round_ns = UNSEEN_LEAST_NS;
+        if (!round_ns || round_ns > UNSEEN_MAX_NS)
+                round_ns = UNSEEN_MAX_NS;
+        if (round_ns < UNSEEN_MIN_NS)
+                round_ns = UNSEEN_MIN_NS;
         return !is_marked && clock_now_ns() > load_relaxed(&stream->used_ns) + round_ns;
 }
 

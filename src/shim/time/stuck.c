@@ -3,12 +3,12 @@
 #include "shim/time/stuck.h"
 
 #define PATIENCE_FIRST_NS UINT64_C(50000000)
-#define PATIENCE_LEAST_NS UINT64_C(20000000)
-#define PATIENCE_MOST_NS UINT64_C(60000000000)
+#define PATIENCE_MIN_NS UINT64_C(20000000)
+#define PATIENCE_MAX_NS UINT64_C(60000000000)
 /* Work that ends this soon after a submission passed probably waited for it. */
 #define HELPED_NS UINT64_C(3000000)
 /* A stream has no space for more. */
-#define BATCH_MOST 512u
+#define BATCH_MAX 512u
 
 static uint64_t patience_of(const struct stuck *stuck)
 {
@@ -29,7 +29,7 @@ static uint64_t drawn_ns(const struct stuck *stuck)
 static void note_helped(struct stuck *stuck)
 {
         stuck->patience_ns =
-                max_u64(patience_of(stuck) / (stuck->has_helped ? 4 : 2), PATIENCE_LEAST_NS);
+                max_u64(patience_of(stuck) / (stuck->has_helped ? 4 : 2), PATIENCE_MIN_NS);
         stuck->has_helped = true;
 }
 
@@ -51,7 +51,7 @@ void stuck_ran(struct stuck *stuck, uint64_t now_ns)
 {
         if (now_ns - stuck->let_out_ns >= patience_of(stuck) / 2)
                 return;
-        stuck->patience_ns = max_u64(patience_of(stuck) / 2, PATIENCE_LEAST_NS);
+        stuck->patience_ns = max_u64(patience_of(stuck) / 2, PATIENCE_MIN_NS);
         stuck->has_run = true;
 }
 
@@ -64,11 +64,11 @@ static void begin_batch(struct stuck *stuck, uint64_t now_ns)
         if (is_first && stuck->batch)
                 stuck->more = stuck->batch;
         else if (stuck->has_run)
-                stuck->more = stuck->batch < BATCH_MOST ? stuck->batch * 2 : BATCH_MOST;
+                stuck->more = stuck->batch < BATCH_MAX ? stuck->batch * 2 : BATCH_MAX;
         else
                 stuck->more = 1;
         stuck->batch = stuck->more;
-        stuck->patience_ns = patience_ns < PATIENCE_MOST_NS ? patience_ns : PATIENCE_MOST_NS;
+        stuck->patience_ns = patience_ns < PATIENCE_MAX_NS ? patience_ns : PATIENCE_MAX_NS;
         stuck->let_out_ns = now_ns;
         stuck->has_run = false;
         stuck->draws++;

@@ -12,7 +12,7 @@
 /* Part of a round that is given out at a time, so that threads share a round. */
 #define SHARES_OF_ROUND 4u
 /* Maximum change of a weight at a time; more after a round of one submission. */
-#define CHANGE_MOST 2u
+#define CHANGE_MAX 2u
 #define CHANGE_ALONE 16u
 
 _Atomic uint16_t window_weights[WINDOW_HINTS];
@@ -154,7 +154,7 @@ static void weigh(const struct window_sample *sample, const struct weight_change
 {
         uint64_t weight = sample->weight * change->took / max_u64(change->units, 1);
 
-        weight = max_u64(min_u64(weight, WINDOW_WEIGHT_MOST), 1);
+        weight = max_u64(min_u64(weight, WINDOW_WEIGHT_MAX), 1);
         store_relaxed(&window_weights[sample->hint], (uint16_t)(weight + 1));
 }
 
@@ -195,7 +195,7 @@ void window_pass(struct window *window, uint32_t passed, const struct window_loo
         end_ns = ended_ns(window, passed, looks);
         took_ns = end_ns - min_u64(runs_since_ns(window), end_ns);
         change.took = took_ns / WINDOW_UNIT_NS;
-        bound = passed == 1 && is_of_one(oldest) ? CHANGE_ALONE : CHANGE_MOST;
+        bound = passed == 1 && is_of_one(oldest) ? CHANGE_ALONE : CHANGE_MAX;
         for (uint32_t i = 0; i < passed; i++)
                 change.units += window->round[(window->first + i) % WINDOW_ROUNDS].units;
         /* If nothing was left in flight, the rounds ended sooner or were seen late; that says
@@ -218,7 +218,7 @@ void window_pass(struct window *window, uint32_t passed, const struct window_loo
 static bool is_known(const struct window_round *round)
 {
         for (uint32_t i = 0; i < round->samples; i++) {
-                if (round->sample[i].weight == WINDOW_WEIGHT_MOST)
+                if (round->sample[i].weight == WINDOW_WEIGHT_MAX)
                         return false;
         }
         return true;

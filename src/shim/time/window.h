@@ -28,7 +28,7 @@
 
 /* The unit of budgets and weights; the greatest weight is longer than any target. */
 #define WINDOW_UNIT_NS UINT64_C(40)
-#define WINDOW_WEIGHT_MOST UINT16_MAX
+#define WINDOW_WEIGHT_MAX UINT16_MAX
 #define WINDOW_HINTS 4096u
 #define WINDOW_HINT_BITS 12
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Lower numbers are more urgent. */
-#define PRIORITY_LEAST 0
+#define PRIORITY_MIN 0
 #define PRIORITY_GREATEST (-5)
 
 CUresult stream_resolve_work(CUstream handle, bool is_per_thread, CUstream *ret_stream)
@@ -39,8 +39,8 @@ CUresult sim_cuStreamCreateWithPriority(CUcontext context, CUstream *ret_stream,
         CUresult rc = stream_create(context->exec, STREAM_CREATED, flags, ret_stream);
         if (rc != CUDA_SUCCESS)
                 return rc;
-        if (priority > PRIORITY_LEAST)
-                priority = PRIORITY_LEAST;
+        if (priority > PRIORITY_MIN)
+                priority = PRIORITY_MIN;
         if (priority < PRIORITY_GREATEST)
                 priority = PRIORITY_GREATEST;
         (*ret_stream)->priority = priority;

@@ -23,7 +23,7 @@
 #define ALIGNMENT (64ULL << 10)
 #define MIPMAP_MAGIC 0x4d697073u
 #define LEVELS 18
-#define DIMENSION_MOST (1u << 20)
+#define DIMENSION_MAX (1u << 20)
 
 struct CUmipmappedArray_st {
         uint32_t magic; /* MIPMAP_MAGIC; 0 when destroyed */
@@ -94,8 +94,8 @@ static CUresult layout(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, struct CUarray
         if (!channel || (channels != 1 && channels != 2 && channels != 4) ||
             descriptor->Width == 0 || (descriptor->Flags & ~known))
                 return CUDA_ERROR_INVALID_VALUE;
-        if (descriptor->Width > DIMENSION_MOST || descriptor->Height > DIMENSION_MOST ||
-            descriptor->Depth > DIMENSION_MOST)
+        if (descriptor->Width > DIMENSION_MAX || descriptor->Height > DIMENSION_MAX ||
+            descriptor->Depth > DIMENSION_MAX)
                 return CUDA_ERROR_INVALID_VALUE;
         if (descriptor->Height == 0 && descriptor->Depth > 0 &&
             !(descriptor->Flags & CUDA_ARRAY3D_LAYERED))

@@ -17,7 +17,7 @@
 #include "sim/node/config.h"
 
 #define GRAIN_BYTES UINT64_C(512)
-#define GRAINS_MOST 8192u /* a slab of 4 MiB */
+#define GRAINS_MAX 8192u /* a slab of 4 MiB */
 
 struct slab {
         CUcontext context;
@@ -25,7 +25,7 @@ struct slab {
         uint64_t bytes;
         uint32_t grains, taken;
         struct slab *next;
-        unsigned char is_taken[GRAINS_MOST];
+        unsigned char is_taken[GRAINS_MAX];
 };
 
 static pthread_mutex_t slabs_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -74,7 +74,7 @@ static void run_set(struct slab *slab, uint32_t first, uint32_t count, unsigned 
 /* slabs_lock is held. NULL: the device is full. */
 static struct slab *slab_make(CUcontext context, enum family family)
 {
-        uint64_t bytes = min_u64(config_get()->grants.slab_bytes, GRAINS_MOST * GRAIN_BYTES);
+        uint64_t bytes = min_u64(config_get()->grants.slab_bytes, GRAINS_MAX * GRAIN_BYTES);
         struct slab *slab = calloc(1, sizeof(*slab));
         struct slab **link = &slabs;
 

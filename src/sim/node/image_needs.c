@@ -22,7 +22,7 @@
 #define PART_CUBIN 2
 #define PART_COMPRESSED 0x2000u /* flag: compressed by LZ4; newer: 0x8000, by Zstandard */
 #define PART_COMPRESSED_2 0x8000u
-#define CUBIN_ARRAY_MOST ((uint64_t)1 << 40)
+#define CUBIN_ARRAY_MAX ((uint64_t)1 << 40)
 
 struct fatbin_part {
         uint16_t kind;
@@ -80,7 +80,7 @@ const char *image_variable(const char *p, const char *end, uint64_t *bytes)
                 p = take_word(&variable, word, next, end);
                 next = image_next_word(p, end, word, sizeof(word));
         }
-        if (variable.type_bytes && variable.count < CUBIN_ARRAY_MOST)
+        if (variable.type_bytes && variable.count < CUBIN_ARRAY_MAX)
                 *bytes += variable.type_bytes * variable.lanes * variable.count;
         return word[0] == '{' || word[0] == '}' ? p : next;
 }

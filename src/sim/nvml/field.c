@@ -14,7 +14,7 @@ enum field_kind {
         FIELD_PAGES,       /* 0 where pages are retired, else not supported */
         FIELD_POWER,       /* mW now */
         FIELD_POWER_LIMIT, /* mW */
-        FIELD_POWER_LEAST, /* mW */
+        FIELD_POWER_MIN,   /* mW */
         FIELD_ENERGY,      /* mJ */
         FIELD_MEMORY_HEAT, /* as warm as the chip, where there is a sensor */
         FIELD_VIOLATION,   /* ns: never */
@@ -40,7 +40,7 @@ static const struct field_range ranges[] = {
         { NVML_FI_DEV_PCIE_COUNT_CORRECTABLE_ERRORS, NVML_FI_DEV_PCIE_COUNT_LANE_ERROR,
           FIELD_ZERO },
         { NVML_FI_DEV_POWER_AVERAGE, NVML_FI_DEV_POWER_INSTANT, FIELD_POWER },
-        { NVML_FI_DEV_POWER_MIN_LIMIT, NVML_FI_DEV_POWER_MIN_LIMIT, FIELD_POWER_LEAST },
+        { NVML_FI_DEV_POWER_MIN_LIMIT, NVML_FI_DEV_POWER_MIN_LIMIT, FIELD_POWER_MIN },
         { NVML_FI_DEV_POWER_MAX_LIMIT, NVML_FI_DEV_POWER_CURRENT_LIMIT, FIELD_POWER_LIMIT },
         { NVML_FI_DEV_ENERGY, NVML_FI_DEV_ENERGY, FIELD_ENERGY },
         { NVML_FI_DEV_POWER_REQUESTED_LIMIT, NVML_FI_DEV_POWER_REQUESTED_LIMIT, FIELD_POWER_LIMIT },
@@ -82,7 +82,7 @@ static nvmlReturn_t kind_read(const struct gpu *gpu, enum field_kind kind, nvmlF
                 break;
         case FIELD_POWER:
         case FIELD_POWER_LIMIT:
-        case FIELD_POWER_LEAST:
+        case FIELD_POWER_MIN:
                 if (field->scopeId != NVML_POWER_SCOPE_GPU)
                         return NVML_ERROR_NOT_SUPPORTED;
                 number_put(field, power_mw(gpu, kind));

@@ -12,7 +12,7 @@
 #include "sim/nvml/give.h"
 #include "sim/nvml/process.h"
 
-#define SAMPLES_MOST (NODE_BUCKETS - 2)
+#define SAMPLES_MAX (NODE_BUCKETS - 2)
 #define IDLE_PERIOD_US 100000
 
 struct span {
@@ -29,8 +29,8 @@ static struct span span_since(uint64_t seen_us)
         /* A stamp was rounded down to microseconds; nearest bucket end. */
         if (seen_us != 0)
                 span.first = (seen_ns + NODE_BUCKET_NS / 2) / NODE_BUCKET_NS;
-        if (span.first + SAMPLES_MOST < span.end)
-                span.first = span.end - SAMPLES_MOST;
+        if (span.first + SAMPLES_MAX < span.end)
+                span.first = span.end - SAMPLES_MAX;
         if (span.first > span.end)
                 span.first = span.end;
         return span;
@@ -83,7 +83,7 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t handle, nvmlSamplingType_t type,
                 return NVML_ERROR_NOT_SUPPORTED;
         *ret_type = NVML_VALUE_TYPE_UNSIGNED_INT;
         if (!ret_samples) {
-                *count = SAMPLES_MOST;
+                *count = SAMPLES_MAX;
                 return NVML_SUCCESS;
         }
         struct span span = span_since(seen_us);

@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <time.h>
 
-#define BATCHES_MOST 201
+#define BATCHES_MAX 201
 #define BLOCK_BYTES 512u
 #define EACH_IN_BATCH 100
 #define IN_FLIGHT 64
@@ -32,7 +32,7 @@ static CUcontext context;
 static CUstream stream[2];
 static CUevent untimed, timed, later;
 static CUgraphExec graph;
-static unsigned batches = BATCHES_MOST;
+static unsigned batches = BATCHES_MAX;
 
 static void make_graph(void)
 {
@@ -220,7 +220,7 @@ static int by_value(const void *a, const void *b)
 
 static void time_calls(const char *name, void (*call)(void), unsigned calls)
 {
-        static double sample[BATCHES_MOST];
+        static double sample[BATCHES_MAX];
 
         for (unsigned i = 0; i < batches; i++) {
                 double began = now_ns();
@@ -237,7 +237,7 @@ static void time_calls(const char *name, void (*call)(void), unsigned calls)
 /* One launch in thousands places a marker, which is for the mean of the batches to show. */
 static void time_launches(void)
 {
-        static double sample[BATCHES_MOST * EACH_IN_BATCH];
+        static double sample[BATCHES_MAX * EACH_IN_BATCH];
         const unsigned each = batches * EACH_IN_BATCH;
 
         for (unsigned i = 0; i < each; i++) {
@@ -256,7 +256,7 @@ int main(int argc, char **argv)
 {
         if (argc > 2)
                 batches = (unsigned)atoi(argv[2]);
-        if (batches == 0 || batches > BATCHES_MOST)
+        if (batches == 0 || batches > BATCHES_MAX)
                 return 1;
         card_open(argc > 1 ? strtoull(argv[1], NULL, 10) : 0);
         time_calls("alloc+free", alloc_and_free, 16);

@@ -29,12 +29,12 @@
 
 #define LOG_HEAD 16
 #define LOG_ENTRY 24
-#define LOG_MOST (UINT64_C(1) << 21) /* entries: 48 MiB */
+#define LOG_MAX (UINT64_C(1) << 21) /* entries: 48 MiB */
 #define GRAPH_NODES 10
 #define STREAMS 2
 #define BATCH_NS UINT64_C(50000000)
 #define BATCHES 2
-#define ASKS_MOST 65536
+#define ASKS_MAX 65536
 #define WARM_NS UINT64_C(100000000)
 #define TRIAL_STEPS UINT64_C(200000)
 #define TRIALS 20
@@ -51,7 +51,7 @@ static CUstream stream[STREAMS];
 static CUgraphExec graph;
 static CUdeviceptr head; /* of the log */
 static uint64_t capacity, steps, launches;
-static uint64_t ask_ns[ASKS_MOST][2], ask_count;
+static uint64_t ask_ns[ASKS_MAX][2], ask_count;
 static void *params[] = { &steps, &head };
 
 static void launch_on(CUstream at)
@@ -129,7 +129,7 @@ static void launch_ask(void)
         }
         launch_sync();
         end_ns = clock_now_ns();
-        if (ask_count < ASKS_MOST) {
+        if (ask_count < ASKS_MAX) {
                 ask_ns[ask_count][0] = end_ns - due_ns;
                 ask_ns[ask_count++][1] = end_ns - now_ns;
         }
@@ -204,7 +204,7 @@ static void prepare(const char *image)
         must(driver.function(&work, driver_module(image), "stamped_work"), "stamped_work");
         for (unsigned i = 0; i < STREAMS; i++)
                 must(driver.stream(&stream[i], CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-        capacity = !asked.then && most < (double)LOG_MOST ? (uint64_t)most : LOG_MOST;
+        capacity = !asked.then && most < (double)LOG_MAX ? (uint64_t)most : LOG_MAX;
         must(driver.alloc(&head, LOG_HEAD + capacity * LOG_ENTRY), "cuMemAlloc");
         log_clear();
         if (asked.rate <= 0)

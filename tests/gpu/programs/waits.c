@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST_NS UINT64_C(60000000000)
+#define MAX_NS UINT64_C(60000000000)
 #define PRODUCE_NS UINT64_C(500000)
 #define WORD_BYTES 4096
 
@@ -55,7 +55,7 @@ static void launch(CUfunction function, CUstream stream, void **params)
 
 static void play(uint32_t wanted, unsigned count)
 {
-        uint64_t most_ns = MOST_NS;
+        uint64_t most_ns = MAX_NS;
         void *until[] = { &at, &wanted, &most_ns };
         uint64_t ns = PRODUCE_NS;
         void *one[] = { &at, &ns };

@@ -21,9 +21,9 @@
 #include "spin.h"
 #include "watch.h"
 
-#define BLOCKS_MOST 4096u
+#define BLOCKS_MAX 4096u
 #define WORDS_A_STEP UINT64_C(64)
-#define SAMPLES_MOST 4096u
+#define SAMPLES_MAX 4096u
 
 static struct {
         uint64_t bytes, block, steps, ns, pause, every, samples;
@@ -32,21 +32,21 @@ static struct {
 static struct {
         CUfunction fill, wrong, spin;
         CUstream stream;
-        CUdeviceptr block[BLOCKS_MOST];
+        CUdeviceptr block[BLOCKS_MAX];
         unsigned count;
         uint64_t *found; /* pinned, for the kernels */
 } job;
 
 static struct {
         uint64_t ns, steps;
-} sample[SAMPLES_MOST];
+} sample[SAMPLES_MAX];
 static unsigned samples;
 
 static void take_sample(uint64_t now_ns, uint64_t steps)
 {
         bool is_due = !samples || now_ns - sample[samples - 1].ns >= asked.samples;
 
-        if (!asked.samples || !is_due || samples == SAMPLES_MOST)
+        if (!asked.samples || !is_due || samples == SAMPLES_MAX)
                 return;
         sample[samples].ns = now_ns;
         sample[samples++].steps = steps;
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 
         for (int i = 2; i < argc; i++)
                 read_argument(argv[i]);
-        if (argc < 3 || asked.bytes / asked.block > BLOCKS_MOST || asked.bytes < asked.block)
+        if (argc < 3 || asked.bytes / asked.block > BLOCKS_MAX || asked.bytes < asked.block)
                 return 2;
         begin(argv[1]);
         began_ns = clock_now_ns();

@@ -50,7 +50,7 @@
 #define WINDOW_NS (100 * MS_NS)
 #define WINDOWS 4096
 #define SAMPLES 8192
-#define ROWS_MOST 65535u /* of a grid, in y and z */
+#define ROWS_MAX 65535u /* of a grid, in y and z */
 
 static struct {
         const char *kind;
@@ -96,7 +96,7 @@ static CUresult launch_mixed(struct kinds_work *work)
 
 static CUresult launch_grid(struct kinds_work *work)
 {
-        uint32_t rows = asked.blocks < ROWS_MOST ? asked.blocks : ROWS_MOST;
+        uint32_t rows = asked.blocks < ROWS_MAX ? asked.blocks : ROWS_MAX;
 
         return cuLaunchKernel(work->function, asked.blocks, rows, rows, 1, 1, 1, 0, work->stream[0],
                               work->params, NULL);

@@ -23,7 +23,7 @@
 #include "spin.h"
 #include "watch.h"
 
-#define RANKS_MOST 8
+#define RANKS_MAX 8
 #define WORK_A_STEP 4
 #define WORK_NS UINT64_C(500000)
 #define MS_NS UINT64_C(1000000)
@@ -31,9 +31,9 @@
 
 static struct {
         uint32_t arrived; /* of all ranks, in all steps */
-        uint32_t taken[RANKS_MOST];
-        uint64_t waits[RANKS_MOST];
-        uint64_t took_ns[RANKS_MOST]; /* the second half */
+        uint32_t taken[RANKS_MAX];
+        uint64_t waits[RANKS_MAX];
+        uint64_t took_ns[RANKS_MAX]; /* the second half */
 } * shared;
 
 struct job {
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
                             .ranks = (uint32_t)atoi(argv[2]),
                             .steps = (uint32_t)atoi(argv[3]),
                             .late_ns = strtoull(argv[4], NULL, 10) * MS_NS };
-        if (job.ranks > RANKS_MOST)
+        if (job.ranks > RANKS_MAX)
                 return 2;
         shared = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         for (uint32_t i = 0; i < job.ranks; i++) {

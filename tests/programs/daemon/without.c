@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define CALLED_WRONG 100
-#define STEPS_MOST 256u
+#define STEPS_MAX 256u
 #define PEERPIDFD 77
 #define WHOLE 0
 #define ARGUMENT(number) (unsigned)offsetof(struct seccomp_data, args[number])
@@ -64,12 +64,12 @@ static const struct barrable {
         { "userfaultfd", SYS_userfaultfd, WHOLE, 0 },
 };
 
-static struct sock_filter steps[STEPS_MOST];
+static struct sock_filter steps[STEPS_MAX];
 static unsigned short count;
 
 static void add(const struct sock_filter *from, unsigned short number)
 {
-        if (count + number > STEPS_MOST)
+        if (count + number > STEPS_MAX)
                 exit(CALLED_WRONG);
         memcpy(steps + count, from, number * sizeof(*from));
         count = (unsigned short)(count + number);

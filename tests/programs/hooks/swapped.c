@@ -3,7 +3,7 @@
  * Threads that allocate, fill, look at and free blocks by chance, until standard input ends: each
  * word is what it was filled with, whatever is done to the session meanwhile.
  *
- *      swapped THREADS SEED MOST_MIB
+ *      swapped THREADS SEED MAX_MIB
  *
  * Prints how often all words of a block were looked at, how many were wrong, and how many requests
  * were refused. Anything else that a call answers ends it with 1.

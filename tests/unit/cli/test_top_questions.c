@@ -138,9 +138,9 @@ static void the_latest_events(void **state)
                 lines_add(&events, "\nx", 2);
         for (unsigned i = 0; i < 1000; i++)
                 lines_add(&events, "y", 1);
-        assert_int_equal(lines_kept(&events), LINES_MOST);
-        assert_string_equal(lines_at(&events, LINES_MOST - 2), "x");
-        assert_int_equal(strlen(lines_at(&events, LINES_MOST - 1)), LINES_BYTES - 1);
+        assert_int_equal(lines_kept(&events), LINES_MAX);
+        assert_string_equal(lines_at(&events, LINES_MAX - 2), "x");
+        assert_int_equal(strlen(lines_at(&events, LINES_MAX - 1)), LINES_BYTES - 1);
         scene_draw(&scene, 10, 60);
         assert_int_equal(grid_at(&scene.grid, 8, 0)->character, 'x');
         assert_int_equal(grid_at(&scene.grid, 9, 1)->character, 'y');

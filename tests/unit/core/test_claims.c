@@ -231,7 +231,7 @@ static void it_is_told_once_and_ends_after_sixteen_honest_windows(void **state)
 {
         look_until_reported(50, 0);
         assert_int_equal(look_until_reported(50, 0), NEVER);
-        assert_int_equal(look_until_believed(), CLAIMS_SCORE_MOST);
+        assert_int_equal(look_until_believed(), CLAIMS_SCORE_MAX);
         assert_int_equal(look_until_reported(50, 50), NEVER);
         assert_in_range(look_until_reported(50, 0), 8, 10);
 }

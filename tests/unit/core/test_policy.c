@@ -245,7 +245,7 @@ static void the_grant_is_the_models_whatever_the_rules_and_their_order(void **st
                                             (uint32_t)random_below(NAMES) };
                 const unsigned group_count = (unsigned)random_below(3);
                 const char *profile = random_below(2) ? profiles[random_below(NAMES)] : NULL;
-                bool is_mine[POLICY_RULES_MOST];
+                bool is_mine[POLICY_RULES_MAX];
 
                 make_rules();
                 resolve(uid, groups, group_count, profile);

@@ -66,16 +66,16 @@ static void step(enum sched_event_type type, unsigned i)
 static void check_lags(void)
 {
         int64_t more = run.count > SCHED_LEASE_FEW ? run.count - SCHED_LEASE_FEW : 0;
-        int64_t lease_ns = SCHED_LEASE_LEAST_NS + more * SCHED_LEASE_EACH_NS;
+        int64_t lease_ns = SCHED_LEASE_MIN_NS + more * SCHED_LEASE_EACH_NS;
 
         for (unsigned i = 0; i < run.count; i++) {
                 const struct sched_member *member = &run.sched.member[i];
                 int64_t ahead =
                         (int64_t)(member->vtime - run.sched.device[0].vtime[SCHED_CLASS_NORMAL]);
-                int64_t ns = ahead / SCHED_WEIGHT_MOST * member->terms.weight;
+                int64_t ns = ahead / SCHED_WEIGHT_MAX * member->terms.weight;
 
-                assert_true(ns >= -4 * lease_ns - SCHED_WEIGHT_MOST);
-                assert_true(ns <= lease_ns + run.drain_most_ns + SCHED_WEIGHT_MOST);
+                assert_true(ns >= -4 * lease_ns - SCHED_WEIGHT_MAX);
+                assert_true(ns <= lease_ns + run.drain_most_ns + SCHED_WEIGHT_MAX);
         }
 }
 
@@ -177,7 +177,7 @@ static void who_was_away_catches_up_with_nobody(void **state)
         held = run.sched.member[0].held_ns;
         pass_time(11 * SECOND, true);
         held = run.sched.member[0].held_ns - held;
-        assert_true(held > 500 * SCHED_MS - 5 * SCHED_LEASE_LEAST_NS && held <= 500 * SCHED_MS);
+        assert_true(held > 500 * SCHED_MS - 5 * SCHED_LEASE_MIN_NS && held <= 500 * SCHED_MS);
 }
 
 /* Whatever the ranks, whoever may run does so again in some seconds: the floor. */
@@ -187,7 +187,7 @@ static void nobody_starves(void **state)
         for (unsigned i = 0; i < MOST; i++)
                 join(&(struct sched_terms){ .cap_ppm = SCHED_WHOLE_PPM,
                                             .guarantee_ppm = i == 3 ? 600000 : 0,
-                                            .weight = i == 5 ? SCHED_WEIGHT_MOST : 1,
+                                            .weight = i == 5 ? SCHED_WEIGHT_MAX : 1,
                                             .class = i < 2 ? SCHED_CLASS_RT : i % 2 });
         all_want();
         pass_time(120 * SECOND, false);
@@ -252,7 +252,7 @@ static void a_guarantee_of_long_kernels_is_not_exceeded(void **state)
         begin(1, 40 * SCHED_MS);
         join(&(struct sched_terms){
                 .cap_ppm = SCHED_WHOLE_PPM, .guarantee_ppm = 100000, .weight = 1 });
-        join(&(struct sched_terms){ .cap_ppm = SCHED_WHOLE_PPM, .weight = SCHED_WEIGHT_MOST });
+        join(&(struct sched_terms){ .cap_ppm = SCHED_WHOLE_PPM, .weight = SCHED_WEIGHT_MAX });
         all_want();
         pass_time(60 * SECOND, false);
         assert_in_range(run.sched.member[0].held_ns / SCHED_MS, 5900, 6600);

@@ -141,9 +141,9 @@ static void check_buckets(int64_t ns)
                         continue;
                 assert_true(now->bucket_fine <=
                             before->bucket_fine + before->terms.cap_ppm * ns - billed * FINE);
-                assert_in_range(billed + SCHED_AHEAD_MOST_NS, 0,
-                                SCHED_AHEAD_MOST_NS + before->untold_ns + ns);
-                assert_true(now->billed_ns >= 0 && now->ahead_ns <= SCHED_AHEAD_MOST_NS);
+                assert_in_range(billed + SCHED_AHEAD_MAX_NS, 0,
+                                SCHED_AHEAD_MAX_NS + before->untold_ns + ns);
+                assert_true(now->billed_ns >= 0 && now->ahead_ns <= SCHED_AHEAD_MAX_NS);
         }
 }
 
@@ -151,14 +151,14 @@ static void check_buckets(int64_t ns)
 static bool is_awaited(const struct sched_member *member)
 {
         return member->is_draining && !member->is_late &&
-               run.now_ns - member->close_ns < SCHED_DRAIN_MOST_NS;
+               run.now_ns - member->close_ns < SCHED_DRAIN_MAX_NS;
 }
 
 /* Its own work is in the way: for a second at most. */
 static bool may_be_passed_over(const struct sched_member *member)
 {
         return member->is_late && member->is_draining &&
-               run.now_ns - member->close_ns < SCHED_PASS_MOST_NS;
+               run.now_ns - member->close_ns < SCHED_PASS_MAX_NS;
 }
 
 /* Somebody who could run, and nothing in the way. */

@@ -59,7 +59,7 @@ static int node_with_a_card(void **state)
 static int node_that_is_full(void **state)
 {
         node_with_a_card(state);
-        for (unsigned i = 0; i < SESSIONS_MOST; i++) {
+        for (unsigned i = 0; i < SESSIONS_MAX; i++) {
                 struct sessions_one one = named(i);
 
                 if (create(&one) != SESSIONS_YES)
@@ -70,9 +70,9 @@ static int node_that_is_full(void **state)
 
 static void every_place_can_be_taken_and_no_more(void **state)
 {
-        struct sessions_one more = named(SESSIONS_MOST);
+        struct sessions_one more = named(SESSIONS_MAX);
 
-        assert_int_equal(node.count, SESSIONS_MOST);
+        assert_int_equal(node.count, SESSIONS_MAX);
         assert_int_equal(create(&more), SESSIONS_FULL);
         assert_int_equal(about(SESSIONS_RELEASE, 17), SESSIONS_YES);
         assert_int_equal(create(&more), SESSIONS_FULL);
@@ -106,11 +106,11 @@ static void the_last_places_are_for_root_and_who_serves_the_node(void **state)
                 taken++;
         assert_int_equal(actions.answer, SESSIONS_FULL);
         assert_null(actions.field);
-        assert_int_equal(taken, SESSIONS_MOST - SESSIONS_KEPT);
+        assert_int_equal(taken, SESSIONS_MAX - SESSIONS_KEPT);
         assert_int_equal(create_for(&one, 0, false), SESSIONS_YES);
-        one = named(SESSIONS_MOST);
+        one = named(SESSIONS_MAX);
         assert_int_equal(create_for(&one, 999, true), SESSIONS_YES);
-        one = named(SESSIONS_MOST + 1);
+        one = named(SESSIONS_MAX + 1);
         assert_int_equal(create_for(&one, 999, false), SESSIONS_FULL);
 }
 
@@ -138,11 +138,11 @@ static void what_remains_of_sessions_counts_as_its_users(void **state)
 static void a_full_node_is_restored_whole(void **state)
 {
         const struct sessions_event tick = { .type = SESSIONS_TICK };
-        struct sessions_one more = named(SESSIONS_MOST);
+        struct sessions_one more = named(SESSIONS_MAX);
         struct sessions_event event = { .type = SESSIONS_RESTORE };
 
         sessions_init(&restored, &policy);
-        for (unsigned i = 0; i < SESSIONS_MOST; i++) {
+        for (unsigned i = 0; i < SESSIONS_MAX; i++) {
                 event.session = &node.session[i];
                 sessions_step(&restored, &event, 1, &actions);
                 assert_int_equal(actions.answer, SESSIONS_YES);
@@ -152,11 +152,11 @@ static void a_full_node_is_restored_whole(void **state)
         event.session = &more;
         sessions_step(&restored, &event, 1, &actions);
         assert_int_equal(actions.answer, SESSIONS_FULL);
-        for (unsigned i = 0; i < SESSIONS_MOST; i++) {
+        for (unsigned i = 0; i < SESSIONS_MAX; i++) {
                 sessions_step(&restored, &tick, 1, &actions);
                 assert_ptr_equal(actions.session, &restored.session[i]);
                 assert_int_equal(actions.count, 2);
-                assert_int_equal(actions.is_more, i + 1 < SESSIONS_MOST);
+                assert_int_equal(actions.is_more, i + 1 < SESSIONS_MAX);
         }
         assert_int_equal(sessions_next_ns(&restored), 0);
 }
@@ -165,7 +165,7 @@ static void a_node_that_was_emptied_is_as_new(void **state)
 {
         struct sessions_one one = named(0);
 
-        for (unsigned i = SESSIONS_MOST; i-- > 0;) {
+        for (unsigned i = SESSIONS_MAX; i-- > 0;) {
                 assert_int_equal(about(SESSIONS_RELEASE, i), SESSIONS_YES);
                 assert_int_equal(about(SESSIONS_EMPTY, i), SESSIONS_YES);
         }

@@ -176,7 +176,7 @@ static void everybody_gets_its_turn_in_time(void **state)
                 world.stopped_ns = 0;
                 world_run(60 * SECOND);
                 cost_ns = 2 * capacity() / world.link_bytes * MS + 100 * MS;
-                bound_ns = count * (cost_ns + max_u64(20 * cost_ns, SWAP_TURN_LEAST_NS));
+                bound_ns = count * (cost_ns + max_u64(20 * cost_ns, SWAP_TURN_MIN_NS));
                 for (unsigned i = 0; i < count; i++) {
                         if (!world.session[i].fill_bytes || bound_ns < 60 * SECOND)
                                 assert_int_equal(world.session[i].ask_bytes, 0);

@@ -13,7 +13,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define SECOND UINT64_C(1000000000)
-#define LOOKS_MOST 100
+#define LOOKS_MAX 100
 
 static struct watch watch;
 static struct watch_policy policy;
@@ -46,16 +46,16 @@ static void look(const struct watch_sight *sights, unsigned count, bool is_whole
         now_ns += SECOND / 10;
 }
 
-/* Looks until something is to be done; how many that took, or LOOKS_MOST. */
+/* Looks until something is to be done; how many that took, or LOOKS_MAX. */
 static unsigned look_until_done(struct watch_sight *sight, bool is_moving)
 {
-        for (unsigned i = 1; i < LOOKS_MOST; i++) {
+        for (unsigned i = 1; i < LOOKS_MAX; i++) {
                 sight->ledger_mark += is_moving;
                 look(sight, 1, true);
                 if (actions)
                         return i;
         }
-        return LOOKS_MOST;
+        return LOOKS_MAX;
 }
 
 static struct watch_sight stranger(uint32_t pid)
@@ -85,7 +85,7 @@ static void a_stranger_is_told_of_once(void **state)
         assert_int_equal(action[0].type, WATCH_TELL);
         assert_int_equal(action[0].answer, WATCH_REPORT);
         assert_int_equal(action[0].sight.pid, 50);
-        assert_int_equal(look_until_done(&one, false), LOOKS_MOST);
+        assert_int_equal(look_until_done(&one, false), LOOKS_MAX);
         assert_false(watch_is_close(&watch));
         /* The same pid, another process. */
         one.start_ticks++;
@@ -112,14 +112,14 @@ static void only_in_a_managed_cgroup_is_a_stranger_stopped(void **state)
         other.is_managed = true;
         assert_int_equal(look_until_done(&one, false), 2);
         assert_int_equal(action[0].answer, WATCH_REPORT);
-        assert_int_equal(look_until_done(&one, false), LOOKS_MOST);
+        assert_int_equal(look_until_done(&one, false), LOOKS_MAX);
         assert_int_equal(look_until_done(&other, false), 2);
         assert_int_equal(actions, 2);
         assert_int_equal(action[0].type, WATCH_TELL);
         assert_int_equal(action[0].answer, WATCH_KILL);
         assert_int_equal(action[1].type, WATCH_SIGKILL);
         assert_int_equal(action[1].sight.pid, 51);
-        assert_int_equal(look_until_done(&other, false), LOOKS_MOST);
+        assert_int_equal(look_until_done(&other, false), LOOKS_MAX);
 }
 
 static void who_does_not_go_at_sigterm_is_killed_after_the_grace(void **state)
@@ -137,7 +137,7 @@ static void who_does_not_go_at_sigterm_is_killed_after_the_grace(void **state)
         assert_int_equal(actions, 1);
         assert_int_equal(action[0].type, WATCH_SIGKILL);
         assert_true(now_ns - SECOND / 10 - asked_ns >= policy.grace_ns);
-        assert_int_equal(look_until_done(&one, false), LOOKS_MOST);
+        assert_int_equal(look_until_done(&one, false), LOOKS_MAX);
 }
 
 static void strangers_may_be_nobodys_business(void **state)
@@ -146,7 +146,7 @@ static void strangers_may_be_nobodys_business(void **state)
 
         policy.strangers = WATCH_IGNORE;
         one.is_managed = true;
-        assert_int_equal(look_until_done(&one, false), LOOKS_MOST);
+        assert_int_equal(look_until_done(&one, false), LOOKS_MAX);
         assert_false(watch_is_close(&watch));
 }
 
@@ -154,9 +154,9 @@ static void what_the_ledger_and_the_tolerance_explain_is_no_forgery(void **state
 {
         struct watch_sight one = tenant(116, 100);
 
-        assert_int_equal(look_until_done(&one, false), LOOKS_MOST);
+        assert_int_equal(look_until_done(&one, false), LOOKS_MAX);
         one.held_bytes++;
-        assert_true(look_until_done(&one, false) < LOOKS_MOST);
+        assert_true(look_until_done(&one, false) < LOOKS_MAX);
         assert_int_equal(action[0].type, WATCH_TELL);
         assert_int_equal(action[0].sight.charge, WATCH_PROCESS);
 }
@@ -166,7 +166,7 @@ static void what_the_driver_does_not_tell_accuses_nobody(void **state)
         struct watch_sight one = tenant(0, 0);
 
         one.held_bytes = WATCH_NONE;
-        assert_int_equal(look_until_done(&one, false), LOOKS_MOST);
+        assert_int_equal(look_until_done(&one, false), LOOKS_MAX);
 }
 
 /* A ledger that stands still while the driver shows more is soon enough of a proof; one that moves
@@ -217,7 +217,7 @@ static void a_clamp_is_lifted_when_all_is_explained_again(void **state)
         assert_int_equal(actions, 2);
         assert_int_equal(action[1].type, WATCH_SHUT);
         assert_true(watch_is_clamped(&watch, one.place, one.session));
-        assert_int_equal(look_until_done(&one, false), LOOKS_MOST);
+        assert_int_equal(look_until_done(&one, false), LOOKS_MAX);
         one.ledger_bytes = 256 * MIB;
         look(&one, 1, true);
         assert_int_equal(actions, 1);
@@ -264,9 +264,9 @@ static void a_session_answers_for_the_sum(void **state)
         all.charge = WATCH_SESSION;
         all.pid = 0;
         all.processes = 3; /* 48 MiB */
-        assert_int_equal(look_until_done(&all, false), LOOKS_MOST);
+        assert_int_equal(look_until_done(&all, false), LOOKS_MAX);
         all.held_bytes = 305 * MIB;
-        assert_true(look_until_done(&all, false) < LOOKS_MOST);
+        assert_true(look_until_done(&all, false) < LOOKS_MAX);
         assert_int_equal(action[0].sight.charge, WATCH_SESSION);
 }
 

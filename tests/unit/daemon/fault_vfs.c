@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define UNDO_MOST 4096
+#define UNDO_MAX 4096
 
 struct file {
         sqlite3_file base;
@@ -27,7 +27,7 @@ static sqlite3_vfs *below;
 static sqlite3_vfs ours;
 static enum fault armed;
 static unsigned armed_at, count;
-static struct undo undo[UNDO_MOST];
+static struct undo undo[UNDO_MAX];
 static unsigned undo_count;
 
 static sqlite3_file *real_of(sqlite3_file *file)
@@ -39,7 +39,7 @@ static void remember(sqlite3_file *real, sqlite3_int64 at, int length)
 {
         struct undo *entry = &undo[undo_count++];
 
-        assert(undo_count < UNDO_MOST);
+        assert(undo_count < UNDO_MAX);
         *entry = (struct undo){ .real = real, .at = at, .length = length };
         real->pMethods->xFileSize(real, &entry->bytes_before);
         entry->old = calloc(1, (size_t)length + 1);

@@ -168,7 +168,7 @@ static inline int connect_to(const char *name)
 /* -1 when the connection ended without an answer, 0 when it did not end; else its type. */
 static inline int hear(int fd)
 {
-        char message[MESSAGE_MOST], control[CMSG_SPACE(2 * sizeof(int))] = { 0 };
+        char message[MESSAGE_MAX], control[CMSG_SPACE(2 * sizeof(int))] = { 0 };
         struct iovec part = { message, sizeof(message) };
         struct msghdr header = { .msg_iov = &part,
                                  .msg_iovlen = 1,
@@ -210,7 +210,7 @@ static inline int say(const char *name, const void *message, size_t bytes)
 
 static inline int join_with(const char *name, const struct message_wish *wish)
 {
-        char message[MESSAGE_MOST];
+        char message[MESSAGE_MAX];
 
         return say(name, message, message_write_hello(message, wish));
 }

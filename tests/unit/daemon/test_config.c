@@ -51,7 +51,7 @@ static void test_the_defaults_are_those_of_the_table(void **state)
         assert_int_equal(config.policy.ttl_ns, 0);
         assert_int_equal(config.audit_rows, 100000);
         assert_false(config.is_remote_allowed);
-        assert_true(config_key_count <= CONFIG_KEYS_MOST);
+        assert_true(config_key_count <= CONFIG_KEYS_MAX);
 }
 
 static void test_every_default_is_a_value_that_the_key_takes_and_gives_back(void **state)
@@ -220,7 +220,7 @@ static void test_all_mistakes_are_told_at_once(void **state)
 
 static void test_more_mistakes_than_fit_end_with_a_whole_line(void **state)
 {
-        static char text[CONFIG_FILE_MOST];
+        static char text[CONFIG_FILE_MAX];
         size_t used = 0;
 
         while (used + 64 < sizeof(text))
@@ -331,7 +331,7 @@ static void test_addresses_are_numbers_with_a_port(void **state)
 /* config_print() of this config, into a buffer that the next call overwrites. */
 static const char *printed(const struct config *from)
 {
-        static char text[CONFIG_FILE_MOST];
+        static char text[CONFIG_FILE_MAX];
         FILE *stream = fmemopen(text, sizeof(text), "w");
 
         assert_non_null(stream);
@@ -413,7 +413,7 @@ static void test_only_a_file_that_nobody_else_can_write_is_read(void **state)
                 expect_file_refused("belongs to user 12345");
                 assert_int_equal(chown(path, 0, 0), 0);
         }
-        assert_int_equal(truncate(path, CONFIG_FILE_MOST + 1), 0);
+        assert_int_equal(truncate(path, CONFIG_FILE_MAX + 1), 0);
         expect_file_refused("more than");
         assert_int_equal(unlink(path), 0);
         expect_file_refused("No such file");
@@ -435,12 +435,12 @@ static void print_row(char *ret, size_t bytes, const struct config_key *key)
 static char *read_source(const char *name)
 {
         char source[512];
-        char *text = calloc(1, CONFIG_FILE_MOST + 1);
+        char *text = calloc(1, CONFIG_FILE_MAX + 1);
 
         snprintf(source, sizeof(source), "%s/%s", SOURCE_ROOT, name);
         FILE *file = fopen(source, "r");
         assert_non_null(file);
-        assert_true(fread(text, 1, CONFIG_FILE_MOST, file) > 0);
+        assert_true(fread(text, 1, CONFIG_FILE_MAX, file) > 0);
         fclose(file);
         return text;
 }

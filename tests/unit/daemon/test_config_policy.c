@@ -203,7 +203,7 @@ static void test_there_is_an_end_to_rules(void **state)
         char text[4096] = "";
         size_t used = 0;
 
-        for (unsigned i = 0; i < POLICY_RULES_MOST; i++)
+        for (unsigned i = 0; i < POLICY_RULES_MAX; i++)
                 used += (size_t)snprintf(text + used, sizeof(text) - used,
                                          "[policy user %u]\nweight = 1\n", i + 1);
         expect_refused(text, "a.conf:128: [policy user 64]: there are more than 64 sections of "
@@ -212,7 +212,7 @@ static void test_there_is_an_end_to_rules(void **state)
 
 static void test_what_is_printed_reads_back_to_the_same(void **state)
 {
-        static char text[CONFIG_FILE_MOST];
+        static char text[CONFIG_FILE_MAX];
         static struct policy before;
         FILE *stream;
 
@@ -249,7 +249,7 @@ static void print_row(char *ret, size_t bytes, const struct config_policy_key *k
 
 static void test_the_manual_lists_every_key_as_the_table_does(void **state)
 {
-        static char manual[CONFIG_FILE_MOST];
+        static char manual[CONFIG_FILE_MAX];
         FILE *file = fopen(SOURCE_ROOT "/docs/daemon-config.md", "r");
         char row[1024];
 

@@ -16,7 +16,7 @@
 #include "daemon/database/database_schema.h"
 #include "fault_vfs.h"
 
-#define CHANGES_MOST 500u /* far more than any deed makes */
+#define CHANGES_MAX 500u /* far more than any deed makes */
 
 static struct error last_error; /* of the deed */
 
@@ -142,7 +142,7 @@ static const struct deed deeds[] = {
 static const char *const suffixes[] = { "", "-wal", "-shm", "-journal" };
 
 #define FILES (sizeof(suffixes) / sizeof(suffixes[0]))
-#define FILE_BYTES_MOST 262144u
+#define FILE_BYTES_MAX 262144u
 
 /* What a deed begins with. */
 struct start {
@@ -173,7 +173,7 @@ static void empty_folder(void)
 
 static void keep_files(struct start *start)
 {
-        static char bytes[FILE_BYTES_MOST];
+        static char bytes[FILE_BYTES_MAX];
 
         for (unsigned i = 0; i < FILES; i++) {
                 int fd = open(file_name(i), O_RDONLY | O_CLOEXEC);
@@ -297,7 +297,7 @@ static void survive(const struct deed *deed, enum fault fault, bool is_killed)
 
         learn(deed, before, after);
         for (at = 1; !is_through; at++) {
-                assert_true(at < CHANGES_MOST);
+                assert_true(at < CHANGES_MAX);
                 prepare(deed, is_killed);
                 is_through = die_at(deed, fault, at);
                 look(now);

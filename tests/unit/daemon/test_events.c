@@ -267,7 +267,7 @@ static void test_who_takes_nothing_while_much_happens_is_cut_off(void **state)
 
         deaf->is_deaf = slow->is_deaf = true;
         turn();
-        happen(UNREAD_MOST);
+        happen(UNREAD_MAX);
         turn();
         assert_false(deaf->is_ended || slow->is_ended);
         slow->is_deaf = false;

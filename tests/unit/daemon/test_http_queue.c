@@ -23,8 +23,8 @@
 #define CONNECTIONS 60u /* of the crowd */
 #define PIPELINED 8u
 #define CALLERS 300u
-#define ACCEPTED_MOST 64u
-#define SERVED_MOST (CONNECTIONS * PIPELINED + 16)
+#define ACCEPTED_MAX 64u
+#define SERVED_MAX (CONNECTIONS * PIPELINED + 16)
 
 static struct event_base *base;
 static struct sink *sink;
@@ -32,14 +32,14 @@ static struct config config;
 static struct http *http;
 static int client[CALLERS];
 static unsigned clients;
-static uint32_t served[SERVED_MOST]; /* whose request, in order */
+static uint32_t served[SERVED_MAX]; /* whose request, in order */
 static unsigned served_count;
 static unsigned before_other; /* requests served when another event of the loop came last */
 static unsigned in_a_row;     /* the most requests between two such events */
 
 static void on_request(struct http_exchange *exchange, void *context)
 {
-        assert_in_range(served_count, 0, SERVED_MOST - 1);
+        assert_in_range(served_count, 0, SERVED_MAX - 1);
         served[served_count++] = exchange->peer->uid;
         http_reply(exchange, 200, "text/plain", "ok", 2);
 }
@@ -242,7 +242,7 @@ static void test_accepting_is_not_all_that_a_turn_of_the_loop_does(void **state)
         }
         for (unsigned before = 0; before < CALLERS; before = http_connection_count(http)) {
                 assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
-                assert_in_range(http_connection_count(http), before, before + ACCEPTED_MOST);
+                assert_in_range(http_connection_count(http), before, before + ACCEPTED_MAX);
         }
         unlink(address.sun_path);
         rmdir(folder);

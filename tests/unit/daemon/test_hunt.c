@@ -296,7 +296,7 @@ static void no_users_are_always_the_first(void **state)
 
 static void users_without_number_are_served(void **state)
 {
-        for (unsigned i = 0; i < 2 * HUNTS_MOST; i++) {
+        for (unsigned i = 0; i < 2 * HUNTS_MAX; i++) {
                 all.session[0].owner_uid = 2000 + i;
                 order(0, SIGKILL);
                 assert_int_equal(until_over(), 1);

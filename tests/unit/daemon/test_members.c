@@ -318,7 +318,7 @@ static void each_session_has_its_own_place_on_each_gpu(void **state)
                 crowd->share[i] = crowd->share[0];
                 crowd->share[i].uuid[0] = (uint8_t)(1 + i);
         }
-        for (unsigned i = 2; i < SESSIONS_MOST - 1; i++) {
+        for (unsigned i = 2; i < SESSIONS_MAX - 1; i++) {
                 members_seat(members, crowd);
                 for (unsigned j = 0; i < 100 && j < SESSIONS_GPUS; j++)
                         members_add(members, &members->seated[i], j, &claim, pair.now_ns);
@@ -326,17 +326,17 @@ static void each_session_has_its_own_place_on_each_gpu(void **state)
         assert_int_equal(seat_open(&store, &late.session, &seat, NULL), 0);
         members_seat(members, seat);
         want(&late);
-        hear_at(members, SESSIONS_MOST - 1, clock_now_ns());
-        assert_true(members_has(&members->seated[SESSIONS_MOST - 1]));
-        members_watch(members, &members->seated[SESSIONS_MOST - 1], clock_now_ns());
+        hear_at(members, SESSIONS_MAX - 1, clock_now_ns());
+        assert_true(members_has(&members->seated[SESSIONS_MAX - 1]));
+        members_watch(members, &members->seated[SESSIONS_MAX - 1], clock_now_ns());
         assert_int_not_equal(load_acquire(shared_word(&late.pages.limits->scheduler_at_ns)), 0);
-        for (unsigned i = 2; i < SESSIONS_MOST - 1; i++) {
+        for (unsigned i = 2; i < SESSIONS_MAX - 1; i++) {
                 members_dismiss(members, &members->seated[i], pair.now_ns);
                 owners_leave(&members->owners, members->seated[i].owner);
                 members->seated[i].seat = NULL;
         }
         seat_close(crowd);
-        members_unseat(members, &members->seated[SESSIONS_MOST - 1], clock_now_ns());
+        members_unseat(members, &members->seated[SESSIONS_MAX - 1], clock_now_ns());
         tenant_end(&late);
         pair_leave(&pair);
 }

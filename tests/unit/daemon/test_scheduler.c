@@ -21,7 +21,7 @@ static void admit(struct tenant *tenant, const char *name, uint32_t cap_milli_pe
         struct error err;
 
         tenant_begin(tenant, name, cap_milli_percent);
-        if (scheduler_put(scheduler, &tenant->session, SESSIONS_MOST, &err) < 0)
+        if (scheduler_put(scheduler, &tenant->session, SESSIONS_MAX, &err) < 0)
                 fail_msg("%s: %s", name, err.text);
 }
 

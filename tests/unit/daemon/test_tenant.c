@@ -90,13 +90,13 @@ static void test_what_is_no_hello_is_told_so(void **state)
         expect_refused(say("a", &hello, sizeof(hello) - 1), MESSAGE_MALFORMED, "says it has");
         hello.head.version_least = hello.head.version_most = 9;
         expect_refused(say("a", &hello, sizeof(hello)), MESSAGE_NO_VERSION, "9 to 9");
-        assert_int_equal(answer.head.version_most, MESSAGE_VERSION_MOST);
+        assert_int_equal(answer.head.version_most, MESSAGE_VERSION_MAX);
         assert_int_equal(join("a"), MESSAGE_WELCOME);
 }
 
 static void test_a_message_that_is_too_long_is_none(void **state)
 {
-        static const char message[3 * MESSAGE_MOST];
+        static const char message[3 * MESSAGE_MAX];
 
         expect_refused(say("a", message, sizeof(message)), MESSAGE_MALFORMED, "");
 }
@@ -238,7 +238,7 @@ static void test_the_next_daemon_listens_again(void **state)
 /* The oldest makes room: it is heard at once, and not again when its turn comes. */
 static void test_who_is_heard_before_its_turn_is_answered_once(void **state)
 {
-        char message[MESSAGE_MOST];
+        char message[MESSAGE_MAX];
         size_t bytes = message_write_hello(message, &(struct message_wish){ .command = "test" });
         int first, second;
 
@@ -256,7 +256,7 @@ static void test_who_is_heard_before_its_turn_is_answered_once(void **state)
 }
 
 #define CROWD_UID 64001u
-#define STEPS_MOST 64u
+#define STEPS_MAX 64u
 
 /* One who says nothing of use and is gone. */
 static void knock(const char *name)
@@ -294,7 +294,7 @@ static void test_a_turn_of_the_loop_hears_a_bounded_number_for_all_sockets(void 
         knock_at_all(geteuid(), sockets, knocks);
         for (unsigned before = 0; before < sockets * knocks; before = knocks_heard()) {
                 assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
-                assert_in_range(knocks_heard(), before, before + STEPS_MOST);
+                assert_in_range(knocks_heard(), before, before + STEPS_MAX);
         }
 }
 
@@ -308,7 +308,7 @@ static void on_never(evutil_socket_t fd, short what, void *context)
 /* All wait when the first is heard; the other owner's comes first or second, and not last. */
 static void test_who_knocks_at_many_sockets_delays_another_owner_by_a_few(void **state)
 {
-        char message[MESSAGE_MOST];
+        char message[MESSAGE_MAX];
         size_t bytes = message_write_hello(message, &(struct message_wish){ .command = "test" });
         const struct timeval never = { .tv_sec = NEVER_SECONDS };
         bool is_never = false;
@@ -319,7 +319,7 @@ static void test_who_knocks_at_many_sockets_delays_another_owner_by_a_few(void *
                 print_message("only root can make a session for another user\n");
                 skip();
         }
-        knock_at_all(CROWD_UID, 2 * STEPS_MOST, 2);
+        knock_at_all(CROWD_UID, 2 * STEPS_MAX, 2);
         fd = connect_to("a");
         assert_int_equal(send(fd, message, bytes, MSG_NOSIGNAL), (ssize_t)bytes);
         event_base_once(base, -1, EV_TIMEOUT, on_never, &is_never, &never);

@@ -9,7 +9,7 @@
 /* A process of its own: says HELLO, and lives until it is told by a pipe. */
 static pid_t start_tenant(int *ret_end)
 {
-        char message[MESSAGE_MOST];
+        char message[MESSAGE_MAX];
         size_t bytes = message_write_hello(message, &(struct message_wish){ .command = "child" });
         int ends[2];
         pid_t child;

@@ -49,7 +49,7 @@ static void expect_refused(int code, const char *word)
 {
         struct token token = { .length = 3, .text = "old" };
         struct error err = { 0 };
-        int rc = token_read(path, TOKEN_LEAST, &token, &err);
+        int rc = token_read(path, TOKEN_MIN, &token, &err);
 
         if (rc != code || !strstr(err.text, word))
                 fail_msg("%d, expected %d and '%s' in: %s", rc, code, word, err.text);
@@ -62,11 +62,11 @@ static void test_the_newline_at_the_end_is_not_part_of_it(void **state)
         struct token token;
 
         put(GOOD "\n", 17);
-        assert_int_equal(token_read(path, TOKEN_LEAST, &token, NULL), 0);
+        assert_int_equal(token_read(path, TOKEN_MIN, &token, NULL), 0);
         assert_true(token_is(&token, GOOD, 16));
         assert_false(token_is(&token, GOOD "\n", 17));
         put(GOOD, 16);
-        assert_int_equal(token_read(path, TOKEN_LEAST, &token, NULL), 0);
+        assert_int_equal(token_read(path, TOKEN_MIN, &token, NULL), 0);
         assert_true(token_is(&token, GOOD, 16));
         put(GOOD "\n\n", 18);
         expect_refused(-EINVAL, "character 17");
@@ -78,7 +78,7 @@ static void test_only_the_whole_token_is_the_token(void **state)
         char other[] = GOOD;
 
         put(GOOD, 16);
-        assert_int_equal(token_read(path, TOKEN_LEAST, &token, NULL), 0);
+        assert_int_equal(token_read(path, TOKEN_MIN, &token, NULL), 0);
         assert_false(token_is(&token, GOOD, 15));
         assert_false(token_is(&token, GOOD "g", 17));
         assert_false(token_is(&token, "", 0));
@@ -96,21 +96,21 @@ static void test_only_the_whole_token_is_the_token(void **state)
 
 static void test_what_is_too_short_too_long_or_not_text_is_refused(void **state)
 {
-        char text[TOKEN_MOST + 2];
+        char text[TOKEN_MAX + 2];
         struct token token;
 
         memset(text, 'x', sizeof(text));
-        put(text, TOKEN_MOST);
-        assert_int_equal(token_read(path, TOKEN_LEAST, &token, NULL), 0);
-        text[TOKEN_MOST] = '\n';
-        put(text, TOKEN_MOST + 1);
-        assert_int_equal(token_read(path, TOKEN_LEAST, &token, NULL), 0);
-        text[TOKEN_MOST] = 'x';
-        put(text, TOKEN_MOST + 1);
+        put(text, TOKEN_MAX);
+        assert_int_equal(token_read(path, TOKEN_MIN, &token, NULL), 0);
+        text[TOKEN_MAX] = '\n';
+        put(text, TOKEN_MAX + 1);
+        assert_int_equal(token_read(path, TOKEN_MIN, &token, NULL), 0);
+        text[TOKEN_MAX] = 'x';
+        put(text, TOKEN_MAX + 1);
         expect_refused(-EINVAL, "more than 4096");
-        put(text, TOKEN_MOST + 2);
+        put(text, TOKEN_MAX + 2);
         expect_refused(-EINVAL, "more than 4096");
-        put(text, TOKEN_LEAST - 1);
+        put(text, TOKEN_MIN - 1);
         expect_refused(-EINVAL, "less than 16");
         put("", 0);
         expect_refused(-EINVAL, "less than 16");
@@ -137,7 +137,7 @@ static void test_a_file_that_others_can_read_or_write_is_refused(void **state)
                 expect_refused(-EPERM, "by others");
         }
         assert_int_equal(chmod(path, 0640), 0);
-        assert_int_equal(token_read(path, TOKEN_LEAST, &token, NULL), 0);
+        assert_int_equal(token_read(path, TOKEN_MIN, &token, NULL), 0);
         if (geteuid() == 0) {
                 assert_int_equal(chown(path, 12345, 0), 0);
                 expect_refused(-EPERM, "belongs to user 12345");

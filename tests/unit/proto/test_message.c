@@ -17,7 +17,7 @@
 static const uint8_t id[16] = { 1, 2, 3 };
 
 static union {
-        char bytes[MESSAGE_MOST + 1];
+        char bytes[MESSAGE_MAX + 1];
         struct message_hello hello;
         struct message_welcome welcome;
         struct message_refused refused;
@@ -71,13 +71,13 @@ static void session_and_token_may_be_left_out(void **state)
 
 static void the_longest_token_fits(void **state)
 {
-        char token[MESSAGE_TOKEN_MOST + 2] = "";
+        char token[MESSAGE_TOKEN_MAX + 2] = "";
 
         memset(token, 'x', sizeof(token) - 1);
         say_hello(token);
-        assert_true(length <= MESSAGE_MOST);
+        assert_true(length <= MESSAGE_MAX);
         assert_int_equal(message_read_hello(&sent, length, &asked, &err), 0);
-        assert_int_equal(asked.token_bytes, MESSAGE_TOKEN_MOST);
+        assert_int_equal(asked.token_bytes, MESSAGE_TOKEN_MAX);
 }
 
 static void what_is_no_hello_is_refused(void **state)
@@ -134,7 +134,7 @@ static void the_highest_version_in_common_is_chosen(void **state)
         say_hello(NULL);
         sent.hello.head.version_most = 900;
         assert_int_equal(message_read_hello(&sent, length, &asked, &err), 0);
-        assert_int_equal(asked.version, MESSAGE_VERSION_MOST);
+        assert_int_equal(asked.version, MESSAGE_VERSION_MAX);
 }
 
 static void a_later_hello_may_be_longer(void **state)

@@ -297,7 +297,7 @@ static void what_a_marker_ends_is_weighed(void **state)
         is_marker_passed = true;
         device_look(&device, clock_now_ns());
         assert_int_equal(device.window.count, 1);
-        assert_in_range(window_weight(HINT), 2 * UNITS, WINDOW_WEIGHT_MOST - 1);
+        assert_in_range(window_weight(HINT), 2 * UNITS, WINDOW_WEIGHT_MAX - 1);
 }
 
 /* When its marker passes is up to whom the stream waits for. */
@@ -310,7 +310,7 @@ static void what_stands_behind_a_wait_is_not(void **state)
         store_relaxed(&stream.parks, 1);
         device_look(&device, clock_now_ns());
         assert_int_equal(device.window.count, 0);
-        assert_int_equal(window_weight(HINT), WINDOW_WEIGHT_MOST);
+        assert_int_equal(window_weight(HINT), WINDOW_WEIGHT_MAX);
 }
 
 static void *look_without_end(void *unused)

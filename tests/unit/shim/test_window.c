@@ -74,7 +74,7 @@ static void what_was_never_weighed_is_a_round(void **state)
         play(&window, (struct kernels){ 2, 5 * US }, MS, 200 * MS);
         most_ns = play(&window, (struct kernels){ 3, 50 * MS }, 200 * MS, 3000 * MS);
         assert_in_range(most_ns, 50 * MS, (WINDOW_ROUNDS + 1) * 50 * MS);
-        assert_int_equal(window_weight(3), WINDOW_WEIGHT_MOST);
+        assert_int_equal(window_weight(3), WINDOW_WEIGHT_MAX);
 }
 
 /* It was learned before: a change of what is submitted is no surprise. */
@@ -152,7 +152,7 @@ static void what_was_not_used_is_given_out_again(void **state)
         struct window_wish wish = { 8, 100 * WINDOW_UNIT_NS, 0 };
         uint32_t taken = window_take(&window, &wish);
 
-        assert_int_equal(taken, WINDOW_WEIGHT_MOST); /* it is not known */
+        assert_int_equal(taken, WINDOW_WEIGHT_MAX); /* it is not known */
         assert_int_equal(window_take(&window, &wish), 0);
         assert_true(window_is_due(&window));
         window_give_back(&window, taken);

@@ -20,7 +20,7 @@
 
 #include "fixture.h"
 
-#define LEAST_NS UINT64_C(100000000)
+#define MIN_NS UINT64_C(100000000)
 #define LONG_NS UINT64_C(20000000000)
 
 static struct sockaddr_un address;
@@ -93,7 +93,7 @@ static void serve(behaviour *behave)
         assert_true(daemon_pid >= 0);
         for (unsigned number = 0; daemon_pid == 0; number++) {
                 struct message_asked asked;
-                char message[MESSAGE_MOST];
+                char message[MESSAGE_MAX];
                 int peer = accept(listener, NULL, NULL);
                 ssize_t got = recv(peer, message, sizeof(message), 0);
 
@@ -201,7 +201,7 @@ static void say_nothing(int peer, unsigned number)
 static void test_silence_is_not_waited_for(void **state)
 {
         serve(say_nothing);
-        expect_failure(LEAST_NS, -ETIMEDOUT, "does not answer");
+        expect_failure(MIN_NS, -ETIMEDOUT, "does not answer");
 }
 
 static void close_at_once(int peer, unsigned number)
@@ -212,14 +212,14 @@ static void test_who_hangs_up_is_asked_again_until_the_time_is_over(void **state
 {
         serve(close_at_once);
         /* It closed the connection or, where it came too late to that, did not answer. */
-        expect_failure(LEAST_NS, -ETIMEDOUT, "the daemon ");
+        expect_failure(MIN_NS, -ETIMEDOUT, "the daemon ");
 }
 
 static void test_nobody_there_is_waited_for_and_nothing_there_is_not(void **state)
 {
         shutdown(listener, SHUT_RDWR);
         close(listener);
-        expect_failure(LEAST_NS, -ETIMEDOUT, "no daemon listens there");
+        expect_failure(MIN_NS, -ETIMEDOUT, "no daemon listens there");
         unlink(address.sun_path);
         expect_failure(LONG_NS, -ENOENT, "No such file");
 }
@@ -431,7 +431,7 @@ static void test_signals_do_not_end_the_wait(void **state)
         assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
         assert_int_equal(timer_settime(timer, 0, &often, NULL), 0);
         serve(say_nothing);
-        expect_failure(LEAST_NS, -ETIMEDOUT, "does not answer");
+        expect_failure(MIN_NS, -ETIMEDOUT, "does not answer");
         assert_int_equal(timer_delete(timer), 0);
         assert_true(rings > 0);
 }

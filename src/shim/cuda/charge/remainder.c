@@ -25,8 +25,8 @@
  * it is charged, or free less (docs/simulator-memory.md: measured). */
 #define DRIVER_PAGE_BYTES (UINT64_C(2) << 20)
 /* If there is room, each process may have taken this part of the limit without a charge. */
-#define UNLOOKED_LEAST_BYTES (UINT64_C(4) << 20)
-#define UNLOOKED_MOST_BYTES (UINT64_C(32) << 20)
+#define UNLOOKED_MIN_BYTES (UINT64_C(4) << 20)
+#define UNLOOKED_MAX_BYTES (UINT64_C(32) << 20)
 #define PARTS_OF_LIMIT 64u
 
 /* The memory of this process before its exec() is waited for: 2 s at most. */
@@ -268,8 +268,8 @@ static uint64_t rounding(uint64_t bytes)
 
 static uint64_t unlooked_most(uint64_t limit_bytes)
 {
-        return max_u64(UNLOOKED_LEAST_BYTES,
-                       min_u64(UNLOOKED_MOST_BYTES, limit_bytes / PARTS_OF_LIMIT));
+        return max_u64(UNLOOKED_MIN_BYTES,
+                       min_u64(UNLOOKED_MAX_BYTES, limit_bytes / PARTS_OF_LIMIT));
 }
 
 /* Whether memory taken since the last look could exceed the limit. */

@@ -11,15 +11,15 @@
 #include "shim/cuda/stream/access.h"
 
 /* No context is smaller or larger than this: NVML's word is not believed beyond. */
-#define CONTEXT_LEAST (UINT64_C(1) << 20)
-#define CONTEXT_MOST (UINT64_C(4) << 30)
+#define CONTEXT_MIN (UINT64_C(1) << 20)
+#define CONTEXT_MAX (UINT64_C(4) << 30)
 
 /* In place of a size: NVML was asked and did not tell. */
 #define NOT_TOLD 1
 
 /* Waiting for the first context: from 1 ms, twice as long each time, 16 ms at most. */
 #define TURN_SLEEP_NS 1000000
-#define TURN_SLEEP_MOST_NS 16000000
+#define TURN_SLEEP_MAX_NS 16000000
 #define TURN_LOOKS 320u
 
 static bool is_charged(struct place place)
@@ -31,7 +31,7 @@ static bool is_charged(struct place place)
 
 static bool is_sensible(uint64_t bytes)
 {
-        return bytes >= CONTEXT_LEAST && bytes <= CONTEXT_MOST;
+        return bytes >= CONTEXT_MIN && bytes <= CONTEXT_MAX;
 }
 
 static _Atomic uint64_t *measured_bytes(struct place place)
@@ -51,7 +51,7 @@ void *context_turn_take(struct place place)
                 if (turn_try(PAGE_LOCK_CONTEXT(place.row), &turn))
                         break;
                 access_sleep_ns(sleep_ns);
-                sleep_ns = sleep_ns * 2 < TURN_SLEEP_MOST_NS ? sleep_ns * 2 : TURN_SLEEP_MOST_NS;
+                sleep_ns = sleep_ns * 2 < TURN_SLEEP_MAX_NS ? sleep_ns * 2 : TURN_SLEEP_MAX_NS;
         }
         return turn;
 }

@@ -20,12 +20,12 @@ enum { PART_PTX = 1, PART_ELF = 2 };
 #define PART_LZ4 UINT64_C(0x2000)
 #define PART_ZSTANDARD UINT64_C(0x8000)
 /* Maximum compression ratio: a header that claims more is not believed. */
-#define LZ4_MOST 255u
+#define LZ4_MAX 255u
 /* Maximum size of a block of one byte. */
-#define ZSTANDARD_MOST (128u << 10)
+#define ZSTANDARD_MAX (128u << 10)
 
 /* An image that claims to be larger is not walked through. */
-#define WALKED_MOST_BYTES (UINT64_C(4) << 30)
+#define WALKED_MAX_BYTES (UINT64_C(4) << 30)
 
 struct measured_part {
         uint16_t kind;
@@ -55,7 +55,7 @@ static unsigned rank(const struct measured_part *part, unsigned capability)
 
 static uint64_t part_bytes(const struct measured_part *part, const char *payload)
 {
-        uint64_t most = part->flags & PART_ZSTANDARD ? ZSTANDARD_MOST : LZ4_MOST, zeros = 0;
+        uint64_t most = part->flags & PART_ZSTANDARD ? ZSTANDARD_MAX : LZ4_MAX, zeros = 0;
 
         if (part->flags & (PART_LZ4 | PART_ZSTANDARD))
                 return part->uncompressed_bytes / most <= part->payload_bytes
@@ -98,7 +98,7 @@ uint64_t measure_fatbin(const void *fatbin, uint64_t bytes, unsigned capability)
         whole = sum_of(header.header_bytes, header.body_bytes);
         if (header.magic != MEASURE_FATBIN_MAGIC || whole > bytes)
                 return 0;
-        if (capability && whole <= WALKED_MOST_BYTES && header.header_bytes >= sizeof(header) &&
+        if (capability && whole <= WALKED_MAX_BYTES && header.header_bytes >= sizeof(header) &&
             find_best((const char *)fatbin + header.header_bytes, header.body_bytes, capability,
                       &best))
                 return best;

@@ -14,10 +14,10 @@
 #include "shim/cuda/swap/move.h"
 #include "shim/cuda/swap/segment.h"
 
-#define LEAST_BYTES (UINT64_C(1) << 20)
+#define MIN_BYTES (UINT64_C(1) << 20)
 #define PAGE_BYTES (UINT64_C(2) << 20)
 #define SEGMENT_BYTES (UINT64_C(64) << 20)
-#define MOST_BYTES (UINT64_C(1) << 46) /* more than any card */
+#define MAX_BYTES (UINT64_C(1) << 46) /* more than any card */
 
 static bool can_map(CUdevice device)
 {
@@ -50,8 +50,8 @@ static bool mapping_works(CUdevice device)
 
 bool swap_takes(struct place place, uint64_t bytes)
 {
-        return place.row >= 0 && place.row == room_rows().card && bytes >= LEAST_BYTES &&
-               bytes <= MOST_BYTES && !captures_are_open() && mapping_works(place.device);
+        return place.row >= 0 && place.row == room_rows().card && bytes >= MIN_BYTES &&
+               bytes <= MAX_BYTES && !captures_are_open() && mapping_works(place.device);
 }
 
 /* -- Records ----------------------------------------------------------------------------------- */
