@@ -486,7 +486,7 @@ static int start(struct error *err)
         return rc < 0 ? rc : watch_place(err);
 }
 
-static void end(void)
+static void end_daemon(void)
 {
         http_stop(self.http);
         api_stop(self.api);
@@ -542,7 +542,7 @@ int main(int argc, char **argv)
         rc = start(&err);
         if (rc < 0) {
                 log_tell("aliquotd: %s", err.text);
-                end();
+                end_daemon();
                 return 1;
         }
         log_line(LOG_INFO, "serving %s", self.store.path);
@@ -550,6 +550,6 @@ int main(int argc, char **argv)
         notify("READY=1");
         event_base_dispatch(self.base);
         notify("STOPPING=1");
-        end();
+        end_daemon();
         return self.status;
 }

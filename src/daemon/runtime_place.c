@@ -26,7 +26,7 @@ int runtime_place_note(const char *folder, struct runtime_place *ret, struct err
         return 0;
 }
 
-static int look_at(const char *path, int fd, struct error *err)
+static int check_unmoved(const char *path, int fd, struct error *err)
 {
         struct stat there, ours;
 
@@ -45,6 +45,6 @@ int runtime_place_look(const struct runtime_place *place, struct error *err)
         int rc = 0;
 
         for (unsigned i = 0; rc == 0 && i < FOLDERS; i++)
-                rc = look_at(place->folder[i].path, place->folder[i].fd, err);
+                rc = check_unmoved(place->folder[i].path, place->folder[i].fd, err);
         return rc;
 }

@@ -210,7 +210,8 @@ void api_refuse_answer(struct api_call *call, const struct sessions_event *event
 /* -- Steps ------------------------------------------------------------------------------------ */
 
 /* True: the core accepted the step, and it is done. Otherwise the refusal was sent. */
-static bool step(struct api_call *call, struct sessions_event *event, struct sessions_actions *ret)
+static bool apply_event(struct api_call *call, struct sessions_event *event,
+                        struct sessions_actions *ret)
 {
         struct error err = { 0 };
         int rc;
@@ -270,7 +271,7 @@ void api_post_session(struct api_call *call)
         bool is_read = body && api_read_creation(call, body, &one, &event);
 
         json_decref(body);
-        if (!is_read || !step(call, &event, &actions))
+        if (!is_read || !apply_event(call, &event, &actions))
                 return;
         http_header(call->exchange, "Location", "/v1/sessions/%s", one.name);
         reply_session(call, 201, one.name);
@@ -292,7 +293,7 @@ void api_patch_session(struct api_call *call)
         body = api_body(call, false);
         is_read = body && api_read_change(call, body, &one, &event);
         json_decref(body);
-        if (is_read && step(call, &event, &actions))
+        if (is_read && apply_event(call, &event, &actions))
                 reply_session(call, 200, call->name);
 }
 
@@ -308,7 +309,7 @@ void api_post_renew(struct api_call *call)
         body = api_body(call, true);
         is_read = body && api_read_ttl(call, body, &event.ttl_ns, &is_said);
         json_decref(body);
-        if (is_read && step(call, &event, &actions))
+        if (is_read && apply_event(call, &event, &actions))
                 reply_session(call, 200, call->name);
 }
 
@@ -340,7 +341,7 @@ void api_delete_session(struct api_call *call)
         if (!session || !read_force(call, &event.is_forced) || !read_version(call, &event.version))
                 return;
         event.is_busy = folder_is_live(node_store(call->api->options.node), session, NULL) != 0;
-        if (!step(call, &event, &actions))
+        if (!apply_event(call, &event, &actions))
                 return;
         if (sessions_find(node_sessions(call->api->options.node), call->name))
                 reply_session(call, 202, call->name);

@@ -233,7 +233,7 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
 }
 
 /* Brings the next turn forward, to no sooner than TURN_USEC after the last one. */
-static void wake(struct api_subscribers *all)
+static void hasten_clock(struct api_subscribers *all)
 {
         if (all->wait_usec > TURN_USEC)
                 set_clock(all, TURN_USEC);
@@ -245,7 +245,7 @@ static void on_event(const struct database_event *event, void *context)
 
         all->latest = event->id;
         if (all->count)
-                wake(all);
+                hasten_clock(all);
 }
 
 /* -- Subscribing ------------------------------------------------------------------------------ */
@@ -340,7 +340,7 @@ void api_get_events(struct api_call *call)
         *subscriber = wishes;
         TAILQ_INSERT_TAIL(&all->list, subscriber, entry);
         all->count++;
-        wake(all);
+        hasten_clock(all);
         http_stream(call->exchange, "text/event-stream", on_gone, subscriber);
 }
 

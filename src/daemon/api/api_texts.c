@@ -64,7 +64,7 @@ static bool is_young(uint64_t at_ns, uint64_t now_ns)
         return at_ns && now_ns - at_ns <= AGE_NS;
 }
 
-static void refuse(struct api_call *call)
+static void refuse_no_memory(struct api_call *call)
 {
         api_refuse(call, 503, "unavailable", NULL, "out of memory");
 }
@@ -72,7 +72,8 @@ static void refuse(struct api_call *call)
 /* -- Sessions --------------------------------------------------------------------------------- */
 
 /* NULL: out of memory. */
-static struct kept_text *place_of(const struct http_api *api, const struct sessions_one *session)
+static struct kept_text *text_entry_of(const struct http_api *api,
+                                       const struct sessions_one *session)
 {
         const struct sessions *all = node_sessions(api->options.node);
         struct kept_text **place = &api->texts->kept[session - all->session];
@@ -102,7 +103,7 @@ static bool is_good(const struct kept_text *kept, const struct sessions_one *ses
 
 void api_reply_session(struct api_call *call, unsigned status, const struct sessions_one *session)
 {
-        struct kept_text *kept = place_of(call->api, session);
+        struct kept_text *kept = text_entry_of(call->api, session);
 
         if (kept)
                 write_anew(call->api, kept, session);
@@ -110,12 +111,13 @@ void api_reply_session(struct api_call *call, unsigned status, const struct sess
                 http_reply(call->exchange, status, "application/json", kept->text.at,
                            kept->text.used);
         else
-                refuse(call);
+                refuse_no_memory(call);
 }
 
 /* -- Lists ------------------------------------------------------------------------------------ */
 
-static bool is_of(const struct kept_list *list, const struct api_call *call, const char *query)
+static bool is_list_for(const struct kept_list *list, const struct api_call *call,
+                        const char *query)
 {
         return list->sees_all == call->caller.sees_all &&
                (list->sees_all || list->uid == call->caller.uid) && strcmp(list->query, query) == 0;
@@ -129,7 +131,7 @@ bool api_reply_kept(struct api_call *call, const char *query)
                 struct kept_list *list = &call->api->texts->list[i];
 
                 if (!list->text || !is_young(list->at_ns, now_ns) || list->steps != steps ||
-                    !is_of(list, call, query))
+                    !is_list_for(list, call, query))
                         continue;
                 http_reply_shared(call->exchange, 200, "application/json", list->text);
                 return true;
@@ -152,7 +154,7 @@ static struct kept_list *oldest_list(struct api_texts *texts)
 static uint64_t put_session(struct json_out *out, const struct http_api *api,
                             const struct sessions_one *session)
 {
-        struct kept_text *kept = place_of(api, session);
+        struct kept_text *kept = text_entry_of(api, session);
 
         if (kept && !is_good(kept, session, node_now_ns()))
                 write_anew(api, kept, session);
@@ -207,5 +209,5 @@ void api_reply_list(struct api_call *call, const char *query,
         if (kept->text)
                 http_reply_shared(call->exchange, 200, "application/json", kept->text);
         else
-                refuse(call);
+                refuse_no_memory(call);
 }

@@ -25,7 +25,7 @@ void api_uses_free(struct api_uses *uses)
 }
 
 /* Out of memory: returns an entry that is not kept. */
-static struct api_use *place_of(const struct http_api *api, const struct sessions_one *session)
+static struct api_use *use_entry_of(const struct http_api *api, const struct sessions_one *session)
 {
         static struct api_use passing;
         const struct sessions *all = node_sessions(api->options.node);
@@ -46,7 +46,7 @@ static struct api_use *place_of(const struct http_api *api, const struct session
 const struct api_use *api_use_of(const struct http_api *api, const struct sessions_one *session,
                                  struct folder_use *seen)
 {
-        struct api_use *use = place_of(api, session);
+        struct api_use *use = use_entry_of(api, session);
 
         use->is_now = folder_read(node_store(api->options.node), session, seen, NULL) != -EAGAIN;
         if (!use->is_now)

@@ -3,7 +3,7 @@
 
 static const struct account_terms own = { BUDGET_OWN_SHARE, BUDGET_OWN_BURST_NS };
 
-static uint32_t place_of(const struct budget_work *work)
+static uint32_t session_key_of(const struct budget_work *work)
 {
         return (uint32_t)(work->id[0] | work->id[1] << 8);
 }
@@ -25,7 +25,7 @@ static void wait(struct budget *budget, uint32_t place, uint64_t now_ns)
 
 static uint64_t granted(struct budget *budget, const struct budget_work *work, uint64_t now_ns)
 {
-        const uint32_t place = place_of(work);
+        const uint32_t place = session_key_of(work);
         const bool is_anothers = now_ns < budget->turn_ns && budget->turn != place;
         uint64_t room_ns;
 

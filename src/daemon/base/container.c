@@ -166,8 +166,8 @@ static bool split(struct slice line, struct slice *ret_controllers, struct slice
 }
 
 /* Version 2 goes to the front. */
-static int add(struct container *ret, struct slice controllers, struct slice path,
-               struct error *err)
+static int add_line(struct container *ret, struct slice controllers, struct slice path,
+                    struct error *err)
 {
         unsigned at = ret->count;
 
@@ -195,7 +195,7 @@ static int take_line(struct slice line, struct container *ret, struct error *err
                 return fail(err, -EPROTO, "its control groups name two containers, %s and %.*s",
                             ret->id, (int)id.bytes, id.at);
         memcpy(ret->id, id.at, id.bytes);
-        return add(ret, controllers, own, err);
+        return add_line(ret, controllers, own, err);
 }
 
 int container_read(const char *text, size_t bytes, struct container *ret, struct error *err)

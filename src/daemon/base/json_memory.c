@@ -5,7 +5,7 @@
 
 static _Thread_local unsigned refused;
 
-static void *take(size_t bytes)
+static void *allocate_json(size_t bytes)
 {
         void *taken = malloc(bytes);
 
@@ -15,7 +15,7 @@ static void *take(size_t bytes)
 
 void json_memory_watch(void)
 {
-        json_set_alloc_funcs(take, free);
+        json_set_alloc_funcs(allocate_json, free);
 }
 
 void json_memory_begin(void)

@@ -75,7 +75,7 @@ struct peer_key peers_address(const struct sockaddr *address)
         return key;
 }
 
-static void fill(struct peer *peer, const struct peers_rate *rate, uint64_t now_ns)
+static void refill_tokens(struct peer *peer, const struct peers_rate *rate, uint64_t now_ns)
 {
         double passed = now_ns > peer->filled_ns ? (double)(now_ns - peer->filled_ns) : 0;
 
@@ -119,7 +119,7 @@ bool peers_take(struct peer *peer, const struct peers_rate *rate, uint64_t now_n
 {
         if (!rate->per_second)
                 return true;
-        fill(peer, rate, now_ns);
+        refill_tokens(peer, rate, now_ns);
         if (peer->tokens >= 1) {
                 peer->tokens -= 1;
                 return true;
@@ -156,7 +156,7 @@ void peers_tidy(struct peers *peers, const struct peers_rate *rate, uint64_t now
         while (peer) {
                 struct peer *next = LIST_NEXT(peer, entry);
 
-                fill(peer, rate, now_ns);
+                refill_tokens(peer, rate, now_ns);
                 if (!peer->connections && !peers_rests(peer, now_ns) &&
                     (!rate->per_second || peer->tokens >= rate->burst)) {
                         LIST_REMOVE(peer, entry);

@@ -7,7 +7,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 
-static void tell(int fd)
+static void log_sender(int fd)
 {
         static uint64_t told_ns;
         struct ucred peer;
@@ -39,7 +39,7 @@ ssize_t receive_plain(int fd, void *into, size_t bytes)
         if (got < 0)
                 return -errno;
         if (look.msg_flags & MSG_CTRUNC) {
-                tell(fd);
+                log_sender(fd);
                 return -EBADMSG;
         }
         if (got == 0)

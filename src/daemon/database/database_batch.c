@@ -10,7 +10,7 @@
 
 #include "daemon/database/database_parts.h"
 
-static int set(struct database *database, const char *sql, struct error *err)
+static int run_sql(struct database *database, const char *sql, struct error *err)
 {
         int result = sqlite3_exec(database->handle, sql, NULL, NULL, NULL);
 
@@ -21,13 +21,13 @@ static int set(struct database *database, const char *sql, struct error *err)
 /* Where that fails each change is waited for, as always. */
 void database_begin_batch(struct database *database)
 {
-        set(database, "PRAGMA synchronous = NORMAL", NULL);
+        run_sql(database, "PRAGMA synchronous = NORMAL", NULL);
 }
 
 int database_end_batch(struct database *database, struct error *err)
 {
         sqlite3_file *wal = NULL;
-        int rc = set(database, "PRAGMA synchronous = FULL", err);
+        int rc = run_sql(database, "PRAGMA synchronous = FULL", err);
         int result = sqlite3_file_control(database->handle, "main", SQLITE_FCNTL_JOURNAL_POINTER,
                                           (void *)&wal);
 

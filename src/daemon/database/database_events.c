@@ -204,7 +204,7 @@ static int get_owners(struct database *database, struct owner_rows ret[OWNERS_MA
 }
 
 /* Each row is taken from the owner who has the most left, so an owner with few rows keeps them. */
-static void share_out(struct owner_rows *owners, int count, uint64_t rows)
+static void pick_from_owners(struct owner_rows *owners, int count, uint64_t rows)
 {
         for (; rows; rows--) {
                 struct owner_rows *most = &owners[0];
@@ -234,7 +234,7 @@ static int trim_owners(struct database *database, uint64_t keep_rows, uint64_t m
         database->events_most = sum;
         if (sum <= keep_rows)
                 return 0;
-        share_out(owners, count, sum - keep_rows < most ? sum - keep_rows : most);
+        pick_from_owners(owners, count, sum - keep_rows < most ? sum - keep_rows : most);
         for (int i = 0; i < count; i++) {
                 sqlite3_stmt *trim = database_statement(database, DATABASE_TRIM_OWNER);
                 int rc;

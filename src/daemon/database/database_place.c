@@ -32,7 +32,7 @@ enum place {
         PLACE_TAKEN, /* by another file */
 };
 
-static int look_at(const char *path, struct database_inode *ret, struct error *err)
+static int read_inode(const char *path, struct database_inode *ret, struct error *err)
 {
         struct stat st;
 
@@ -47,8 +47,8 @@ int database_note_place(struct database *database, struct error *err)
         int rc = text_put(database->wal, sizeof(database->wal), err, "%s-wal", database->path);
 
         if (rc == 0)
-                rc = look_at(database->path, &database->inode, err);
-        return rc < 0 ? rc : look_at(database->wal, &database->wal_inode, err);
+                rc = read_inode(database->path, &database->inode, err);
+        return rc < 0 ? rc : read_inode(database->wal, &database->wal_inode, err);
 }
 
 static bool is_same(const struct database_inode *a, const struct database_inode *b)
@@ -60,7 +60,7 @@ static int find_place(const char *path, const struct database_inode *ours, enum 
                       struct error *err)
 {
         struct database_inode there = { 0 };
-        int rc = look_at(path, &there, NULL);
+        int rc = read_inode(path, &there, NULL);
 
         if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR)
                 return fail(err, rc, "%s: %s", path, strerror(-rc));
@@ -106,7 +106,7 @@ static int make_wal_anew(struct database *database, struct error *err)
         if (rc == 0)
                 rc = ask_for(database, "SELECT count(*) FROM sqlite_schema", err);
         if (rc == 0)
-                rc = look_at(database->wal, &database->wal_inode, err);
+                rc = read_inode(database->wal, &database->wal_inode, err);
         if (rc == 0)
                 log_line(LOG_WARN, "%s was deleted under this daemon; nothing was lost",
                          database->wal);
@@ -149,14 +149,14 @@ static int change_over(struct database *database, struct error *err)
 static int put_in_place(struct database *database, const char *name, struct error *err)
 {
         struct database_inode copy = { 0 }, there = { 0 };
-        int rc = look_at(name, &copy, err);
+        int rc = read_inode(name, &copy, err);
 
         if (rc < 0)
                 return rc;
         rc = files_move(name, database->path, err);
         if (rc == 0)
                 rc = change_over(database, err);
-        if (rc < 0 && look_at(database->path, &there, NULL) == 0 && is_same(&copy, &there))
+        if (rc < 0 && read_inode(database->path, &there, NULL) == 0 && is_same(&copy, &there))
                 files_drop(database->path, NULL);
         return rc;
 }

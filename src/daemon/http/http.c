@@ -98,7 +98,7 @@ static bool goes_before(const struct http_connection *a, const struct http_conne
 
 enum who { WHO_SAME_PEER, WHO_NO_OWNER, WHO_ANYBODY };
 
-static bool is_of(const struct http_connection *one, enum who who, const struct peer *peer)
+static bool is_candidate(const struct http_connection *one, enum who who, const struct peer *peer)
 {
         if (who == WHO_SAME_PEER)
                 return one->counted == peer;
@@ -115,7 +115,8 @@ static struct http_connection *choose_leaver(struct http *http, enum who who,
         TAILQ_FOREACH(connection, &http->connections, entry)
         {
                 /* cppcheck-suppress uninitvar ; TAILQ_FOREACH sets it */
-                if (is_of(connection, who, peer) && (!leaver || goes_before(connection, leaver)))
+                if (is_candidate(connection, who, peer) &&
+                    (!leaver || goes_before(connection, leaver)))
                         leaver = connection;
         }
         return leaver;

@@ -47,7 +47,7 @@ static void forget_request(struct http_connection *connection)
 }
 
 /* libevent closes no socket here: its events go, and then http_close() has it. */
-static void drop(struct http_connection *connection)
+static void free_connection(struct http_connection *connection)
 {
         if (connection->readable)
                 event_free(connection->readable);
@@ -75,7 +75,7 @@ void http_connection_end(struct http_connection *connection)
         if (connection->gone)
                 connection->gone(connection->gone_context);
         forget_request(connection);
-        drop(connection);
+        free_connection(connection);
         http_close(http, fd, is_local, counted);
 }
 
@@ -95,7 +95,7 @@ void http_connection_expire(struct http_connection *connection)
 }
 
 /* What follows an answer; false: nothing, the connection is about to end. */
-static bool settle(struct http_connection *connection)
+static bool finish_exchange(struct http_connection *connection)
 {
         const struct config *config = config_of(connection);
         bool keeps_alive = connection->request.keeps_alive;
@@ -124,7 +124,7 @@ const uint32_t *http_groups(const struct http_exchange *exchange, unsigned *ret_
         return peers_groups(exchange->connection->fd, ret_count);
 }
 
-static bool answer(struct http_connection *connection, const char *body, size_t bytes)
+static bool answer_request(struct http_connection *connection, const char *body, size_t bytes)
 {
         const struct http_options *options = &connection->http->options;
         const struct peers_rate rate = http_rate(connection->http);
@@ -144,7 +144,7 @@ static bool answer(struct http_connection *connection, const char *body, size_t 
                              "more than %u requests a second", rate.per_second);
         }
         options->done(&exchange, options->context);
-        return settle(connection);
+        return finish_exchange(connection);
 }
 
 /* -- Reading ---------------------------------------------------------------------------------- */
@@ -296,7 +296,7 @@ void http_connection_serve(struct http_connection *connection)
         scoped_free char *body = NULL;
 
         if (take_body(connection, &body) &&
-            answer(connection, body, connection->request.body_bytes))
+            answer_request(connection, body, connection->request.body_bytes))
                 read_on(connection);
         look_or_wait(connection);
 }
@@ -375,7 +375,7 @@ void http_accept(struct http *http, int fd, const struct http_peer *peer,
         connection->counted = counted;
         if (rests(connection) || !http_make_room(http, connection) || !prepare(connection, fd)) {
                 peers_leave(counted);
-                drop(connection);
+                free_connection(connection);
                 http_close(http, fd, peer->is_local, counted);
                 return;
         }

@@ -77,7 +77,7 @@ static bool wants_body(const struct http_exchange *exchange, unsigned status)
                !(exchange->request && strcmp(exchange->request->method, "HEAD") == 0);
 }
 
-static void begin(struct http_exchange *exchange, unsigned status, const char *type)
+static void begin_reply(struct http_exchange *exchange, unsigned status, const char *type)
 {
         struct http_connection *connection = exchange->connection;
         struct evbuffer *output = connection->output;
@@ -110,7 +110,7 @@ static struct evbuffer *put_head(struct http_exchange *exchange, unsigned status
 
         if (exchange->connection->is_replied)
                 return NULL;
-        begin(exchange, status, type);
+        begin_reply(exchange, status, type);
         if (status != 204 && status != 304)
                 evbuffer_add_printf(output, "Content-Length: %zu\r\n", length);
         evbuffer_add(output, "\r\n", 2);
@@ -244,7 +244,7 @@ void http_stream(struct http_exchange *exchange, const char *type, http_gone *go
 
         connection->request.keeps_alive = false;
         http_header(exchange, "Cache-Control", "no-cache");
-        begin(exchange, 200, type);
+        begin_reply(exchange, 200, type);
         evbuffer_add(output, "\r\n", 2);
         connection->phase = HTTP_STREAM;
         connection->deadline_ns = 0;

@@ -9,7 +9,7 @@
 
 enum { BAD_REQUEST = 400, LENGTH_REQUIRED = 411, TOO_MANY_FIELDS = 431, OTHER_VERSION = 505 };
 
-static int refuse(struct error *err, int status, const char *what)
+static int refuse_request(struct error *err, int status, const char *what)
 {
         fail(err, -EINVAL, "%s", what);
         return status;
@@ -62,7 +62,7 @@ static int parse_target(char *target, struct request *ret, struct error *err)
         char *query;
 
         if (target[0] != '/' || !is_visible(target) || strchr(target, '#'))
-                return refuse(err, BAD_REQUEST, "the target is no path");
+                return refuse_request(err, BAD_REQUEST, "the target is no path");
         query = strchr(target, '?');
         if (query)
                 *query++ = '\0';
@@ -77,16 +77,18 @@ static int parse_first(char *line, struct request *ret, struct error *err)
         char *version = target ? strchr(target + 1, ' ') : NULL;
 
         if (!version)
-                return refuse(err, BAD_REQUEST, "the first line is not METHOD TARGET VERSION");
+                return refuse_request(err, BAD_REQUEST,
+                                      "the first line is not METHOD TARGET VERSION");
         *target++ = '\0';
         *version++ = '\0';
         if (!is_token(line))
-                return refuse(err, BAD_REQUEST, "the method is no word");
+                return refuse_request(err, BAD_REQUEST, "the method is no word");
         if (strncmp(version, "HTTP/", 5) != 0)
-                return refuse(err, BAD_REQUEST, "the first line is not METHOD TARGET VERSION");
+                return refuse_request(err, BAD_REQUEST,
+                                      "the first line is not METHOD TARGET VERSION");
         ret->is_old = strcmp(version, "HTTP/1.0") == 0;
         if (!ret->is_old && strcmp(version, "HTTP/1.1") != 0)
-                return refuse(err, OTHER_VERSION, "only HTTP/1.1 and 1.0 are spoken here");
+                return refuse_request(err, OTHER_VERSION, "only HTTP/1.1 and 1.0 are spoken here");
         ret->method = line;
         return parse_target(target, ret, err);
 }
@@ -109,17 +111,18 @@ static int parse_header(char *line, struct request *ret, struct error *err)
         char *value;
 
         if (!colon)
-                return refuse(err, BAD_REQUEST, "a header without a colon");
+                return refuse_request(err, BAD_REQUEST, "a header without a colon");
         *colon = '\0';
         if (!is_token(line))
-                return refuse(err, BAD_REQUEST, "the name of a header is no word");
+                return refuse_request(err, BAD_REQUEST, "the name of a header is no word");
         value = trim(colon + 1);
         for (const char *at = value; *at; at++) {
                 if (((unsigned char)*at < ' ' && *at != '\t') || *at == 0x7f)
-                        return refuse(err, BAD_REQUEST, "a header holds control characters");
+                        return refuse_request(err, BAD_REQUEST,
+                                              "a header holds control characters");
         }
         if (ret->count == REQUEST_HEADERS)
-                return refuse(err, TOO_MANY_FIELDS, "too many headers");
+                return refuse_request(err, TOO_MANY_FIELDS, "too many headers");
         ret->header[ret->count++] = (struct request_header){ line, value };
         return 0;
 }
@@ -198,16 +201,17 @@ static int parse_meaning(struct request *ret, struct error *err)
         bool is_close = has_word(connection, "close");
 
         if (request_header(ret, "Transfer-Encoding"))
-                return refuse(err, LENGTH_REQUIRED, "say Content-Length: chunks are not read");
+                return refuse_request(err, LENGTH_REQUIRED,
+                                      "say Content-Length: chunks are not read");
         if (count_of(ret, "Content-Length") > 1 || count_of(ret, "Host") > 1 ||
             count_of(ret, "Authorization") > 1)
-                return refuse(err, BAD_REQUEST, "a header is there twice");
+                return refuse_request(err, BAD_REQUEST, "a header is there twice");
         if (length && !parse_length(length, &ret->body_bytes))
-                return refuse(err, BAD_REQUEST, "Content-Length is no number");
+                return refuse_request(err, BAD_REQUEST, "Content-Length is no number");
         if (!ret->is_old && !host)
-                return refuse(err, BAD_REQUEST, "there is no Host");
+                return refuse_request(err, BAD_REQUEST, "there is no Host");
         if (host && !is_host(host))
-                return refuse(err, BAD_REQUEST, "Host is no HOST or HOST:PORT");
+                return refuse_request(err, BAD_REQUEST, "Host is no HOST or HOST:PORT");
         ret->keeps_alive = !is_close && (!ret->is_old || has_word(connection, "keep-alive"));
         ret->awaits_continue = !ret->is_old && expect && text_is_same(expect, "100-continue");
         return 0;
@@ -221,12 +225,12 @@ int request_parse(char *head, size_t length, struct request *ret, struct error *
         int status;
 
         if (!line)
-                return refuse(err, BAD_REQUEST, "lines do not end in CR LF");
+                return refuse_request(err, BAD_REQUEST, "lines do not end in CR LF");
         status = parse_first(line, &request, err);
         while (status == 0) {
                 line = next_line(&head, end);
                 if (!line)
-                        return refuse(err, BAD_REQUEST, "lines do not end in CR LF");
+                        return refuse_request(err, BAD_REQUEST, "lines do not end in CR LF");
                 if (!*line)
                         break;
                 status = parse_header(line, &request, err);

@@ -63,7 +63,7 @@ static uint64_t card_bytes(const struct cards *cards, const uint8_t uuid[16])
         return 0;
 }
 
-static uint32_t cap_of(const struct sessions_share *share)
+static uint32_t cap_ppm_of(const struct sessions_share *share)
 {
         return share->compute_milli_percent ? share->compute_milli_percent * 10 : PAGE_WHOLE_PPM;
 }
@@ -85,7 +85,7 @@ static void limits_of(const struct sessions_one *session, const struct cards *ca
                 limit->limit_bytes = share->memory_bytes;
                 limit->card_bytes = card_bytes(cards, share->uuid);
                 limit->is_named = true;
-                limit->cap_ppm = cap_of(share);
+                limit->cap_ppm = cap_ppm_of(share);
                 limit->is_cap_named = true;
         }
 }
@@ -97,11 +97,11 @@ static void add_caps(const struct sessions_one *session, struct text *text)
         bool is_same = true, is_whole = true;
 
         for (unsigned i = 0; i < session->share_count; i++) {
-                is_same = is_same && cap_of(&share[i]) == cap_of(&share[0]);
-                is_whole = is_whole && cap_of(&share[i]) == PAGE_WHOLE_PPM;
+                is_same = is_same && cap_ppm_of(&share[i]) == cap_ppm_of(&share[0]);
+                is_whole = is_whole && cap_ppm_of(&share[i]) == PAGE_WHOLE_PPM;
         }
         for (unsigned i = 0; !is_whole && i < (is_same ? 1 : session->share_count); i++) {
-                const struct size size = { 0, cap_of(&share[i]) * MICRO_PERCENT_A_PPM };
+                const struct size size = { 0, cap_ppm_of(&share[i]) * MICRO_PERCENT_A_PPM };
 
                 text_add(text, "%s%s%s%s", i ? "," : ";compute=",
                          is_same ? "" : uuid_format(share[i].uuid, false, uuid), is_same ? "" : "=",
@@ -171,8 +171,8 @@ int folder_make(const struct store *store, const struct sessions_one *session,
 }
 
 /* -ENOENT: there is none of that name; FOLDER_USERS and FOLDER_NOBODYS: not this session's. */
-static int join(const struct store *store, const struct sessions_one *session,
-                struct store_session *ret, struct error *err)
+static int join_folder(const struct store *store, const struct sessions_one *session,
+                       struct store_session *ret, struct error *err)
 {
         int rc = store_join_owned(store, session->name, ret, err);
 
@@ -205,7 +205,7 @@ int folder_find(const struct store *store, const char *name, const uint8_t id[16
 
         memcpy(session.name, name, strlen(name) + 1);
         memcpy(session.id, id, sizeof(session.id));
-        rc = join(store, &session, &found, err);
+        rc = join_folder(store, &session, &found, err);
         if (rc == 0)
                 store_close(&found);
         return rc == 0 ? 1 : rc == -ENOENT ? 0 : rc;
@@ -249,7 +249,7 @@ int folder_limit(const struct store *store, const struct sessions_one *session, 
 {
         struct settings_limits limits;
         struct store_session joined;
-        int rc = join(store, session, &joined, err);
+        int rc = join_folder(store, session, &joined, err);
 
         if (rc < 0)
                 return rc;
@@ -274,7 +274,7 @@ int folder_limit(const struct store *store, const struct sessions_one *session, 
 static int shut(const struct store *store, const struct sessions_one *session, struct error *err)
 {
         struct store_session joined;
-        int rc = join(store, session, &joined, err);
+        int rc = join_folder(store, session, &joined, err);
 
         if (rc < 0)
                 return is_absent(rc) ? 0 : rc;
@@ -321,7 +321,7 @@ int folder_is_live(const struct store *store, const struct sessions_one *session
 
         if (!budget_begin(&lives, &work, clock_machine_ns()))
                 return fail(err, -EAGAIN, "session %s was looked at a lot", session->name);
-        rc = join(store, session, &joined, err);
+        rc = join_folder(store, session, &joined, err);
         if (rc < 0)
                 return is_absent(rc) ? 0 : rc;
         began_ns = clock_thread_ns();
@@ -518,7 +518,7 @@ int folder_can_signal(const struct store *store, const struct sessions_one *sess
                       struct error *err)
 {
         struct store_session joined;
-        int rc = join(store, session, &joined, err);
+        int rc = join_folder(store, session, &joined, err);
 
         if (rc < 0)
                 return is_absent(rc) ? 0 : rc;
@@ -539,7 +539,7 @@ int folder_signal(const struct store *store, const struct sessions_one *session,
                                             .container = session->container.id };
         struct store_session joined;
         int sent = 0;
-        int rc = join(store, session, &joined, NULL);
+        int rc = join_folder(store, session, &joined, NULL);
 
         if (rc < 0)
                 return is_absent(rc) ? 0 : rc;

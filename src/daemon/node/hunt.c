@@ -113,7 +113,7 @@ void hunts_order(struct hunts *hunts, const struct sessions_one *session,
 
 /* -- The child -------------------------------------------------------------------------------- */
 
-static void carry_out(const struct hunts *hunts, const struct hunt *hunt)
+static void carry_out_orders(const struct hunts *hunts, const struct hunt *hunt)
 {
         struct progress *progress = hunt->progress;
 
@@ -157,14 +157,14 @@ static void drop_orders(struct hunts *hunts, const struct hunt *hunt, bool is_ag
         }
 }
 
-static void begin(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
+static void begin_hunt(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
 {
         take_orders(hunts, hunt);
         store_relaxed(&hunt->progress->walk.sent, 0);
         store_relaxed(&hunt->progress->walk.false_slots, 0);
         switch (aside_fork(&hunt->aside, "aliquot-hunt", now_ns)) {
         case 0:
-                carry_out(hunts, hunt);
+                carry_out_orders(hunts, hunt);
                 _exit(0);
         case -1:
                 owner_log(&hunts->log, hunt->uid, LOG_ERROR,
@@ -180,7 +180,7 @@ static void begin(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
 
 /* A child that was cut short goes on in another one, which passes by where it stood; until that has
  * come about too often. */
-static void end(struct hunts *hunts, struct hunt *hunt, bool is_cut)
+static void end_hunt(struct hunts *hunts, struct hunt *hunt, bool is_cut)
 {
         struct victim_walk *walk = &hunt->progress->walk;
         const uint32_t false_slots = load_relaxed(&walk->false_slots);
@@ -202,7 +202,7 @@ static void end(struct hunts *hunts, struct hunt *hunt, bool is_cut)
 }
 
 /* Returns how many processes it has signalled, if it is over. */
-static unsigned tend(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
+static unsigned tend_hunt(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
 {
         const struct victim_walk *walk = &hunt->progress->walk;
         const enum aside_state state =
@@ -216,12 +216,12 @@ static unsigned tend(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
                         load_relaxed(&walk->at), hunt->uid);
         if (state == ASIDE_RUNS || state == ASIDE_STANDS)
                 return 0;
-        end(hunts, hunt, state == ASIDE_CUT);
+        end_hunt(hunts, hunt, state == ASIDE_CUT);
         return load_relaxed(&walk->sent);
 }
 
 /* The user's entry; else an unused one. NULL: all are in use. */
-static struct hunt *find(struct hunts *hunts, uint32_t uid)
+static struct hunt *find_hunt(struct hunts *hunts, uint32_t uid)
 {
         struct hunt *idle = NULL;
 
@@ -248,17 +248,18 @@ unsigned hunts_tend(struct hunts *hunts, uint64_t now_ns)
                 struct hunt *hunt = &hunts->hunt[i];
 
                 if (hunt->aside.child)
-                        sent += tend(hunts, hunt, now_ns);
+                        sent += tend_hunt(hunts, hunt, now_ns);
                 busy += hunt->aside.child && aside_gets_on(&hunt->aside, now_ns);
         }
         for (unsigned i = 0; i < SESSIONS_MAX && hunts->waiting && busy < HUNTS_AT_ONCE; i++) {
                 struct hunt_order *order = &hunts->order[hunts->from];
-                struct hunt *hunt = order->state == ORDER_WAITS ? find(hunts, order->uid) : NULL;
+                struct hunt *hunt =
+                        order->state == ORDER_WAITS ? find_hunt(hunts, order->uid) : NULL;
 
                 hunts->from = (hunts->from + 1) % SESSIONS_MAX;
                 if (!hunt || hunt->aside.child)
                         continue;
-                begin(hunts, hunt, now_ns);
+                begin_hunt(hunts, hunt, now_ns);
                 busy++;
         }
         return sent;

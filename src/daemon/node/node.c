@@ -146,7 +146,8 @@ static int keep(struct node *node, struct work *work, unsigned at, struct error 
         return has_note ? 2 : 1;
 }
 
-static void tell(struct node *node, const struct work *work, const struct sessions_action *action)
+static void record_event(struct node *node, const struct work *work,
+                         const struct sessions_action *action)
 {
         char room[DATABASE_DETAIL_BYTES];
         struct database_event event;
@@ -262,12 +263,12 @@ static int act(struct node *node, struct work *work, const struct sessions_actio
                         remains_add(node->remains, &node->store, action->session);
                 return folder_remove(&node->store, action->session, err);
         default:
-                tell(node, work, action);
+                record_event(node, work, action);
                 return 0;
         }
 }
 
-static int carry_out(struct node *node, struct work *work, struct error *err)
+static int carry_out_actions(struct node *node, struct work *work, struct error *err)
 {
         unsigned at = 0;
         bool has_acted = false;
@@ -313,7 +314,7 @@ static void give_up(struct node *node, const char *name, bool is_unsaved, const 
 
                 work.is_unsaved = false;
                 sessions_step(node->sessions, &event, step_ns(node), &actions);
-        } while (carry_out(node, &work, &err) < 0);
+        } while (carry_out_actions(node, &work, &err) < 0);
 }
 
 static void step_quietly(struct node *node, const struct sessions_event *event)
@@ -410,7 +411,7 @@ int node_step(struct node *node, const struct sessions_event *event, const char 
         step_core(node, event, ret);
         if (ret->answer == SESSIONS_RULED)
                 ruled_tell(node, event, who, &ret->excess);
-        rc = carry_out(node, &work, err);
+        rc = carry_out_actions(node, &work, err);
         if (ret->count)
                 session = ret->action[0].session;
         if (rc < 0 && session && !work.is_unsaved && !work.is_creation)

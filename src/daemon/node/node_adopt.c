@@ -22,8 +22,8 @@
 #include "daemon/node/node_adopt.h"
 #include "daemon/node/promise.h"
 
-static int take(struct node_adoption *adoption, const struct sessions_one *session, bool has_row,
-                unsigned *ret_place)
+static int restore_session(struct node_adoption *adoption, const struct sessions_one *session,
+                           bool has_row, unsigned *ret_place)
 {
         struct node *node = adoption->node;
         const struct sessions_event event = { .type = SESSIONS_RESTORE, .session = session };
@@ -113,7 +113,8 @@ static bool follow_page(struct sessions_one *row, const struct promise *page)
         return is_newer || is_over;
 }
 
-static void note(struct node_adoption *adoption, unsigned place, bool has_folder, bool is_news)
+static void note_adopted(struct node_adoption *adoption, unsigned place, bool has_folder,
+                         bool is_news)
 {
         adoption->has_folder[place] = has_folder;
         adoption->is_news[place] = is_news;
@@ -125,7 +126,7 @@ static int restore_row(const struct sessions_one *row, void *context)
         struct node_adoption *adoption = context;
         struct sessions_one session = *row;
         struct promise page = { 0 };
-        unsigned place = 0; /* for clang-tidy: take() sets it */
+        unsigned place = 0; /* for clang-tidy: restore_session() sets it */
         bool is_news;
         int found = promise_read(&adoption->node->store, row->name, &page, NULL);
         int rc;
@@ -136,10 +137,11 @@ static int restore_row(const struct sessions_one *row, void *context)
                 found = 0;
         }
         is_news = found > 0 && follow_page(&session, &page);
-        rc = take(adoption, &session, true, &place);
+        rc = restore_session(adoption, &session, true, &place);
         if (rc < 0)
                 return rc;
-        note(adoption, place, found != 0, is_news); /* a session that cannot be read exists */
+        note_adopted(adoption, place, found != 0,
+                     is_news); /* a session that cannot be read exists */
         if (is_news)
                 log_line(LOG_WARN,
                          "session %s is older in the database than in its folder: it is as its "
@@ -183,7 +185,7 @@ static int adopt_folder(const char *name, void *context)
         struct node_adoption *adoption = context;
         struct error why = { 0 };
         struct promise page = { 0 };
-        unsigned place = 0; /* for clang-tidy: take() sets it */
+        unsigned place = 0; /* for clang-tidy: restore_session() sets it */
         int rc;
 
         if (sessions_find(adoption->node->sessions, name))
@@ -199,10 +201,10 @@ static int adopt_folder(const char *name, void *context)
                             "that ends with its last session does not take it over",
                             name);
         complete(adoption->node, &page);
-        rc = take(adoption, &page.session, false, &place);
+        rc = restore_session(adoption, &page.session, false, &place);
         if (rc < 0)
                 return rc;
-        note(adoption, place, true, true);
+        note_adopted(adoption, place, true, true);
         log_line(LOG_WARN,
                  "session %s is not in the database: adopted from its folder, without labels, gang "
                  "and TTL of its own",

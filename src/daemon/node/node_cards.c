@@ -155,7 +155,7 @@ static void check_silence(struct node *node)
         log_line(LOG_WARN, "the driver does not answer: who uses the GPUs is not known");
 }
 
-static void ask(struct node *node)
+static void ask_nvml(struct node *node)
 {
         static struct nvml_ask ask; /* large for a stack */
         uint64_t at_ns = clock_now_ns();
@@ -185,13 +185,13 @@ static void on_asking(evutil_socket_t fd, short what, void *context)
         if (!clock_is_machine() && whole_in(node) && !judge_is_close(node->judge))
                 arm(node);
         else
-                ask(node);
+                ask_nvml(node);
 }
 
 void node_look_again(struct node *node)
 {
         node->must_restart_nvml = true;
-        ask(node);
+        ask_nvml(node);
         nvml_thread_wait(node->nvml, AGAIN_MS);
 }
 
@@ -224,7 +224,7 @@ int node_cards_start(struct node *node, const struct node_options *options, stru
                 return rc;
         text_put(node->cards.trouble, sizeof(node->cards.trouble), NULL,
                  "the driver has not answered yet");
-        ask(node);
+        ask_nvml(node);
         nvml_thread_wait(node->nvml, START_MS);
         return 0;
 }

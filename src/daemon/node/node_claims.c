@@ -175,7 +175,7 @@ static bool compare(const struct look *look, const struct judged *one, const str
         return true;
 }
 
-static void tell(const struct look *look, const struct judged *one)
+static void report_claim(const struct look *look, const struct judged *one)
 {
         const struct claim *claim = &one->time->claim;
         const struct sample_device *device = &look->at->sample.device[one->device];
@@ -212,7 +212,7 @@ static void see(const struct look *look, const struct judged *one, const struct 
         }
         if (is_there && time->claim.is_reported && !time->is_told && answer_may_tell(look)) {
                 time->is_told = true;
-                tell(look, one);
+                report_claim(look, one);
         }
         time->shown_ns += time->look_ns;
         time->look_ns = 0;

@@ -131,7 +131,7 @@ static bool is_on_a_gpu(const struct node *node, const struct nvml_look *look, u
 }
 
 /* False for a process that has ended since the poll, or is a zombie. */
-static bool is_there(const struct identity *who)
+static bool is_process_running(const struct identity *who)
 {
         scoped_fd int held = identity_hold(who->pid);
 
@@ -157,7 +157,8 @@ static bool is_holding(const struct node *node, const struct nvml_look *look, un
 
         return process->bytes != 0 && who && who->uid == session->owner_uid &&
                (!of || of == session) &&
-               is_its_gpu(session, look->sample.device[process->device].uuid) && is_there(who);
+               is_its_gpu(session, look->sample.device[process->device].uuid) &&
+               is_process_running(who);
 }
 
 /* Whether a process may hold the session's memory from outside: one that has released `slots`

@@ -71,8 +71,8 @@ static uint64_t held_bytes(const struct node *node, const struct nvml_look *look
         return max_u64(shown_bytes(node, look, device, session), ledger->used_bytes);
 }
 
-static void look_at(struct node *node, const struct nvml_look *look,
-                    const struct sessions_one *session)
+static void update_held(struct node *node, const struct nvml_look *look,
+                        const struct sessions_one *session)
 {
         const struct seen_session *seen = judge_seen(node, session);
         struct page_ledger ledger[PAGE_DEVICES];
@@ -105,6 +105,6 @@ void held_look(struct node *node, const struct nvml_look *look)
 
                 node->judge->held_from = (unsigned)(session - all->session) + 1;
                 if (has_fallen(session))
-                        look_at(node, look, session);
+                        update_held(node, look, session);
         }
 }

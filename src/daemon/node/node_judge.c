@@ -100,7 +100,7 @@ void judge_ask(struct node *node, struct nvml_ask *ask)
                 };
 }
 
-static int place_of(const struct node *node, const struct identity *who)
+static int session_index_of(const struct node *node, const struct identity *who)
 {
         const struct judge *judge = node->judge;
         const struct slots_place *found;
@@ -336,7 +336,8 @@ static void find_places(struct look *look)
                 const struct identity *who =
                         nvml_look_who(look->at, look->at->sample.process[i].pid);
 
-                look->holding[i] = (struct holding){ .place = who ? place_of(node, who) : NOBODY };
+                look->holding[i] =
+                        (struct holding){ .place = who ? session_index_of(node, who) : NOBODY };
                 if (look->holding[i].place >= 0)
                         look->order[look->order_count++] = i;
         }

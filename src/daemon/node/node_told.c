@@ -12,7 +12,7 @@
 
 #define DIFFERENCE_MAX (UINT64_C(1) << 48)
 
-static void add(uint64_t *sum, uint64_t before, uint64_t now)
+static void add_growth(uint64_t *sum, uint64_t before, uint64_t now)
 {
         if (now > before && now - before <= DIFFERENCE_MAX)
                 *sum += now - before;
@@ -27,12 +27,12 @@ void told_add(struct node *node, struct seen_session *seen, const struct session
                 const struct page_ledger *before = &seen->told[i], *now = &ledger[i];
 
                 if (!seen->is_restored) {
-                        add(&counts->refused_charges, before->refused, now->refused);
-                        add(&counts->drained_charges, before->drained, now->drained);
-                        add(&counts->driver_refused_charges, before->driver_refused,
-                            now->driver_refused);
-                        add(&counts->reclaimed_bytes, before->reclaimed_bytes,
-                            now->reclaimed_bytes);
+                        add_growth(&counts->refused_charges, before->refused, now->refused);
+                        add_growth(&counts->drained_charges, before->drained, now->drained);
+                        add_growth(&counts->driver_refused_charges, before->driver_refused,
+                                   now->driver_refused);
+                        add_growth(&counts->reclaimed_bytes, before->reclaimed_bytes,
+                                   now->reclaimed_bytes);
                 }
                 seen->told[i] = *now;
         }

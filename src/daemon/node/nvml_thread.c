@@ -112,7 +112,7 @@ static void copy_cards(const struct nvml_thread *thread, struct nvml_look *look)
 
 /* -- The thread: looks ------------------------------------------------------------------------ */
 
-static void look(struct nvml_thread *thread)
+static void sample_cards(struct nvml_thread *thread)
 {
         struct nvml_look *ret = thread->work;
         uint64_t began_ns = clock_machine_ns();
@@ -145,7 +145,7 @@ static void *run(void *context)
                 if (thread->state == STOPPING)
                         break;
                 pthread_mutex_unlock(&thread->lock);
-                look(thread);
+                sample_cards(thread);
                 pthread_mutex_lock(&thread->lock);
                 if (thread->state == STOPPING)
                         break;
@@ -185,7 +185,7 @@ uint64_t nvml_thread_silent_ns(const struct nvml_thread *thread)
         return thread->asked_ns ? clock_machine_ns() - thread->asked_ns : 0;
 }
 
-static void take(struct nvml_thread *thread)
+static void take_answer(struct nvml_thread *thread)
 {
         struct nvml_look *done;
         bool is_done;
@@ -217,7 +217,7 @@ static void on_done(evutil_socket_t fd, short what, void *context)
         eventfd_t count;
 
         eventfd_read(fd, &count);
-        take(context);
+        take_answer(context);
 }
 
 /* As long as the thread is in `state`, and no longer than that. */
@@ -242,7 +242,7 @@ static void wait_while(struct nvml_thread *thread, enum state state, unsigned mo
 void nvml_thread_wait(struct nvml_thread *thread, unsigned most_ms)
 {
         wait_while(thread, ASKED, most_ms);
-        take(thread);
+        take_answer(thread);
 }
 
 const struct identity *nvml_look_who(const struct nvml_look *look, uint32_t pid)

@@ -33,7 +33,7 @@ static void drop_ticket(const struct people *people, struct held *held)
         held->ticket = -1;
 }
 
-static void drop(const struct people *people, struct held *held)
+static void drop_process(const struct people *people, struct held *held)
 {
         drop_ticket(people, held);
         if (held->fd >= 0)
@@ -62,12 +62,12 @@ static bool must_read_again(const struct nvml_ask *ask, unsigned looks, const st
 }
 
 /* exec changes a process's mappings, not its identity. */
-static bool is_there(const struct held *held)
+static bool is_process_running(const struct held *held)
 {
         return held->fd >= 0 && identity_is_there(held->fd);
 }
 
-static struct held begin(uint32_t pid, bool has_room, unsigned asks)
+static struct held begin_process(uint32_t pid, bool has_room, unsigned asks)
 {
         return (struct held){ .fd = has_room ? identity_hold(pid) : -1,
                               .pid = pid,
@@ -90,18 +90,18 @@ static unsigned hold_all(struct people *people, const struct nvml_ask *ask, unsi
                 if (i && pid == sample->process[i - 1].pid)
                         continue;
                 while (old < end && old->pid < pid)
-                        drop(people, old++);
-                if (old < end && old->pid == pid && is_there(old) && count < most) {
+                        drop_process(people, old++);
+                if (old < end && old->pid == pid && is_process_running(old) && count < most) {
                         ret[count] = *old++;
                         ret[count].must_read |= (!ret[count].is_settled && ret[count].ticket < 0) ||
                                                 must_read_again(ask, looks, &ret[count]);
                 } else {
-                        ret[count] = begin(pid, count < most, people->asks);
+                        ret[count] = begin_process(pid, count < most, people->asks);
                 }
                 count++;
         }
         while (old < end)
-                drop(people, old++);
+                drop_process(people, old++);
         return count;
 }
 
@@ -149,7 +149,7 @@ static void lose(const struct people *people, struct held *held)
 
 /* The process had its pid before the driver listed it and has it still, so it is the listed one. A
  * known process stays as it was until all is read. */
-static void take(struct held *held, const struct identity *said, uint64_t listed_ns)
+static void take_identity(struct held *held, const struct identity *said, uint64_t listed_ns)
 {
         if (!held->is_known && !identity_was_there(said, listed_ns))
                 return;
@@ -171,7 +171,7 @@ static void take_all(struct people *people, uint64_t listed_ns)
                 if (held->ticket >= 0)
                         word = readers_answer(people->readers, held->ticket, &said);
                 if (word == READERS_PART || word == READERS_WHOLE)
-                        take(held, &said, listed_ns);
+                        take_identity(held, &said, listed_ns);
                 if (word == READERS_NOBODY)
                         held->is_known = held->is_settled = false;
                 if (word == READERS_NOBODY || word == READERS_WHOLE)
@@ -184,7 +184,8 @@ static void take_all(struct people *people, uint64_t listed_ns)
 /* An exiting process no longer counts: its memory is freed soon, but after its mappings. */
 static bool is_somebody(const struct held *held)
 {
-        return held->is_known && !held->identity.is_exiting && (held->fd < 0 || is_there(held));
+        return held->is_known && !held->identity.is_exiting &&
+               (held->fd < 0 || is_process_running(held));
 }
 
 static bool make_room(struct nvml_look *look, unsigned room)
@@ -241,7 +242,7 @@ int people_find(struct people *people, const struct nvml_ask *ask, unsigned look
 void people_release(struct people *people)
 {
         for (unsigned i = 0; i < people->count; i++)
-                drop(people, &people->held[i]);
+                drop_process(people, &people->held[i]);
         free(people->held);
         readers_free(people->readers);
 }

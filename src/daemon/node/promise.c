@@ -110,7 +110,7 @@ int promise_read(const struct store *store, const char *name, struct promise *re
         return rc < 0 ? rc : 1;
 }
 
-static uint32_t cap_of(const struct sessions_share *share)
+static uint32_t cap_milli_percent_of(const struct sessions_share *share)
 {
         return share->compute_milli_percent ? share->compute_milli_percent
                                             : SESSIONS_WHOLE_MILLI_PERCENT;
@@ -125,7 +125,8 @@ bool promise_is_same(const struct sessions_one *a, const struct sessions_one *b)
                 const struct sessions_share *one = &a->share[i], *other = &b->share[i];
 
                 if (memcmp(one->uuid, other->uuid, sizeof(one->uuid)) != 0 ||
-                    one->memory_bytes != other->memory_bytes || cap_of(one) != cap_of(other) ||
+                    one->memory_bytes != other->memory_bytes ||
+                    cap_milli_percent_of(one) != cap_milli_percent_of(other) ||
                     one->guarantee_milli_percent != other->guarantee_milli_percent)
                         return false;
         }

@@ -23,7 +23,7 @@ struct remains {
         struct remain *at;
 };
 
-static void tell(struct remains *remains, const char *name)
+static void log_unwatched(struct remains *remains, const char *name)
 {
         if (!remains->is_told)
                 log_line(LOG_WARN,
@@ -52,7 +52,7 @@ void remains_free(struct remains *remains)
         free(remains);
 }
 
-static unsigned find(const struct remains *remains, int watch)
+static unsigned find_watch(const struct remains *remains, int watch)
 {
         unsigned i = 0;
 
@@ -61,9 +61,9 @@ static unsigned find(const struct remains *remains, int watch)
         return i;
 }
 
-static void drop(struct remains *remains, int watch)
+static void drop_watch(struct remains *remains, int watch)
 {
-        unsigned i = find(remains, watch);
+        unsigned i = find_watch(remains, watch);
 
         if (i < remains->count)
                 remains->at[i] = remains->at[--remains->count];
@@ -90,7 +90,7 @@ static void read_queue(struct remains *remains)
                                 return;
                         }
                         if (events[i].mask & IN_IGNORED)
-                                drop(remains, events[i].wd);
+                                drop_watch(remains, events[i].wd);
                 }
         }
 }
@@ -119,18 +119,18 @@ void remains_add(struct remains *remains, const struct store *store,
                 return;
         read_queue(remains);
         if (!make_room(remains)) {
-                tell(remains, session->name);
+                log_unwatched(remains, session->name);
                 return;
         }
         watch = inotify_add_watch(remains->queue, path,
                                   IN_DELETE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW);
         if (watch < 0) {
                 if (errno != ENOENT)
-                        tell(remains, session->name);
+                        log_unwatched(remains, session->name);
                 return;
         }
         /* It is watched already where removing it failed before. */
-        if (find(remains, watch) == remains->count)
+        if (find_watch(remains, watch) == remains->count)
                 remains->at[remains->count++] =
                         (struct remain){ .watch = watch, .uid = session->owner_uid };
 }

@@ -13,8 +13,8 @@
 
 #define WAIT_NS 1000000
 
-static void tell(struct node *node, const struct sessions_one *session, uint64_t bytes,
-                 unsigned times)
+static void report_oversized(struct node *node, const struct sessions_one *session, uint64_t bytes,
+                             unsigned times)
 {
         char detail[96];
 
@@ -23,7 +23,7 @@ static void tell(struct node *node, const struct sessions_one *session, uint64_t
         answer_tell(node, "oversized", session, detail);
 }
 
-static void answer(struct node *node, const struct sessions_one *session)
+static void signal_oversized(struct node *node, const struct sessions_one *session)
 {
         const uint32_t policy = node->watch->forged;
         const struct folder_signal signal = { .number = policy == WATCH_KILL ? SIGKILL : SIGTERM,
@@ -48,13 +48,13 @@ static void judge_cut(struct node *node, unsigned place, const struct cleanup_cu
                         owner_log(&node->trouble, session->owner_uid, LOG_WARN,
                                   "session %s: slots is too large, and cannot be cut: %s",
                                   session->name, strerror(-cut->rc));
-                tell(node, session, cut->bytes, times);
+                report_oversized(node, session, cut->bytes, times);
         }
-        answer(node, session);
+        signal_oversized(node, session);
 }
 
 /* Looks after the children; returns whether any has ended. */
-static bool tend(struct node *node)
+static bool tend_cleanups(struct node *node)
 {
         const bool has_ended = cleanups_tend(node->cleanups, clock_machine_ns());
         struct cleanup_cut cut;
@@ -71,7 +71,7 @@ static void on_cleaning(evutil_socket_t fd, short what, void *context)
         const struct timeval pause = { .tv_usec = CLEANUP_TEND_NS / 1000 };
         struct node *node = context;
 
-        tend(node);
+        tend_cleanups(node);
         if (cleanups_are_on(node->cleanups))
                 event_add(node->cleaning, &pause);
 }
@@ -95,7 +95,7 @@ bool trim_now(struct node *node)
         cleanups_look(node->cleanups);
         while (cleanups_are_on(node->cleanups) &&
                clock_machine_ns() - node->waited_ns < TRIM_WAIT_NS) {
-                has_ended |= tend(node);
+                has_ended |= tend_cleanups(node);
                 nanosleep(&pause, NULL);
         }
         return has_ended;

@@ -153,8 +153,8 @@ static void end_who_runs(const struct stat *file)
         }
 }
 
-static void tell(struct cleanup_told *told, const struct sessions_one *session, uint64_t bytes,
-                 int rc)
+static void report_cut(struct cleanup_told *told, const struct sessions_one *session,
+                       uint64_t bytes, int rc)
 {
         memcpy(told->cut.id, session->id, sizeof(told->cut.id));
         told->cut.bytes = bytes;
@@ -183,7 +183,7 @@ static void clean(const struct cleanups *cleanups, unsigned at)
                 if (rc == -ETXTBSY)
                         end_who_runs(&st);
                 if (rc != 0)
-                        tell(&cleanups->board->told[i], session, taken(&st), rc < 0 ? rc : 0);
+                        report_cut(&cleanups->board->told[i], session, taken(&st), rc < 0 ? rc : 0);
                 add_relaxed(steps, 1);
         }
         store_clear_kept(cleanups->store, &(struct store_clearing){ uid, steps, end_who_runs });
@@ -191,7 +191,7 @@ static void clean(const struct cleanups *cleanups, unsigned at)
 
 /* -- Finding work ----------------------------------------------------------------------------- */
 
-static struct cleanup *find(struct cleanups *cleanups, uint32_t uid)
+static struct cleanup *find_cleanup(struct cleanups *cleanups, uint32_t uid)
 {
         for (unsigned i = 0; i < CLEANUPS_MAX; i++) {
                 if (cleanups->cleanup[i].is_used && cleanups->cleanup[i].uid == uid)
@@ -203,7 +203,7 @@ static struct cleanup *find(struct cleanups *cleanups, uint32_t uid)
 /* A user with noted work or with a child is not asked for again. */
 static bool is_passed(uint32_t uid, void *context)
 {
-        return find(context, uid) != NULL;
+        return find_cleanup(context, uid) != NULL;
 }
 
 static void want(uint32_t uid, void *context)
@@ -244,7 +244,7 @@ void cleanups_look(struct cleanups *cleanups)
 
 /* -- Tending ---------------------------------------------------------------------------------- */
 
-static void begin(struct cleanups *cleanups, unsigned at, uint64_t now_ns)
+static void begin_cleanup(struct cleanups *cleanups, unsigned at, uint64_t now_ns)
 {
         struct cleanup *cleanup = &cleanups->cleanup[at];
 
@@ -278,11 +278,11 @@ static void tell_held(struct cleanups *cleanups, unsigned at)
         session = &cleanups->sessions->session[place - 1];
         if (session->state != SESSIONS_FREE && path_of(cleanups, session, path) == 0 &&
             is_too_large(path, &st))
-                tell(&cleanups->board->told[place - 1], session, taken(&st), -EBUSY);
+                report_cut(&cleanups->board->told[place - 1], session, taken(&st), -EBUSY);
 }
 
 /* Checks one child; returns whether it has ended. */
-static bool tend(struct cleanups *cleanups, unsigned at, uint64_t now_ns)
+static bool tend_cleanup(struct cleanups *cleanups, unsigned at, uint64_t now_ns)
 {
         struct cleanup *cleanup = &cleanups->cleanup[at];
         const enum aside_state state =
@@ -320,7 +320,7 @@ bool cleanups_tend(struct cleanups *cleanups, uint64_t now_ns)
                 struct cleanup *cleanup = &cleanups->cleanup[i];
 
                 if (cleanup->aside.child)
-                        has_ended |= tend(cleanups, i, now_ns);
+                        has_ended |= tend_cleanup(cleanups, i, now_ns);
                 else if (cleanup->is_held && now_ns - cleanup->rest_ns >= CLEANUP_REST_NS)
                         cleanup->is_wanted = true;
                 busy += is_busy(cleanup, now_ns);
@@ -331,7 +331,7 @@ bool cleanups_tend(struct cleanups *cleanups, uint64_t now_ns)
                 cleanups->from = (at + 1) % CLEANUPS_MAX;
                 if (!cleanups->cleanup[at].is_wanted)
                         continue;
-                begin(cleanups, at, now_ns);
+                begin_cleanup(cleanups, at, now_ns);
                 busy += is_busy(&cleanups->cleanup[at], now_ns);
         }
         return has_ended;

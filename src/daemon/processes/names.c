@@ -21,7 +21,7 @@ static bool has_unnamed(const struct usage_process *list, unsigned count)
 }
 
 /* A child that was killed and is not gone yet is waited for at the next call. */
-static bool is_over(struct aside *aside, uint64_t now_ns)
+static bool is_child_over(struct aside *aside, uint64_t now_ns)
 {
         enum aside_state state = ASIDE_DONE;
 
@@ -40,7 +40,7 @@ static void walk(struct aside *aside, struct usage_process *shared, unsigned cou
                 usage_name(shared, count, most_ns);
                 _exit(0);
         }
-        while (!is_over(aside, clock_machine_ns()) && clock_machine_ns() < until_ns)
+        while (!is_child_over(aside, clock_machine_ns()) && clock_machine_ns() < until_ns)
                 nanosleep(&pause, NULL);
         aside_end(aside);
 }
@@ -53,7 +53,7 @@ void names_find(struct usage_process *list, unsigned count, uint64_t most_ns)
 
         usage_name(list, count, 0);
         if (!most_ns || count > NAMES_MAX || !has_unnamed(list, count) ||
-            !is_over(&aside, clock_machine_ns()))
+            !is_child_over(&aside, clock_machine_ns()))
                 return;
         if (!shared)
                 shared = mmap(NULL, NAMES_MAX * sizeof(*shared), PROT_READ | PROT_WRITE,

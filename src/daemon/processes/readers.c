@@ -105,7 +105,7 @@ void readers_free(struct readers *readers)
 /* -- The child -------------------------------------------------------------------------------- */
 
 /* A partial answer is reported only if it is new; the last entry is for the complete answer. */
-static void tell(struct ticket *ticket, const struct identity *identity)
+static void report_identity(struct ticket *ticket, const struct identity *identity)
 {
         uint32_t told = load_relaxed(&ticket->told);
 
@@ -157,12 +157,12 @@ static void read_ticket(const struct user_reader *reader, struct ticket *ticket,
                 identity_go_on(&identity, maps, sessions, clock_thread_ns() + READERS_SLICE_NS);
                 add_relaxed(&desk->steps, 1);
                 if (identity.is_partial)
-                        tell(ticket, &identity);
+                        report_identity(ticket, &identity);
         }
         if (identity.is_partial && most_ns < READERS_MAX_NS)
                 return;
         identity.is_partial = false;
-        tell(ticket, &identity);
+        report_identity(ticket, &identity);
         finish(ticket, TICKET_WHOLE);
 }
 
@@ -228,7 +228,7 @@ static bool has_waiting(struct user_reader *reader, uint64_t now_ns)
         return is_any;
 }
 
-static void begin(struct readers *readers, struct user_reader *reader, uint64_t now_ns)
+static void begin_reader(struct readers *readers, struct user_reader *reader, uint64_t now_ns)
 {
         switch (aside_fork(&reader->aside, "aliquot-read", now_ns)) {
         case 0:
@@ -242,7 +242,8 @@ static void begin(struct readers *readers, struct user_reader *reader, uint64_t 
 }
 
 /* Ends the child; the next child gets what it did not reach. */
-static void end(struct readers *readers, struct user_reader *reader, uint64_t now_ns, bool is_cut)
+static void end_reader(struct readers *readers, struct user_reader *reader, uint64_t now_ns,
+                       bool is_cut)
 {
         const uint32_t at = load_relaxed(&reader->desk->at);
 
@@ -263,7 +264,7 @@ static void end(struct readers *readers, struct user_reader *reader, uint64_t no
 }
 
 /* Invalidates the user's tickets. There is no child. */
-static void leave(struct user_reader *reader)
+static void invalidate_tickets(struct user_reader *reader)
 {
         for (unsigned i = 0; i < READERS_EACH; i++)
                 store_relaxed(&reader->desk->ticket[i].state, TICKET_FREE);
@@ -273,7 +274,7 @@ static void leave(struct user_reader *reader)
 }
 
 /* Returns whether any answer is still pending. */
-static bool tend(struct readers *readers, struct user_reader *reader, uint64_t now_ns)
+static bool tend_reader(struct readers *readers, struct user_reader *reader, uint64_t now_ns)
 {
         enum aside_state state = ASIDE_DONE;
 
@@ -283,14 +284,15 @@ static bool tend(struct readers *readers, struct user_reader *reader, uint64_t n
                 state = aside_tend(&reader->aside, load_relaxed(&reader->desk->steps),
                                    READERS_STILL_NS, now_ns);
                 if (state == ASIDE_DONE || state == ASIDE_CUT)
-                        end(readers, reader, now_ns, state == ASIDE_CUT && !reader->must_leave);
+                        end_reader(readers, reader, now_ns,
+                                   state == ASIDE_CUT && !reader->must_leave);
         }
         if (reader->must_leave && !reader->aside.child)
-                leave(reader);
+                invalidate_tickets(reader);
         if (reader->must_leave || !has_waiting(reader, now_ns))
                 return false;
         if (!reader->aside.child)
-                begin(readers, reader, now_ns);
+                begin_reader(readers, reader, now_ns);
         return reader->aside.child > 0;
 }
 
@@ -305,7 +307,7 @@ void readers_tend(struct readers *readers, uint64_t most_ns)
 
                 is_any = false;
                 for (unsigned i = 0; i < READERS_USERS; i++)
-                        is_any |= tend(readers, &readers->reader[i], now_ns);
+                        is_any |= tend_reader(readers, &readers->reader[i], now_ns);
                 if (now_ns >= until_ns)
                         return;
                 if (is_any)
@@ -350,7 +352,7 @@ static struct user_reader *free_place(struct readers *readers, uint64_t now_ns)
                 struct user_reader *reader = &readers->reader[i];
 
                 if (is_at_rest(reader)) {
-                        leave(reader);
+                        invalidate_tickets(reader);
                         return reader;
                 }
                 if (!reader->must_leave && (!first || reader->placed_ns < first->placed_ns))

@@ -94,7 +94,7 @@ static bool holds_slot(const struct usage_process *process, const struct livenes
         return is_held;
 }
 
-static int hold(uint32_t pid)
+static int hold_process(uint32_t pid)
 {
         return pid < 2 || pid == (uint32_t)getpid() ? -EPERM : identity_hold(pid);
 }
@@ -108,7 +108,7 @@ static int hold_next(uint32_t pid, struct victim_walk *walk)
         }
         store_relaxed(&walk->at, pid);
         add_relaxed(&walk->steps, 1);
-        return pid == walk->spared ? -ECANCELED : hold(pid);
+        return pid == walk->spared ? -ECANCELED : hold_process(pid);
 }
 
 static bool send_to(int held, uint32_t pid, const struct victim_order *order)
@@ -174,7 +174,7 @@ struct thread_table {
         pid_t pid, tid;
 };
 
-static bool is_over(const struct victim_look *look)
+static bool has_deadline_passed(const struct victim_look *look)
 {
         return clock_thread_ns() >= look->until_ns;
 }
@@ -217,7 +217,7 @@ static bool has_locked_by(const struct thread_table *table, const struct victim_
 
         snprintf(path, sizeof(path), "/proc/%d/task/%d/fd", table->pid, table->tid);
         descriptors = opendir(path);
-        while (descriptors && !is_over(look) && (entry = readdir(descriptors))) {
+        while (descriptors && !has_deadline_passed(look) && (entry = readdir(descriptors))) {
                 if (is_of_file(table, entry->d_name, &look->file) &&
                     is_locking(table, entry->d_name))
                         return true;
@@ -240,7 +240,7 @@ static bool has_locked(pid_t pid, const struct victim_look *look)
 
         snprintf(path, sizeof(path), "/proc/%d/task", pid);
         tasks = opendir(path);
-        while (tasks && !is_over(look) && (entry = readdir(tasks))) {
+        while (tasks && !has_deadline_passed(look) && (entry = readdir(tasks))) {
                 const struct thread_table table = { pid, (pid_t)strtol(entry->d_name, NULL, 10) };
 
                 if (table.tid < 1 || (last && is_same_table(last, table.tid)))
@@ -290,12 +290,12 @@ unsigned victim_signal_all(const struct victim_order *order)
                 if (is_users_own && (identity_has_mapped(pid, &look.file, look.until_ns) == 1 ||
                                      has_locked((pid_t)pid, &look)))
                         sent += send_to(held, pid, order);
-                if (is_over(&look) && is_users_own && !is_first) {
+                if (has_deadline_passed(&look) && is_users_own && !is_first) {
                         store_relaxed(&order->walk->from, before);
                         break;
                 }
                 is_first = is_first && !is_users_own;
-                if (is_over(&look))
+                if (has_deadline_passed(&look))
                         break;
         }
         return sent;
@@ -303,7 +303,7 @@ unsigned victim_signal_all(const struct victim_order *order)
 
 bool victim_signal_identity(const struct identity *identity, int number)
 {
-        scoped_fd int held = hold(identity->pid);
+        scoped_fd int held = hold_process(identity->pid);
 
         return held >= 0 && identity_is_same(held, identity) &&
                identity_signal(held, identity->pid, number);

@@ -14,7 +14,8 @@ void members_tell_closed(struct members *self, uint32_t at, uint64_t now_ns)
                   self->sched.member[at].is_wanting ? 0 : now_ns, 0);
 }
 
-static void carry_out(struct members *self, const struct sched_action *action, uint64_t now_ns)
+static void carry_out_action(struct members *self, const struct sched_action *action,
+                             uint64_t now_ns)
 {
         struct member *member = &self->member[action->member];
         struct seated *seated = member->seated;
@@ -99,7 +100,7 @@ bool members_step(struct members *self, const struct sched_event *event, uint64_
         if (self->actions.refused)
                 return false;
         for (unsigned i = 0; i < self->actions.count; i++)
-                carry_out(self, &self->actions.action[i], now_ns);
+                carry_out_action(self, &self->actions.action[i], now_ns);
         return true;
 }
 

@@ -83,7 +83,8 @@ static uint64_t wanting_until_ns(const struct members *self, uint32_t at,
 }
 
 /* Tells WANT or RESTS, also for a member whose gate stays closed. */
-static void note(struct members *self, uint32_t at, enum sched_event_type type, uint64_t now_ns)
+static void report_want(struct members *self, uint32_t at, enum sched_event_type type,
+                        uint64_t now_ns)
 {
         bool was_closed = self->sched.member[at].mode == SCHED_MODE_CLOSED;
 
@@ -107,9 +108,9 @@ static void note_want(struct members *self, uint32_t at, const struct seat_claim
         if (is_open(core) && !member->is_begun && core->terms.gang == 0)
                 member->look_ns = max_u64(member->look_ns, claim->wanted_ns + STANDS_NS);
         if (wants && !core->is_wanting)
-                note(self, at, SCHED_WANT, now_ns);
+                report_want(self, at, SCHED_WANT, now_ns);
         else if (core->is_wanting && now_ns - member->active_ns > grace_ns)
-                note(self, at, SCHED_RESTS, now_ns);
+                report_want(self, at, SCHED_RESTS, now_ns);
         if (!core->is_wanting)
                 member->look_ns =
                         core->mode == SCHED_MODE_OPEN ? now_ns + MEMBER_IDLE_NS : CLOCK_NEVER;

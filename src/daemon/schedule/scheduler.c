@@ -82,14 +82,14 @@ struct scheduler {
 /* -- The lock --------------------------------------------------------------------------------- */
 
 /* With a mutex alone, the thread that just left it could get it again and again. */
-static void enter(struct scheduler *self)
+static void lock_scheduler(struct scheduler *self)
 {
         pthread_mutex_lock(&self->turnstile);
         pthread_mutex_lock(&self->lock);
         pthread_mutex_unlock(&self->turnstile);
 }
 
-static void leave(struct scheduler *self)
+static void unlock_scheduler(struct scheduler *self)
 {
         pthread_mutex_unlock(&self->lock);
 }
@@ -104,16 +104,16 @@ static enum kind kind_of(const struct members *members, const struct seated *sea
 }
 
 /* Reads the session's page without the lock, and hears it. */
-static uint64_t hear(struct scheduler *self, unsigned at)
+static uint64_t hear_session(struct scheduler *self, unsigned at)
 {
         struct seated *seated = &self->members.seated[at];
         struct seat *seat = seated->seat; /* only this thread closes it */
         uint64_t begun_ns = clock_now_ns(), now_ns;
         struct seat_head head;
 
-        leave(self);
+        unlock_scheduler(self);
         seat_look(seat, &head);
-        enter(self);
+        lock_scheduler(self);
         now_ns = clock_now_ns();
         if (seated->seat != seat)
                 return now_ns;
@@ -145,13 +145,13 @@ static bool hear_kind(struct scheduler *self, struct pass *pass, enum kind kind)
                         return false;
                 }
                 members->seated[i].is_rung = false;
-                now_ns = hear(self, i);
+                now_ns = hear_session(self, i);
         }
         pass->next[kind] = 0;
         return true;
 }
 
-static void answer(struct scheduler *self, struct pass *pass)
+static void answer_question(struct scheduler *self, struct pass *pass)
 {
         pass->is_all = false;
         self->answered = pass->question;
@@ -173,7 +173,7 @@ static void hear_all(struct scheduler *self, struct pass *pass)
         if ((pass->is_all || pass->is_rung) && hear_kind(self, pass, KIND_IDLE)) {
                 pass->is_rung = false;
                 if (pass->is_all)
-                        answer(self, pass);
+                        answer_question(self, pass);
         }
 }
 
@@ -187,14 +187,14 @@ static void close_leaving(struct scheduler *self)
         while (seat) {
                 struct seat *next = seat->next_leaving;
 
-                leave(self);
+                unlock_scheduler(self);
                 seat_look(seat, &head);
-                enter(self);
+                lock_scheduler(self);
                 seat_take(seat, &head, clock_now_ns());
                 members_count_seat(&self->members, seat);
-                leave(self);
+                unlock_scheduler(self);
                 seat_close(seat);
-                enter(self);
+                lock_scheduler(self);
                 seat = next;
         }
 }
@@ -348,17 +348,17 @@ static void *run(void *argument)
 
         prctl(PR_SET_TIMERSLACK, 1UL);
         clock_join(TIME_BACKGROUND);
-        enter(self);
+        lock_scheduler(self);
         while (!self->is_ending) {
                 bells_begin(&pass.bells, &self->bell);
                 due_ns = work(self, &pass, &is_busy);
-                leave(self);
+                unlock_scheduler(self);
                 end = pass.is_cut ? 0
                                   : bells_wait(&pass.bells, due_ns, is_busy ? LOOK_NS : REST_NS);
-                enter(self);
+                lock_scheduler(self);
                 note_end(&self->members, &pass, end, due_ns);
         }
-        leave(self);
+        unlock_scheduler(self);
         clock_leave();
         return NULL;
 }
@@ -414,18 +414,18 @@ void scheduler_stop(struct scheduler *self)
 {
         if (!self)
                 return;
-        enter(self);
+        lock_scheduler(self);
         self->is_ending = true;
-        leave(self);
+        unlock_scheduler(self);
         bells_ring(&self->bell);
         pthread_join(self->thread, NULL);
-        enter(self);
+        lock_scheduler(self);
         for (unsigned i = 0; i < self->members.entries; i++) {
                 if (self->members.seated[i].seat)
                         members_unseat(&self->members, &self->members.seated[i], clock_now_ns());
         }
         close_leaving(self);
-        leave(self);
+        unlock_scheduler(self);
         end_locks(self);
         free(self);
 }
@@ -453,11 +453,11 @@ static bool change(struct scheduler *self, const struct sessions_one *session)
         struct seated *seated;
 
         seat_terms(session, share);
-        enter(self);
+        lock_scheduler(self);
         seated = members_find(&self->members, session->id);
         if (seated)
                 members_change(&self->members, seated, share, session->gang, clock_now_ns());
-        leave(self);
+        unlock_scheduler(self);
         return seated != NULL;
 }
 
@@ -475,11 +475,11 @@ int scheduler_put(struct scheduler *self, const struct sessions_one *session, un
                 rc = seat_open(self->store, session, &seat, err);
                 if (rc < 0)
                         return rc;
-                enter(self);
+                lock_scheduler(self);
                 members_seat(&self->members, seat);
                 self->seats++;
                 self->questions++;
-                leave(self);
+                unlock_scheduler(self);
         }
         bells_ring(&self->bell);
         return 0;
@@ -489,27 +489,27 @@ void scheduler_drop(struct scheduler *self, const uint8_t id[16])
 {
         struct seated *seated;
 
-        enter(self);
+        lock_scheduler(self);
         seated = members_find(&self->members, id);
         if (seated) {
                 members_unseat(&self->members, seated, clock_now_ns());
                 self->seats--;
         }
-        leave(self);
+        unlock_scheduler(self);
         bells_ring(&self->bell);
 }
 
 void scheduler_totals(struct scheduler *self, uint64_t *ret)
 {
-        enter(self);
+        lock_scheduler(self);
         refresh(self);
         members_count(&self->members);
         memcpy(ret, self->members.totals, sizeof(self->members.totals));
-        leave(self);
+        unlock_scheduler(self);
 }
 
-static void view(const struct members *members, const struct seated *seated, uint32_t at,
-                 struct scheduler_view *ret)
+static void fill_view(const struct members *members, const struct seated *seated, uint32_t at,
+                      struct scheduler_view *ret)
 {
         const struct sched_member *core = &members->sched.member[at];
 
@@ -531,13 +531,13 @@ bool scheduler_read(struct scheduler *self, const uint8_t id[16], unsigned share
         struct seated *seated;
         uint32_t at = NO_MEMBER;
 
-        enter(self);
+        lock_scheduler(self);
         seated = members_find(&self->members, id);
         if (seated && share < seated->seat->share_count)
                 at = seated->member[share];
         if (at != NO_MEMBER)
-                view(&self->members, seated, at, ret);
-        leave(self);
+                fill_view(&self->members, seated, at, ret);
+        unlock_scheduler(self);
         return at != NO_MEMBER;
 }
 
@@ -546,12 +546,12 @@ bool scheduler_times(struct scheduler *self, const uint8_t uuid[16], struct sche
         const struct members *members = &self->members;
         unsigned at = 0;
 
-        enter(self);
+        lock_scheduler(self);
         while (at < members->device_count && memcmp(members->device[at], uuid, 16) != 0)
                 at++;
         if (at < members->device_count)
                 *ret = members->sched.device[at].times;
-        leave(self);
+        unlock_scheduler(self);
         return at < members->device_count;
 }
 
@@ -567,7 +567,7 @@ bool scheduler_claim(struct scheduler *self, const uint8_t id[16], unsigned shar
         struct seat_claim claim;
         bool is_there;
 
-        enter(self);
+        lock_scheduler(self);
         seated = members_find(&self->members, id);
         if (seated && clock_now_ns() > seated->seat->head_ns + STALE_NS) {
                 refresh(self);
@@ -591,6 +591,6 @@ bool scheduler_claim(struct scheduler *self, const uint8_t id[16], unsigned shar
                         ret->leases = core->leases;
                 }
         }
-        leave(self);
+        unlock_scheduler(self);
         return is_there;
 }

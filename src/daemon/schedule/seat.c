@@ -57,7 +57,7 @@ static int open_slots(const struct store_session *session, struct seat *seat, st
         return 0;
 }
 
-static uint32_t cap_of(const struct sessions_share *share)
+static uint32_t cap_ppm_of(const struct sessions_share *share)
 {
         return share->compute_milli_percent ? share->compute_milli_percent * PPM_A_MILLI_PERCENT
                                             : SCHED_WHOLE_PPM;
@@ -70,7 +70,7 @@ void seat_terms(const struct sessions_one *session, struct seat_share ret[SESSIO
 
                 memcpy(ret[i].uuid, share->uuid, sizeof(share->uuid));
                 ret[i].terms = (struct sched_terms){
-                        .cap_ppm = cap_of(share),
+                        .cap_ppm = cap_ppm_of(share),
                         .guarantee_ppm = share->guarantee_milli_percent * PPM_A_MILLI_PERCENT,
                         .weight = session->weight,
                         .class = session->priority,

@@ -7,7 +7,8 @@
 #include "common/clock.h"
 #include "common/minmax.h"
 
-static void put(struct bells *bells, const _Atomic uint32_t *word, uint32_t seen, unsigned entry)
+static void add_bell(struct bells *bells, const _Atomic uint32_t *word, uint32_t seen,
+                     unsigned entry)
 {
         bells->word[bells->count] = word;
         bells->entry[bells->count] = entry;
@@ -18,13 +19,13 @@ void bells_begin(struct bells *ret, const _Atomic uint32_t *own)
 {
         ret->count = 0;
         ret->has_more = false;
-        put(ret, own, load_acquire(own), 0);
+        add_bell(ret, own, load_acquire(own), 0);
 }
 
 void bells_add(struct bells *bells, const _Atomic uint32_t *word, uint32_t seen, unsigned entry)
 {
         if (bells->count < BELLS_MAX)
-                put(bells, word, seen, entry);
+                add_bell(bells, word, seen, entry);
         else
                 bells->has_more = true;
 }

@@ -250,8 +250,8 @@ static bool is_young(uint64_t at_ns, uint64_t now_ns, uint64_t age_ns)
         return at_ns != 0 && now_ns - min_u64(at_ns, now_ns) < age_ns;
 }
 
-static void hear(struct pages *pages, const struct page_meter *meter, uint64_t now_ns,
-                 struct swap_seen *ret)
+static void read_meter(struct pages *pages, const struct page_meter *meter, uint64_t now_ns,
+                       struct swap_seen *ret)
 {
         bool is_in_flight = meter->drained_turn & 1;
 
@@ -291,7 +291,7 @@ bool pages_look(struct pages *pages, const struct pages_about *about, struct swa
         if (walks)
                 walk_dead(pages, &head, now_ns);
         count_live(pages, &head, ret);
-        hear(pages, &head.meter, now_ns, ret);
+        read_meter(pages, &head.meter, now_ns, ret);
         ret->is_drained = about->gate && may_probe && have_answered(pages, &head, about->gate);
         took_ns = clock_thread_ns() - began_ns;
         if (may_probe && clock_is_machine() && took_ns > PROBE_DEAR_NS)

@@ -33,7 +33,7 @@ void swapper_ring(struct swapper *self)
 
 /* -- The thread ------------------------------------------------------------------------------- */
 
-static void add(struct swapper *self, unsigned at)
+static void add_session(struct swapper *self, unsigned at)
 {
         struct swapper_entry *entry = &self->entry[at];
 
@@ -42,7 +42,7 @@ static void add(struct swapper *self, unsigned at)
 }
 
 /* Frees the entry. The caller closes the pages without the lock, since closing may wait. */
-static struct pages *take_off(struct swapper *self, unsigned at)
+static struct pages *remove_entry(struct swapper *self, unsigned at)
 {
         struct swapper_entry *entry = &self->entry[at];
         struct pages *pages = entry->pages;
@@ -67,9 +67,9 @@ static void take_wishes(struct swapper *self)
                 struct pages *closed = NULL;
 
                 if (entry->wish == WISH_DROP)
-                        closed = take_off(self, i);
+                        closed = remove_entry(self, i);
                 else if (entry->wish == WISH_ADD)
-                        add(self, i);
+                        add_session(self, i);
                 else if (self->holder[i].pages)
                         swap_rank(&self->swap, i, entry->class);
                 self->holder[i].ceiling_bytes = entry->ceiling_bytes;
@@ -122,7 +122,7 @@ static void bound(struct holder *holder, const struct swap *swap,
         seen->wished_pinned_bytes = min_u64(seen->wished_pinned_bytes, part_bytes);
 }
 
-static void look_at(struct swapper *self, unsigned at, uint64_t now_ns)
+static void look_at_session(struct swapper *self, unsigned at, uint64_t now_ns)
 {
         const struct swap_session *session = &self->swap.session[at];
         const struct pages_about about = {
@@ -145,7 +145,7 @@ static void look_at_all(struct swapper *self, uint64_t now_ns)
         self->walks = 0;
         for (unsigned i = 0; i < self->swap.entries; i++) {
                 if (self->holder[i].pages)
-                        look_at(self, i, now_ns);
+                        look_at_session(self, i, now_ns);
         }
         if (self->walks < WALKS_MAX)
                 self->walk_from = 0;
@@ -164,8 +164,8 @@ static void write_all(struct swapper *self, uint64_t began_ns)
 
 /* Copies the state for views. Returns whether the session has got stuck, or overdue, since the last
  * pass. */
-static bool show(struct swapper_entry *entry, const struct swap_session *session,
-                 struct holder *holder)
+static bool publish_view(struct swapper_entry *entry, const struct swap_session *session,
+                         struct holder *holder)
 {
         bool is_stuck = session->stuck_ns != 0, is_news = is_stuck && !holder->was_stuck;
 
@@ -197,7 +197,7 @@ static void show_all(struct swapper *self)
                 struct holder *holder = &self->holder[i];
 
                 if (holder->pages)
-                        is_news |= show(&self->entry[i], &self->swap.session[i], holder);
+                        is_news |= publish_view(&self->entry[i], &self->swap.session[i], holder);
         }
         pthread_mutex_unlock(&self->lock);
         if (is_news && write(self->told, &one, sizeof(one)) < 0)

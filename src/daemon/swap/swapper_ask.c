@@ -78,7 +78,7 @@ struct swap_rules swapper_rules(struct swapper *self)
         return rules;
 }
 
-static struct swapper_entry *find(struct swapper *self, const uint8_t id[16])
+static struct swapper_entry *find_entry(struct swapper *self, const uint8_t id[16])
 {
         for (unsigned i = 0; i < self->entries; i++) {
                 struct swapper_entry *entry = &self->entry[i];
@@ -96,7 +96,7 @@ static bool change(struct swapper *self, const struct sessions_one *session)
         struct swapper_entry *entry;
 
         pthread_mutex_lock(&self->lock);
-        entry = find(self, session->id);
+        entry = find_entry(self, session->id);
         if (entry && !pages_are_current(entry->pages, self->store, session)) {
                 entry->wish = WISH_DROP;
                 self->count--;
@@ -166,7 +166,7 @@ void swapper_drop(struct swapper *self, const uint8_t id[16])
         struct swapper_entry *entry;
 
         pthread_mutex_lock(&self->lock);
-        entry = find(self, id);
+        entry = find_entry(self, id);
         if (entry) {
                 entry->wish = WISH_DROP;
                 self->count--;
@@ -184,7 +184,7 @@ bool swapper_read(struct swapper *self, const uint8_t id[16], struct swapper_vie
         if (!self)
                 return false;
         pthread_mutex_lock(&self->lock);
-        entry = find(self, id);
+        entry = find_entry(self, id);
         is_seen = entry && entry->is_seen;
         if (is_seen)
                 *ret = entry->view;

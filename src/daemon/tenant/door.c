@@ -287,7 +287,7 @@ static int take_added(const char *name, void *context)
 }
 
 /* Whether no profile and no session needs the door any more. */
-static bool is_over(const struct tenant_door *door)
+static bool is_door_unneeded(const struct tenant_door *door)
 {
         return !door->is_of_config && !door->is_of_api &&
                !count_sessions(door->tenants, door->profile.name);
@@ -300,7 +300,7 @@ void tenant_doors_tend(struct tenants *tenants)
         while (door) {
                 struct tenant_door *next = LIST_NEXT(door, entry);
 
-                if (is_over(door))
+                if (is_door_unneeded(door))
                         end_door(door);
                 else if (!is_open(door))
                         open_door(door);
@@ -414,7 +414,7 @@ int tenants_drop_profile(struct tenants *tenants, const char *name, struct error
         if (rc < 0)
                 return rc;
         door->is_of_api = false;
-        if (is_over(door))
+        if (is_door_unneeded(door))
                 end_door(door);
         return 0;
 }

@@ -14,7 +14,7 @@
 
 #define LOOKS 64u /* sessions looked at in one beat of the clock */
 
-static void step(struct tenants *tenants, const struct sessions_event *asked)
+static void apply_event(struct tenants *tenants, const struct sessions_event *asked)
 {
         struct sessions_event event = *asked;
         struct sessions_actions actions;
@@ -33,12 +33,13 @@ void tenant_renew(struct tenants *tenants, const struct sessions_one *session)
 
         if (session->expires_ns && session->ttl_ns &&
             session->expires_ns < now_ns + session->ttl_ns / 2)
-                step(tenants, &(struct sessions_event){ .type = SESSIONS_RENEW,
-                                                        .name = session->name,
-                                                        .profile = profile[0] ? profile : NULL });
+                apply_event(tenants,
+                            &(struct sessions_event){ .type = SESSIONS_RENEW,
+                                                      .name = session->name,
+                                                      .profile = profile[0] ? profile : NULL });
 }
 
-static void look_at(struct tenants *tenants, const struct sessions_one *session)
+static void check_container(struct tenants *tenants, const struct sessions_one *session)
 {
         char name[SESSIONS_NAME_BYTES];
 
@@ -50,7 +51,7 @@ static void look_at(struct tenants *tenants, const struct sessions_one *session)
         if (folder_is_live(node_store(tenants->options.node), session, NULL) != 0)
                 return;
         text_put(name, sizeof(name), NULL, "%s", session->name);
-        step(tenants, &(struct sessions_event){ .type = SESSIONS_RELEASE, .name = name });
+        apply_event(tenants, &(struct sessions_event){ .type = SESSIONS_RELEASE, .name = name });
 }
 
 void tenant_doors_look(struct tenants *tenants)
@@ -65,7 +66,7 @@ void tenant_doors_look(struct tenants *tenants)
                 if (session->state != SESSIONS_OPEN || !session->container.profile[0])
                         continue;
                 seen++;
-                look_at(tenants, session);
+                check_container(tenants, session);
                 if (seen == LOOKS) {
                         tenants->look_from = at + 1;
                         return;

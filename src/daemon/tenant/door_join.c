@@ -28,7 +28,7 @@ _Static_assert(SESSIONS_CONTAINER_BYTES >= CONTAINER_ID_BYTES &&
                        SESSIONS_NAME_BYTES >= sizeof(((struct profile *)0)->name),
                "a session carries its container");
 
-static int refuse(struct tenant_refusal *ret, enum message_code code, const char *why)
+static int set_refusal(struct tenant_refusal *ret, enum message_code code, const char *why)
 {
         fail(&ret->why, -EPERM, "%s", why);
         return (int)code;
@@ -36,7 +36,7 @@ static int refuse(struct tenant_refusal *ret, enum message_code code, const char
 
 /* -- The existing session ---------------------------------------------------------------------- */
 
-static bool is_of(const struct sessions_one *session, const struct tenant_visit *visit)
+static bool is_of_container(const struct sessions_one *session, const struct tenant_visit *visit)
 {
         const struct sessions_container *container = &session->container;
 
@@ -46,14 +46,14 @@ static bool is_of(const struct sessions_one *session, const struct tenant_visit 
 }
 
 /* The session of this container. *ret_former: its session from before its restart, or NULL. */
-static const struct sessions_one *find(const struct tenant_visit *visit,
-                                       const struct sessions_one **ret_former)
+static const struct sessions_one *find_session(const struct tenant_visit *visit,
+                                               const struct sessions_one **ret_former)
 {
         const struct sessions *all = node_sessions(visit->tenants->options.node);
 
         *ret_former = NULL;
         for (unsigned i = 0; i < all->entries; i++) {
-                if (!is_of(&all->session[i], visit))
+                if (!is_of_container(&all->session[i], visit))
                         continue;
                 if (all->session[i].container.inode == visit->guest->cgroup.inode)
                         return &all->session[i];
@@ -62,7 +62,7 @@ static const struct sessions_one *find(const struct tenant_visit *visit,
         return NULL;
 }
 
-static int enter(struct tenant_visit *visit, const char *name, struct tenant_refusal *ret)
+static int find_listener(struct tenant_visit *visit, const char *name, struct tenant_refusal *ret)
 {
         visit->listener = tenant_find(visit->tenants, name);
         if (visit->listener)
@@ -76,7 +76,8 @@ static int enter(struct tenant_visit *visit, const char *name, struct tenant_ref
 /* -- A new one -------------------------------------------------------------------------------- */
 
 /* Fills in the profile's terms, on this GPU. */
-static void fill(const struct tenant_visit *visit, const uint8_t uuid[16], struct sessions_one *ret)
+static void fill_terms(const struct tenant_visit *visit, const uint8_t uuid[16],
+                       struct sessions_one *ret)
 {
         const struct profile *profile = &visit->door->profile;
         const struct cgroup *cgroup = &visit->guest->cgroup;
@@ -151,8 +152,8 @@ bool tenant_has_bounded_ttl(const struct sessions_actions *actions)
                (actions->answer == SESSIONS_RULED && actions->excess.key == POLICY_TTL);
 }
 
-static int step(const struct tenant_visit *visit, struct sessions_one *one,
-                struct sessions_actions *ret, struct error *err)
+static int step_create(const struct tenant_visit *visit, struct sessions_one *one,
+                       struct sessions_actions *ret, struct error *err)
 {
         struct node *node = visit->tenants->options.node;
         struct sessions_event event = {
@@ -185,13 +186,13 @@ static int create(const struct tenant_visit *visit, struct sessions_one *one,
         for (unsigned try = 0; rc == 0 && actions.answer == SESSIONS_EXISTS && try < 3; try++) {
                 rc = name_it(one, try > 0, &err);
                 if (rc == 0)
-                        rc = step(visit, one, &actions, &err);
+                        rc = step_create(visit, one, &actions, &err);
         }
         if (rc == 0)
                 return actions.answer == SESSIONS_YES ? 0 : refuse_room(visit, &actions, ret);
         log_line(LOG_WARN, "door %s: %s", visit->door->profile.name, err.text);
-        return refuse(ret, MESSAGE_TROUBLE,
-                      "the container's session cannot be made; see the daemon's log");
+        return set_refusal(ret, MESSAGE_TROUBLE,
+                           "the container's session cannot be made; see the daemon's log");
 }
 
 /* Makes the session, or has it wait for room. A session larger than the card does not wait. */
@@ -229,17 +230,18 @@ static int make(struct tenant_visit *visit, struct sessions_one *one, struct ten
         int at;
 
         if (!visit->door->is_of_config && !visit->door->is_of_api)
-                return refuse(ret, MESSAGE_ENDED, "this profile was removed");
+                return set_refusal(ret, MESSAGE_ENDED, "this profile was removed");
         if (profile->priority == 2 && !visit->tenants->options.config->has_leases)
-                return refuse(ret, MESSAGE_TROUBLE,
-                              "the share asks for class rt, and this daemon hands out no leases");
+                return set_refusal(
+                        ret, MESSAGE_TROUBLE,
+                        "the share asks for class rt, and this daemon hands out no leases");
         cards_as_gpus(cards, &gpus);
         at = profile_gpu(profile, &gpus, &ret->why);
         if (at < 0)
                 return MESSAGE_TROUBLE;
         if (!has_entry(visit->tenants))
-                return refuse(ret, MESSAGE_TOO_MANY, "the node has too many sessions");
-        fill(visit, gpus.gpu[at].uuid, one);
+                return set_refusal(ret, MESSAGE_TOO_MANY, "the node has too many sessions");
+        fill_terms(visit, gpus.gpu[at].uuid, one);
         return create_or_wait(visit, one, ret);
 }
 
@@ -260,14 +262,15 @@ int tenant_door_admit(struct tenant_visit *visit, struct tenant_refusal *ret)
 
         if (!visit->guest->cgroup.container[0])
                 return refuse_stray(visit, ret);
-        session = find(visit, &former);
+        session = find_session(visit, &former);
         if (session)
                 return session->state == SESSIONS_OPEN
-                               ? enter(visit, session->name, ret)
-                               : refuse(ret, MESSAGE_ENDED, "this container's session has ended");
+                               ? find_listener(visit, session->name, ret)
+                               : set_refusal(ret, MESSAGE_ENDED,
+                                             "this container's session has ended");
         code = make(visit, &one, ret);
         if (code == 0)
-                return enter(visit, one.name, ret);
+                return find_listener(visit, one.name, ret);
         /* the container's former session ends soon */
         if (code == MESSAGE_TOO_MANY && former)
                 ret->retry_ms = SOON_MS;

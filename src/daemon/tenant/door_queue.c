@@ -19,7 +19,7 @@
 #define WAITERS_MAX 1024u
 #define MS_NS UINT64_C(1000000)
 
-static void drop(struct tenants *tenants, struct tenant_waiter *waiter)
+static void remove_waiter(struct tenants *tenants, struct tenant_waiter *waiter)
 {
         TAILQ_REMOVE(&tenants->waiters, waiter, entry);
         tenants->waiter_count--;
@@ -35,12 +35,13 @@ static void drop_lost(struct tenants *tenants)
                 struct tenant_waiter *next = TAILQ_NEXT(waiter, entry);
 
                 if (now_ns - waiter->seen_ns > LOST_NS)
-                        drop(tenants, waiter);
+                        remove_waiter(tenants, waiter);
                 waiter = next;
         }
 }
 
-static struct tenant_waiter *find(const struct tenants *tenants, const struct sessions_one *wanted)
+static struct tenant_waiter *find_waiter(const struct tenants *tenants,
+                                         const struct sessions_one *wanted)
 {
         struct tenant_waiter *waiter;
 
@@ -61,7 +62,7 @@ bool tenant_waits_behind(struct tenants *tenants, const struct sessions_one *wan
         const struct tenant_waiter *own, *waiter;
 
         drop_lost(tenants);
-        own = find(tenants, wanted);
+        own = find_waiter(tenants, wanted);
         TAILQ_FOREACH(waiter, &tenants->waiters, entry)
         {
                 /* cppcheck-suppress uninitvar ; TAILQ_FOREACH sets it */
@@ -73,7 +74,7 @@ bool tenant_waits_behind(struct tenants *tenants, const struct sessions_one *wan
         return false;
 }
 
-static struct tenant_waiter *add(struct tenants *tenants, const struct sessions_one *wanted)
+static struct tenant_waiter *add_waiter(struct tenants *tenants, const struct sessions_one *wanted)
 {
         struct tenant_waiter *waiter =
                 tenants->waiter_count < WAITERS_MAX ? calloc(1, sizeof(*waiter)) : NULL;
@@ -92,17 +93,17 @@ bool tenant_wait(struct tenants *tenants, const struct sessions_one *wanted,
                  struct tenant_refusal *ret)
 {
         const uint64_t most_ns = tenants->options.config->profiles_wait_ns;
-        struct tenant_waiter *waiter = find(tenants, wanted);
+        struct tenant_waiter *waiter = find_waiter(tenants, wanted);
         uint64_t waited_ns;
 
         if (!waiter && most_ns)
-                waiter = add(tenants, wanted);
+                waiter = add_waiter(tenants, wanted);
         if (!waiter)
                 return false;
         waiter->seen_ns = clock_machine_ns();
         waited_ns = waiter->seen_ns - waiter->first_ns;
         if (waited_ns >= most_ns) {
-                drop(tenants, waiter);
+                remove_waiter(tenants, waiter);
                 return false;
         }
         ret->retry_ms = RETRY_MS;
@@ -112,10 +113,10 @@ bool tenant_wait(struct tenants *tenants, const struct sessions_one *wanted,
 
 void tenant_wait_end(struct tenants *tenants, const struct sessions_one *wanted)
 {
-        struct tenant_waiter *waiter = find(tenants, wanted);
+        struct tenant_waiter *waiter = find_waiter(tenants, wanted);
 
         if (waiter)
-                drop(tenants, waiter);
+                remove_waiter(tenants, waiter);
 }
 
 void tenant_wait_stop(struct tenants *tenants)
@@ -124,6 +125,6 @@ void tenant_wait_stop(struct tenants *tenants)
 
         for (; waiter; waiter = next) {
                 next = TAILQ_NEXT(waiter, entry);
-                drop(tenants, waiter);
+                remove_waiter(tenants, waiter);
         }
 }

@@ -39,7 +39,7 @@ static uint64_t boot_ticks(void)
 }
 
 /* *ret_is_sure: by SO_PEERPIDFD, not by its pid. */
-static int hold(int socket, int32_t pid, bool *ret_is_sure)
+static int hold_peer(int socket, int32_t pid, bool *ret_is_sure)
 {
         socklen_t bytes = sizeof(int);
         int held;
@@ -61,7 +61,7 @@ bool tenant_peer_read(int socket, struct tenant_peer *ret)
                 return false;
         ret->uid = said.uid;
         ret->pid = said.pid;
-        ret->held = hold(socket, said.pid, &ret->is_sure);
+        ret->held = hold_peer(socket, said.pid, &ret->is_sure);
         return true;
 }
 
@@ -106,7 +106,7 @@ void tenant_peer_end(struct tenant_peer *peer)
 
 /* -- Death ------------------------------------------------------------------------------------ */
 
-static void forget(struct tenant_resident *resident)
+static void free_resident(struct tenant_resident *resident)
 {
         LIST_REMOVE(resident, entry);
         resident->tenants->counts.watched--;
@@ -125,7 +125,7 @@ static void on_death(evutil_socket_t fd, short what, void *context)
         memcpy(session, resident->session, sizeof(session));
         log_line(LOG_DEBUG, "pid %d left session %s", resident->peer.pid, session);
         tenants->counts.left++;
-        forget(resident);
+        free_resident(resident);
         node_look(tenants->options.node, session);
 }
 
@@ -181,7 +181,7 @@ void tenant_forget_all(struct tenant_listener *listener)
         while (resident) {
                 struct tenant_resident *next = LIST_NEXT(resident, entry);
 
-                forget(resident);
+                free_resident(resident);
                 resident = next;
         }
 }

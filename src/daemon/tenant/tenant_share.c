@@ -67,7 +67,7 @@ static int listen_at(const struct tenants *tenants, int fd, const char *path, st
         return rc;
 }
 
-static int begin(struct tenant_listener *share, struct error *err)
+static int open_listener(struct tenant_listener *share, struct error *err)
 {
         char path[STORE_PATH_BYTES];
         int rc = path_of(share->tenants, path, err);
@@ -89,7 +89,7 @@ static void open_share(struct tenants *tenants)
         if (!share)
                 return;
         share->is_share = true;
-        if (begin(share, &err) == 0) {
+        if (open_listener(share, &err) == 0) {
                 tenants->share = share;
                 return;
         }
@@ -144,7 +144,7 @@ static int terms(const struct tenants *tenants, uint32_t uid, struct sessions_on
                         (unsigned long long)number);
 }
 
-static int refuse(const struct sessions_actions *actions, struct error *err)
+static int explain_refusal(const struct sessions_actions *actions, struct error *err)
 {
         if (actions->answer == SESSIONS_NO_ROOM)
                 return fail(err, -ENOSPC, "sessions that do not swap have the memory of the GPU");
@@ -181,7 +181,7 @@ struct tenant_listener *tenant_share_admit(const struct tenant_visit *visit, str
                 rc = node_step(tenants->options.node, &event, who, &actions, err);
         }
         if (rc == 0 && actions.answer != SESSIONS_YES)
-                rc = refuse(&actions, err);
+                rc = explain_refusal(&actions, err);
         if (rc < 0)
                 return NULL;
         made = tenant_find(tenants, one.name);
@@ -225,7 +225,7 @@ static void renew(const struct tenant_listener *listener)
                 tenant_renew(listener->tenants, session);
 }
 
-static void look_at(struct tenant_listener *listener)
+static void check_residents(struct tenant_listener *listener)
 {
         unsigned most = listener->was_used ? LEFT_BEATS : UNKNOWN_BEATS;
         char name[SESSIONS_NAME_BYTES];
@@ -251,6 +251,6 @@ void tenant_share_sweep(struct tenants *tenants)
         for (; listener; listener = next) {
                 next = LIST_NEXT(listener, entry);
                 if (is_made_here(listener->name))
-                        look_at(listener);
+                        check_residents(listener);
         }
 }

@@ -72,7 +72,7 @@ void tenant_visit_leave(struct tenant_visit *visit)
 
 /* -- The answer ------------------------------------------------------------------------------- */
 
-static int refuse(struct reply *reply, enum message_code code, const char *why)
+static int set_refusal(struct reply *reply, enum message_code code, const char *why)
 {
         fail(&reply->err, -EPERM, "%s", why);
         return (int)code;
@@ -87,13 +87,13 @@ static int check_token(struct reply *reply, const struct message_asked *asked)
                 return 0;
         if (!asked->token)
                 return tenants->options.config->is_join_token_required
-                               ? refuse(reply, MESSAGE_BAD_TOKEN,
-                                        "the daemon wants a token; say it in "
-                                        "ALIQUOT_JOIN_TOKEN")
+                               ? set_refusal(reply, MESSAGE_BAD_TOKEN,
+                                             "the daemon wants a token; say it in "
+                                             "ALIQUOT_JOIN_TOKEN")
                                : 0;
         if (token_is(token, asked->token, asked->token_bytes))
                 return 0;
-        return refuse(reply, MESSAGE_BAD_TOKEN, "this is not the daemon's token");
+        return set_refusal(reply, MESSAGE_BAD_TOKEN, "this is not the daemon's token");
 }
 
 static int check_session(struct reply *reply, const struct message_asked *asked)
@@ -150,7 +150,7 @@ static int check_owner(struct reply *reply)
         if (visit->listener->is_share || visit->peer.uid == visit->listener->owner_uid ||
             visit->peer.uid == 0)
                 return 0;
-        return refuse(reply, MESSAGE_NOT_YOURS, "the session is another user's");
+        return set_refusal(reply, MESSAGE_NOT_YOURS, "the session is another user's");
 }
 
 /* The visit continues as one of the session that was made for it. */
@@ -274,8 +274,9 @@ static void let_in(struct reply *reply)
 
         if (tenant_open_pages(listener, &slots, &reply->err) < 0) {
                 log_line(LOG_WARN, "session %s: %s", listener->name, reply->err.text);
-                reply->code = refuse(reply, MESSAGE_TROUBLE,
-                                     "the session's pages cannot be opened; see the daemon's log");
+                reply->code =
+                        set_refusal(reply, MESSAGE_TROUBLE,
+                                    "the session's pages cannot be opened; see the daemon's log");
                 return;
         }
         tenant_peer_identify(&visit->peer); /* while the process waits for the answer */
@@ -329,7 +330,7 @@ static void hold_back(struct tenant_visit *visit, unsigned version)
         TAILQ_INSERT_TAIL(&visit->tenants->held, visit, held);
 }
 
-static void answer(struct tenant_visit *visit, const void *message, size_t bytes)
+static void answer_message(struct tenant_visit *visit, const void *message, size_t bytes)
 {
         struct reply reply = { .visit = visit };
         struct message_asked asked = { 0 };
@@ -364,9 +365,9 @@ static void answer_held(struct tenant_visit *visit, int saved)
         TAILQ_REMOVE(&visit->tenants->held, visit, held);
         visit->is_held = false;
         if (saved < 0)
-                reply.code =
-                        refuse(&reply, MESSAGE_TROUBLE,
-                               "the container's session cannot be saved; see the daemon's log");
+                reply.code = set_refusal(
+                        &reply, MESSAGE_TROUBLE,
+                        "the container's session cannot be saved; see the daemon's log");
         else
                 let_in(&reply);
         if (reply.code)
@@ -402,7 +403,7 @@ static void end_silent(struct tenant_visit *visit)
 
 /* Whether the peer has sent something, or never will: then the visit ends once its welcome is
  * read. */
-static bool hear(struct tenant_visit *visit)
+static bool read_message(struct tenant_visit *visit)
 {
         char message[MESSAGE_MAX + 1];
         uint64_t begin_ns = peers_call_begin();
@@ -418,7 +419,7 @@ static bool hear(struct tenant_visit *visit)
                 end_silent(visit);
                 return true;
         }
-        answer(visit, message, (size_t)got);
+        answer_message(visit, message, (size_t)got);
         explicit_bzero(message, (size_t)got);
         return true;
 }
@@ -432,14 +433,14 @@ static void on_message(evutil_socket_t fd, short what, void *context)
                 tenant_unread_look(visit, what);
         else if (what & EV_READ)
                 tenant_queue_add(tenants, visit->owner, &visit->message);
-        else if (!hear(visit))
+        else if (!read_message(visit))
                 end_silent(visit);
         tenant_batch_end(tenants);
 }
 
 static void hear_message(void *of)
 {
-        hear(of);
+        read_message(of);
 }
 
 /* -- New connections -------------------------------------------------------------------------- */
@@ -461,7 +462,7 @@ static void end_oldest(const struct tenant_visit *newest, bool is_of_peer)
                         ; /* skipped */
                 else if (visit->unread)
                         tenant_unread_look(visit, 0);
-                else if (!hear(visit))
+                else if (!read_message(visit))
                         end_silent(visit);
                 visit = next;
         }
@@ -478,7 +479,7 @@ static struct tenant_guest *make_guest(const struct tenant_peer *peer)
 }
 
 /* Finds the peer to count the connection for, and the one to charge for its time in the queue. */
-static bool enter(struct tenant_visit *visit)
+static bool enter_peer(struct tenant_visit *visit)
 {
         struct tenants *tenants = visit->tenants;
         const struct peers_rate rate = rate_of(tenants);
@@ -520,7 +521,7 @@ static struct tenant_visit *make(struct tenant_listener *listener, struct tenant
                                         .fd = fd };
         visit->event =
                 event_new(tenants->options.base, fd, EV_READ | EV_PERSIST, on_message, visit);
-        if (visit->event && enter(visit))
+        if (visit->event && enter_peer(visit))
                 return visit;
         if (visit->event)
                 event_free(visit->event);
@@ -553,6 +554,6 @@ void tenant_visit_begin(struct tenant_listener *listener, struct tenant_door *do
         crowd->connections++;
         tenants->counts.connections++;
         /* Most peers have sent it by now. */
-        if (!hear(visit) && event_add(visit->event, &wait) < 0)
+        if (!read_message(visit) && event_add(visit->event, &wait) < 0)
                 tenant_visit_end(visit);
 }
