@@ -358,8 +358,8 @@ uint32_t process_slot_plus_one(void)
 
 typedef void (*ledger_begin)(struct ledger_op *op, uint32_t slot, unsigned device, uint64_t bytes);
 
-static enum ledger_status grow(struct process *process, unsigned device, uint64_t bytes,
-                               ledger_begin begin)
+static enum ledger_status run_ledger_op(struct process *process, unsigned device, uint64_t bytes,
+                                        ledger_begin begin)
 {
         struct world world = { .process = process, .fd = -1 };
         const struct ledger ledger = world_ledger(&world);
@@ -377,12 +377,12 @@ static enum ledger_status grow(struct process *process, unsigned device, uint64_
 
 enum ledger_status process_charge(struct process *process, unsigned device, uint64_t bytes)
 {
-        return grow(process, device, bytes, ledger_charge);
+        return run_ledger_op(process, device, bytes, ledger_charge);
 }
 
 enum ledger_status process_force(struct process *process, unsigned device, uint64_t bytes)
 {
-        return grow(process, device, bytes, ledger_force);
+        return run_ledger_op(process, device, bytes, ledger_force);
 }
 
 void process_release(struct process *process, unsigned device, uint64_t bytes)

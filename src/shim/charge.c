@@ -151,7 +151,7 @@ static void give_back(const struct charge *c, uint64_t bytes, uint32_t node)
 }
 
 /* Marks the charge as settled. */
-static void end(const struct charge *c)
+static void end_flight(const struct charge *c)
 {
         struct process *process = process_here();
 
@@ -255,7 +255,7 @@ void charge_join(struct charge *c, struct charge *take_other)
                         charge_mark_unseen(c);
                 c->bytes += take_other->bytes;
                 give_back(take_other, 0, take_other->node);
-                end(take_other);
+                end_flight(take_other);
         }
         *take_other = nothing;
 }
@@ -282,7 +282,7 @@ void charge_keep(struct charge *c, enum charge_space space, uint64_t key)
 
                 give_back(&replaced, old.bytes, node);
         }
-        end(c);
+        end_flight(c);
         *c = nothing;
 }
 
@@ -290,7 +290,7 @@ void charge_drop(struct charge *c)
 {
         if (c->is_reserved) {
                 give_back(c, c->bytes, c->node);
-                end(c);
+                end_flight(c);
         }
         *c = nothing;
 }

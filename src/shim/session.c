@@ -56,7 +56,7 @@ static struct {
 } self;
 
 /* Writes one line to standard error, and to the log if that is another file. */
-static void tell(const char *what)
+static void log_refusal(const char *what)
 {
         log_tell("aliquot: %s; GPU calls are refused", what);
         if (self.settings.log.path[0])
@@ -187,7 +187,7 @@ static int join_found_socket(struct session_wish *wish, int rc, struct error *er
         return socket_join(path, true, &self.settings, &self.session, err);
 }
 
-static int join(struct session_wish *wish, struct error *err)
+static int join_session(struct session_wish *wish, struct error *err)
 {
         int rc = store_join(&wish->store, wish->name, false, &self.session, err);
 
@@ -227,7 +227,7 @@ static int make_joinable(struct session_wish *wish, int rc, session_gpu_lister *
 static int join_or_create(struct session_wish *wish, session_gpu_lister *lister, struct error *err)
 {
         for (unsigned attempt = 0;; attempt++) {
-                int rc = join(wish, err);
+                int rc = join_session(wish, err);
 
                 if (rc == 0)
                         return check_joined(wish, lister, err);
@@ -283,7 +283,7 @@ static int publish(struct error *err)
         return 0;
 }
 
-static int enter(session_gpu_lister *lister, struct error *err)
+static int enter_with_settings(session_gpu_lister *lister, struct error *err)
 {
         const struct settings *settings = &self.settings;
         static struct session_wish wish;
@@ -319,7 +319,7 @@ static enum session_state enter_share(void)
         if (rc == 0)
                 return SESSION_ACTIVE;
         if (is_asked)
-                tell(err.text);
+                log_refusal(err.text);
         else
                 log_tell("aliquot: %s; GPU calls are passed on, and the card is not shared",
                          err.text);
@@ -374,9 +374,9 @@ static enum session_state find_out(session_gpu_lister *lister)
                 return state;
         }
         if (rc == 0)
-                rc = enter(lister, &err);
+                rc = enter_with_settings(lister, &err);
         if (rc < 0)
-                tell(err.text);
+                log_refusal(err.text);
         errno = saved;
         return rc < 0 ? SESSION_BROKEN : SESSION_ACTIVE;
 }
@@ -454,7 +454,7 @@ int session_device(const uint8_t uuid[16], uint64_t card_bytes)
         }
         row = store_claim_row(&self.session, uuid, card_bytes, &err);
         if (row < 0 && log_once(&self.told_row))
-                tell(err.text);
+                log_refusal(err.text);
         errno = saved;
         return row < 0 ? SESSION_NO_ROW : row;
 }

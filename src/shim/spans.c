@@ -7,7 +7,7 @@
 
 #define FIRST_ROOM 256u
 
-static bool grow(struct spans *spans)
+static bool grow_spans(struct spans *spans)
 {
         uint64_t room = spans->room ? spans->room * 2 : FIRST_ROOM;
         struct address_span *made = mmap(NULL, room * sizeof(*made), PROT_READ | PROT_WRITE,
@@ -26,7 +26,7 @@ static bool grow(struct spans *spans)
 
 bool spans_reserve(struct spans *spans)
 {
-        if (spans->count + spans->reserved == spans->room && !grow(spans))
+        if (spans->count + spans->reserved == spans->room && !grow_spans(spans))
                 return false;
         spans->reserved++;
         return true;

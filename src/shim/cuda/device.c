@@ -53,7 +53,7 @@ CUresult hook_cuDeviceGetByPCIBusId(CUdevice *ret, const char *bus)
 }
 
 /* False: the driver's answer stands. */
-static bool view(struct place place, struct charge_card *card)
+static bool view_card(struct place place, struct charge_card *card)
 {
         if (place.row < 0)
                 return false;
@@ -80,7 +80,7 @@ CUresult hook_cuMemGetInfo(unsigned int *ret_free, unsigned int *ret_total)
                 return rc;
         card.free_bytes = ret_free ? *ret_free : 0;
         card.total_bytes = ret_total ? *ret_total : 0;
-        if (!view(place_here(), &card))
+        if (!view_card(place_here(), &card))
                 return rc;
         if (ret_free)
                 *ret_free = narrow(card.free_bytes);
@@ -98,7 +98,7 @@ CUresult hook_cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total)
                 return rc;
         card.free_bytes = ret_free ? *ret_free : 0;
         card.total_bytes = ret_total ? *ret_total : 0;
-        if (!view(place_here(), &card))
+        if (!view_card(place_here(), &card))
                 return rc;
         if (ret_free)
                 *ret_free = card.free_bytes;
@@ -112,7 +112,7 @@ CUresult hook_cuDeviceTotalMem(unsigned int *ret, CUdevice device)
         CUresult rc = is_refused() ? CUDA_ERROR_NOT_PERMITTED : real.cuDeviceTotalMem(ret, device);
         struct charge_card card = { .total_bytes = rc == CUDA_SUCCESS ? *ret : 0 };
 
-        if (rc == CUDA_SUCCESS && view(place_of_device(device), &card))
+        if (rc == CUDA_SUCCESS && view_card(place_of_device(device), &card))
                 *ret = narrow(card.total_bytes);
         return rc;
 }
@@ -123,7 +123,7 @@ CUresult hook_cuDeviceTotalMem_v2(size_t *ret, CUdevice device)
                 is_refused() ? CUDA_ERROR_NOT_PERMITTED : real.cuDeviceTotalMem_v2(ret, device);
         struct charge_card card = { .total_bytes = rc == CUDA_SUCCESS ? *ret : 0 };
 
-        if (rc == CUDA_SUCCESS && view(place_of_device(device), &card))
+        if (rc == CUDA_SUCCESS && view_card(place_of_device(device), &card))
                 *ret = card.total_bytes;
         return rc;
 }

@@ -119,8 +119,8 @@ nvmlReturn_t hook_nvmlInitWithFlags(unsigned int flags)
 }
 
 /* What the program sees of a device, from the driver's answer; false: that answer stands. */
-static bool view(nvmlDevice_t device, unsigned long long total, unsigned long long free_bytes,
-                 struct charge_card *ret)
+static bool view_device(nvmlDevice_t device, unsigned long long total,
+                        unsigned long long free_bytes, struct charge_card *ret)
 {
         int row = nvml_row(device);
 
@@ -133,7 +133,7 @@ nvmlReturn_t hook_nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *ret
         nvmlReturn_t rc = real.nvmlDeviceGetMemoryInfo(device, ret);
         struct charge_card now;
 
-        if (rc != NVML_SUCCESS || !view(device, ret->total, ret->free, &now))
+        if (rc != NVML_SUCCESS || !view_device(device, ret->total, ret->free, &now))
                 return rc;
         ret->total = now.total_bytes;
         ret->free = now.free_bytes;
@@ -146,7 +146,7 @@ nvmlReturn_t hook_nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_
         nvmlReturn_t rc = real.nvmlDeviceGetMemoryInfo_v2(device, ret);
         struct charge_card now;
 
-        if (rc != NVML_SUCCESS || !view(device, ret->total, ret->free, &now))
+        if (rc != NVML_SUCCESS || !view_device(device, ret->total, ret->free, &now))
                 return rc;
         ret->total = now.total_bytes;
         ret->reserved = 0;

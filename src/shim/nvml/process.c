@@ -112,8 +112,8 @@ static struct shape shape_of(nvmlDevice_t device, bool has_instances)
         return shape;
 }
 
-static void put(void *infos, unsigned at, const struct session_process *member,
-                const struct shape *shape)
+static void put_process(void *infos, unsigned at, const struct session_process *member,
+                        const struct shape *shape)
 {
         nvmlProcessInfo_v1_t *old = infos;
         nvmlProcessInfo_v2_t *new = infos;
@@ -144,7 +144,7 @@ static nvmlReturn_t list_charged(const struct session_processes *members, const 
         found = 0;
         for (unsigned i = 0; i < members->count; i++) {
                 if (members->member[i].bytes > 0)
-                        put(infos, found++, &members->member[i], shape);
+                        put_process(infos, found++, &members->member[i], shape);
         }
         return NVML_SUCCESS;
 }

@@ -235,7 +235,7 @@ static bool is_settled(uint64_t until_ns, uint64_t now_ns)
 }
 
 /* Settles up to now; returns the time that was billed. */
-static uint64_t settle(const struct account *account, uint64_t begin_ns, uint64_t now_ns)
+static uint64_t settle_until(const struct account *account, uint64_t begin_ns, uint64_t now_ns)
 {
         _Atomic uint64_t *settled = shared_word(&account->meter->settled_until_ns);
         uint64_t until_ns = load_acquire(settled);
@@ -257,7 +257,7 @@ static uint64_t settle(const struct account *account, uint64_t begin_ns, uint64_
         return 0;
 }
 
-/* As settle(), for a process that was silent for long. The others took its flight as over and
+/* As settle_until(), for a process that was silent for long. The others took its flight as over and
  * settled without it, so it owes what they were not billed since. Of two such processes one sees
  * what the other is billed, because both exchange the same word. */
 static uint64_t settle_silence(const struct account *account, uint64_t now_ns)
@@ -296,7 +296,8 @@ void account_settle(struct account *account, uint64_t begin_ns, uint64_t now_ns)
         note_active(account, now_ns);
         if (!(load_relaxed(shared_half(&account->meter->drained_turn)) & IN_FLIGHT))
                 fly_in_turn(account);
-        busy_ns += was_silent ? settle_silence(account, now_ns) : settle(account, begin_ns, now_ns);
+        busy_ns += was_silent ? settle_silence(account, now_ns)
+                              : settle_until(account, begin_ns, now_ns);
         account->seen_ns = now_ns;
         account->seen_busy_ns = busy_ns;
 }

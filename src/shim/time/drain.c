@@ -54,7 +54,7 @@ struct drain {
         bool is_over;
 };
 
-static void ask(struct time_stream *stream, void *data)
+static void check_stream_drained(struct time_stream *stream, void *data)
 {
         struct drain *drain = data;
 
@@ -125,7 +125,7 @@ static bool is_drained(uint32_t gate)
         }
         if (driver && is_drained) {
                 driver->relax(true);
-                streams_each(ask, &drain);
+                streams_each(check_stream_drained, &drain);
                 driver->relax(false);
         }
         return is_drained && drain.is_over;
@@ -139,7 +139,7 @@ static struct page_slot *own_slot(void)
 }
 
 /* Answers the hold: what was true at the fence stays true until the gate opens. */
-static void answer(struct page_slot *slot, uint32_t gate)
+static void answer_hold(struct page_slot *slot, uint32_t gate)
 {
         store_release(shared_half(&slot->drained_gate), gate);
         clock_wake(shared_half(&slot->drained_gate), INT_MAX);
@@ -172,7 +172,7 @@ uint64_t drain_tend(uint64_t now_ns)
         }
         fence_all();
         if (threads_are_out() && is_drained(gate)) {
-                answer(slot, gate);
+                answer_hold(slot, gate);
                 return CLOCK_NEVER;
         }
         now_ns += pause_ns;

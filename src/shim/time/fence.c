@@ -134,7 +134,7 @@ static struct caller *take_caller(const struct credit *credit)
         return caller;
 }
 
-static bool join(struct credit *credit)
+static bool join_threads(struct credit *credit)
 {
         struct caller *caller;
 
@@ -159,7 +159,7 @@ bool threads_join(void)
                 is_told = __cxa_thread_atexit_impl(at_thread_end, NULL, &__dso_handle) == 0;
         wiped_mark(threads);
         register_once();
-        if (is_told && join(credit))
+        if (is_told && join_threads(credit))
                 return true;
         store_relaxed(&threads.is_crowded, 1);
         return false;

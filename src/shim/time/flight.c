@@ -72,7 +72,7 @@ void flight_begin_unseen(struct flight *flight, uint64_t now_ns)
         flight_seen(flight, now_ns);
 }
 
-static void end(struct flight *flight, uint64_t end_ns)
+static void end_flight(struct flight *flight, uint64_t end_ns)
 {
         flight->usual_ns -= flight->usual_ns / USUAL_PARTS;
         flight->usual_ns += (end_ns - flight->begin_ns) / USUAL_PARTS;
@@ -82,7 +82,7 @@ static void end(struct flight *flight, uint64_t end_ns)
 
 void flight_end_at(struct flight *flight, uint64_t end_ns)
 {
-        end(flight, end_ns);
+        end_flight(flight, end_ns);
         flight->busy_ns = end_ns;
         if (flight->waited < WAITED_MAX)
                 flight->waited++;
@@ -96,7 +96,7 @@ int64_t flight_end(struct flight *flight, uint64_t now_ns)
         int64_t rest_ns =
                 (int64_t)(first_ns + flight->slots_ns - (flight->busy_ns - flight->begin_ns));
 
-        end(flight, now_ns);
+        end_flight(flight, now_ns);
         flight->waited /= 2;
         return rest_ns;
 }

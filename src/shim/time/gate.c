@@ -408,7 +408,7 @@ static bool is_let_out(const struct asking *asking, uint64_t began_ns)
 }
 
 /* Asks once. Submissions made on the old credit count, whatever the words are now. */
-static struct waiting ask(const struct asking *asking)
+static struct waiting ask_gate(const struct asking *asking)
 {
         struct time_device *device = asking->stream->device;
         uint64_t now_ns = clock_now_ns();
@@ -458,7 +458,7 @@ static bool is_let_through(struct asking *asking, struct waiting *ret)
         gate_pass();
         asking->gate_seen = gate_seen(device->account.limits);
         asking->epoch_seen = load_acquire(&device->epoch);
-        *ret = ask(asking);
+        *ret = ask_gate(asking);
         return !ret->word;
 }
 

@@ -63,7 +63,8 @@ static enum marked state_of(const struct time_marker *marker)
 }
 
 /* Whether the driver has passed the marker; false: not yet. */
-static bool is_over(struct time_device *device, struct time_marker *marker, bool *is_parked)
+static bool is_marker_passed(struct time_device *device, struct time_marker *marker,
+                             bool *is_parked)
 {
         enum marked state = marker->marker ? state_of(marker) : MARKER_PASSED;
 
@@ -106,7 +107,7 @@ static bool look_at_markers(struct time_device *device, uint64_t seen_ns)
 
                 is_unmarked = device->is_unmarked[(first + passed) % WINDOW_ROUNDS];
                 for (unsigned i = 0; i < TIME_ROUND_MARKERS && !is_pending; i++)
-                        is_pending = !is_over(device, &marker[i], &is_parked);
+                        is_pending = !is_marker_passed(device, &marker[i], &is_parked);
                 passed += !is_pending && !is_unmarked;
         }
         if (passed) {
@@ -388,7 +389,7 @@ struct found {
 };
 
 /* Looks at all streams; the first busy one ends the look. */
-static void find(struct time_device *device, struct found *ret)
+static void find_empty_streams(struct time_device *device, struct found *ret)
 {
         struct time_stream *stream[TIME_LOOK_STREAMS];
         unsigned count = streams_of(device, stream);
@@ -507,12 +508,12 @@ static bool finds_nothing(struct time_device *device)
 {
         struct found found;
 
-        find(device, &found);
+        find_empty_streams(device, &found);
         return !found.is_busy && (!found.empty || ask_again(device, &found)) &&
                note_empty(device, &found);
 }
 
-static void look(struct time_device *device)
+static void look_at_device(struct time_device *device)
 {
         uint64_t now_ns = clock_now_ns(), seen_ns = load_relaxed(&device->looked_ns);
 
@@ -547,7 +548,7 @@ void device_look(struct time_device *device, uint64_t due_ns)
         take_looking(device);
         if (load_relaxed(&device->looked_ns) < due_ns) {
                 device->driver->relax(true);
-                look(device);
+                look_at_device(device);
                 device->driver->relax(false);
         }
         lock_drop(&device->looking);

@@ -70,7 +70,7 @@ static unsigned waiting_before(struct time_stream *stream, struct time_stream *r
 
 /* -- A stream's own waits ---------------------------------------------------------------------- */
 
-static void drop(struct time_stream *stream, void **marker)
+static void drop_marker(struct time_stream *stream, void **marker)
 {
         if (*marker)
                 stream->device->driver->drop(stream, *marker);
@@ -83,12 +83,12 @@ static uint32_t parks_of(const struct time_stream *stream)
         return load_relaxed(&stream->parks);
 }
 
-static void put(struct time_stream *stream, void *before, uint32_t grants)
+static void add_park(struct time_stream *stream, void *before, uint32_t grants)
 {
         uint32_t parks = parks_of(stream);
 
         if (parks == TIME_PARKS || load_relaxed(&stream->parker)) {
-                drop(stream, &before);
+                drop_marker(stream, &before);
                 return;
         }
         store_relaxed(&stream->parker, credit_here.number);
@@ -99,12 +99,12 @@ static void put(struct time_stream *stream, void *before, uint32_t grants)
                 list(stream);
 }
 
-static void take_off(struct time_stream *stream, uint32_t at)
+static void remove_park(struct time_stream *stream, uint32_t at)
 {
         uint32_t parks = parks_of(stream) - 1;
 
-        drop(stream, &stream->park[at].before);
-        drop(stream, &stream->park[at].behind);
+        drop_marker(stream, &stream->park[at].before);
+        drop_marker(stream, &stream->park[at].behind);
         store_relaxed(&stream->parks, parks);
         for (uint32_t i = at; i < parks; i++)
                 stream->park[i] = stream->park[i + 1];
@@ -146,7 +146,7 @@ void stream_park_begin(struct time_stream *stream)
         if (!keep_out(stream) || !put_event(stream, &before))
                 return;
         lock_take(&stream->parking);
-        put(stream, before, grants);
+        add_park(stream, before, grants);
         lock_drop(&stream->parking);
 }
 
@@ -164,19 +164,19 @@ void stream_park_end(struct time_stream *stream, bool is_there)
                 put_event(stream, &behind);
         fence_seq_cst();
         if (load_acquire(&stream->grants) != stream->parker_grants)
-                drop(stream, &behind);
+                drop_marker(stream, &behind);
         lock_take(&stream->parking);
         store_relaxed(&stream->parker, 0);
         parks = parks_of(stream);
         if (parks) {
                 struct park *park = &stream->park[parks - 1];
 
-                drop(stream, &park->behind);
+                drop_marker(stream, &park->behind);
                 park->behind = behind;
                 if (!behind)
-                        take_off(stream, parks - 1);
+                        remove_park(stream, parks - 1);
         } else {
-                drop(stream, &behind);
+                drop_marker(stream, &behind);
         }
         lock_drop(&stream->parking);
 }
@@ -194,7 +194,7 @@ void stream_park_forget(struct time_stream *stream)
 {
         lock_take(&stream->parking);
         while (parks_of(stream))
-                take_off(stream, parks_of(stream) - 1);
+                remove_park(stream, parks_of(stream) - 1);
         lock_drop(&stream->parking);
 }
 
@@ -202,11 +202,11 @@ static bool is_passed(struct time_stream *stream, void **marker)
 {
         if (*marker && !stream->device->driver->is_passed(stream, *marker))
                 return false;
-        drop(stream, marker);
+        drop_marker(stream, marker);
         return true;
 }
 
-static bool look(struct time_stream *stream)
+static bool update_parks(struct time_stream *stream)
 {
         while (parks_of(stream)) {
                 struct park *park = &stream->park[0];
@@ -215,7 +215,7 @@ static bool look(struct time_stream *stream)
                         return false;
                 if (!is_passed(stream, &park->behind))
                         return true;
-                take_off(stream, 0);
+                remove_park(stream, 0);
         }
         return false;
 }
@@ -225,7 +225,7 @@ static bool waits_itself(struct time_stream *stream)
         bool is_parked;
 
         lock_take(&stream->parking);
-        is_parked = look(stream);
+        is_parked = update_parks(stream);
         lock_drop(&stream->parking);
         return is_parked;
 }

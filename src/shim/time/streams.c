@@ -218,7 +218,7 @@ void stream_use(struct time_stream *stream, uint64_t now_ns)
 }
 
 /* Under the device's lock. */
-static void take_off(struct time_device *device, struct time_stream *stream)
+static void remove_busy(struct time_device *device, struct time_stream *stream)
 {
         struct time_stream *last = device->busy[device->busy_count - 1];
 
@@ -242,7 +242,7 @@ void device_empty(struct time_device *device, const struct emptied *emptied)
 
                 if (cas_acq_rel(&stream->work, &asked, is_ours ? STREAM_EMPTY : STREAM_BUSY) &&
                     is_ours)
-                        take_off(device, stream);
+                        remove_busy(device, stream);
         }
         if (device->busy_count > emptied->parked || !device->flight.begin_ns)
                 return;
@@ -373,7 +373,7 @@ static bool tell_device(struct time_device *device, const struct telling *tellin
         return count == TIME_LOOK_STREAMS;
 }
 
-static void tell_all(const struct telling *telling)
+static void tell_devices(const struct telling *telling)
 {
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
                 struct time_device *device = device_at(i);
@@ -386,14 +386,14 @@ static void tell_all(const struct telling *telling)
 void streams_told(uint64_t context, uint64_t began_ns)
 {
         gate_return_credit();
-        tell_all(&(struct telling){ context, began_ns, false });
+        tell_devices(&(struct telling){ context, began_ns, false });
 }
 
 /* -- The end of a stream ---------------------------------------------------------------------- */
 
 /* The key becomes invalid: every credit for it ends first. Under streams.lock, and the stream's
  * lock or while no thread asks about streams. */
-static void forget(struct time_stream *stream, void *end_marker)
+static void invalidate_stream(struct time_stream *stream, void *end_marker)
 {
         add_acq_rel(&stream->device->epoch, 1);
         store_relaxed(&stream->end_marker, end_marker);
@@ -414,7 +414,7 @@ void stream_forget(struct time_stream *stream)
                 load_acquire(&stream->work) != STREAM_EMPTY && !load_relaxed(&stream->is_captured);
         end_marker = is_busy ? stream->device->driver->record(stream) : NULL;
         lock_take(&streams.lock);
-        forget(stream, end_marker);
+        invalidate_stream(stream, end_marker);
         lock_drop(&streams.lock);
         lock_drop(&stream->lock);
 }
@@ -483,7 +483,7 @@ static void forget_all(uint64_t context)
                 uint64_t key = load_relaxed(&stream->key);
 
                 if (key && key != KEY_GONE && stream->context == context)
-                        forget(stream, NULL);
+                        invalidate_stream(stream, NULL);
         }
         lock_drop(&streams.lock);
 }
@@ -510,7 +510,7 @@ void streams_end(uint64_t context, uint64_t began_ns)
         for (unsigned i = 0; i < PAGE_DEVICES; i++)
                 forget_markers(device_at(i), context);
         lose_markers(context);
-        tell_all(&(struct telling){ context, began_ns, true });
+        tell_devices(&(struct telling){ context, began_ns, true });
         forget_all(context);
         resume_looks();
 }

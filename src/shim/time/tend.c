@@ -65,7 +65,7 @@ static uint64_t look_ns(struct time_device *device, uint64_t now_ns)
         return ns;
 }
 
-static uint64_t tend(struct time_device *device, uint64_t now_ns)
+static uint64_t tend_device(struct time_device *device, uint64_t now_ns)
 {
         uint64_t due_ns = look_ns(device, now_ns);
 
@@ -93,7 +93,7 @@ static uint64_t tend_all(uint64_t now_ns)
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
                 struct time_device *device = device_at(i);
                 uint64_t due_ns =
-                        load_acquire(&device->is_ready) ? tend(device, now_ns) : CLOCK_NEVER;
+                        load_acquire(&device->is_ready) ? tend_device(device, now_ns) : CLOCK_NEVER;
 
                 next_ns = due_ns < next_ns ? due_ns : next_ns;
         }

@@ -24,7 +24,7 @@ int64_t together_opening_ns(const struct together *others, const struct terms *t
         return others->is_used ? max_i64(bucket_top_ns(terms->cap_ppm) / 2, alone_ns) : alone_ns;
 }
 
-static void look_at(struct together *all, const struct account *other, uint64_t now_ns)
+static void add_account(struct together *all, const struct account *other, uint64_t now_ns)
 {
         struct terms terms = account_terms(other, now_ns);
         struct account_use use;
@@ -52,7 +52,7 @@ struct together together_look(const struct account *account, uint64_t now_ns)
                 struct account other = account_of(account, at);
 
                 if (at != account->at)
-                        look_at(&all, &other, now_ns);
+                        add_account(&all, &other, now_ns);
         }
         return all;
 }

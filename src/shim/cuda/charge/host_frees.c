@@ -35,7 +35,7 @@ static void passed(void *number)
 }
 
 /* Its number; 0: no memory for it. */
-static uint64_t note(CUdeviceptr address, uint32_t owner, host_unpinner *unpin)
+static uint64_t note_block(CUdeviceptr address, uint32_t owner, host_unpinner *unpin)
 {
         struct host_free *block;
         uint64_t number = 0;
@@ -56,7 +56,7 @@ static uint64_t note(CUdeviceptr address, uint32_t owner, host_unpinner *unpin)
 }
 
 /* Under host_frees_lock. */
-static void forget(struct host_free *block)
+static void remove_block(struct host_free *block)
 {
         table_remove(&host_frees_state.host_frees, block);
         table_free(&host_frees_state.host_frees, block);
@@ -72,7 +72,7 @@ CUresult host_free_in_order(struct charge *taken, CUdeviceptr address, CUstream 
 
         if (may_be_capturing(stream))
                 return CUDA_ERROR_INVALID_VALUE;
-        number = note(address, taken->owner, unpin);
+        number = note_block(address, taken->owner, unpin);
         if (!number)
                 return CUDA_ERROR_OUT_OF_MEMORY;
         charge_keep(taken, SPACE_FREED_HOST, number);
@@ -83,7 +83,7 @@ CUresult host_free_in_order(struct charge *taken, CUdeviceptr address, CUstream 
         lock_take(&host_frees_state.host_frees_lock);
         block = table_find(&host_frees_state.host_frees, number);
         if (block)
-                forget(block);
+                remove_block(block);
         lock_drop(&host_frees_state.host_frees_lock);
         return rc;
 }
@@ -160,7 +160,7 @@ static bool take_passed(struct host_free *ret)
         if (block) {
                 *ret = *block;
                 add_acq_rel(&host_frees_state.host_frees_live, 1u);
-                forget(block);
+                remove_block(block);
         }
         lock_drop(&host_frees_state.host_frees_lock);
         return block;
@@ -233,6 +233,6 @@ void host_frees_owner_gone(uint32_t owner)
                 return;
         lock_take(&host_frees_state.host_frees_lock);
         while ((block = find_of(owner)))
-                forget(block);
+                remove_block(block);
         lock_drop(&host_frees_state.host_frees_lock);
 }

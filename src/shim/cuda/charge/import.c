@@ -145,7 +145,7 @@ static struct memory_import *import_make(uint64_t name)
 }
 
 /* One more reference to the import, which is made if need be. */
-static struct memory_import *hold(uint64_t name)
+static struct memory_import *hold_import(uint64_t name)
 {
         struct memory_import *import;
 
@@ -252,7 +252,7 @@ CUresult import_settle(struct import_growth *growth, CUresult rc)
 CUresult import_begin(struct memory_import **ret, uint64_t name, struct place place, uint64_t bytes)
 {
         struct import_growth growth;
-        struct memory_import *import = place.row >= 0 ? hold(name) : NULL;
+        struct memory_import *import = place.row >= 0 ? hold_import(name) : NULL;
         CUresult rc = import_grow(&growth, import, place, bytes);
 
         rc = import_settle(&growth, rc);
@@ -264,7 +264,7 @@ CUresult import_begin(struct memory_import **ret, uint64_t name, struct place pl
 
 struct memory_import *import_announce(uint64_t name)
 {
-        return session_state() == SESSION_ACTIVE ? hold(name) : NULL;
+        return session_state() == SESSION_ACTIVE ? hold_import(name) : NULL;
 }
 
 /* Under imports_lock: the memory is the driver's again, unless others of the session hold it: then

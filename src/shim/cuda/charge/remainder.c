@@ -93,7 +93,7 @@ static uint64_t key_of_row(int row)
 }
 
 /* Under its lock: sets the charge. */
-static void set(int row, uint64_t bytes)
+static void set_charge(int row, uint64_t bytes)
 {
         uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
         struct charge kept, more = { .device = CHARGE_NO_DEVICE };
@@ -139,7 +139,7 @@ struct answer {
 
 /* NVML's answer, if no charge of this process began meanwhile. Comparing sums would not show that:
  * a block may be allocated and freed between two of them. */
-static bool ask(struct remainder *remainder, int row, struct answer *ret)
+static bool ask_nvml(struct remainder *remainder, int row, struct answer *ret)
 {
         const uint64_t *uuid = session_limits()->device[row].uuid;
         uint64_t began_ns = clock_now_ns();
@@ -189,12 +189,12 @@ static void correct(struct remainder *remainder, int row, uint64_t bytes, bool m
                 bytes -= min_u64(take_heap(&remainder->heap_key[i], bytes - min_u64(held, bytes)),
                                  bytes);
         if (may_be_less || bytes > held)
-                set(row, bytes);
+                set_charge(row, bytes);
 }
 
 /* Under its lock. Memory of calls in flight may not be on the card yet, or no longer: then the
  * remainder is only raised. True: the remainder is exact. */
-static bool note(struct remainder *remainder, int row, const struct answer *answer)
+static bool keep_answer(struct remainder *remainder, int row, const struct answer *answer)
 {
         uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
         uint64_t known = answer->own - min_u64(held, answer->own), bytes;
@@ -221,7 +221,7 @@ static bool note(struct remainder *remainder, int row, const struct answer *answ
 }
 
 /* For views. Under its lock, so that each bit has one writer. */
-static void tell(int row)
+static void mark_measured(int row)
 {
         uint32_t slot = process_slot_plus_one(), bit = UINT32_C(1) << row;
         _Atomic uint32_t *devices;
@@ -233,7 +233,7 @@ static void tell(int row)
                 add_relaxed(devices, bit);
 }
 
-static void look(struct remainder *remainder, int row)
+static void update_remainder(struct remainder *remainder, int row)
 {
         uint64_t unlooked_bytes = load_acquire(&remainder->unlooked_bytes);
         uint64_t began_ns = clock_now_ns();
@@ -245,7 +245,7 @@ static void look(struct remainder *remainder, int row)
         if (began_ns < remainder->silent_ns)
                 return;
         store_release(&remainder->is_changed, 0);
-        if (!ask(remainder, row, &answer)) {
+        if (!ask_nvml(remainder, row, &answer)) {
                 store_release(&remainder->is_changed, 1);
                 if (load_relaxed(&remainder->is_told))
                         remainder->silent_ns = clock_now_ns() + PAUSE_NS +
@@ -253,8 +253,8 @@ static void look(struct remainder *remainder, int row)
                 return;
         }
         store_release(&remainder->is_told, 1);
-        tell(row);
-        if (note(remainder, row, &answer) && swap_acq_rel(&remainder->has_estimates, 0))
+        mark_measured(row);
+        if (keep_answer(remainder, row, &answer) && swap_acq_rel(&remainder->has_estimates, 0))
                 charge_drop_owner(ESTIMATES_OWNER(row));
         /* calls in flight may have taken more after the answer */
         add_relaxed(&remainder->unlooked_bytes, answer.on_way * DRIVER_PAGE_BYTES - unlooked_bytes);
@@ -297,7 +297,7 @@ static void look_if_it_may_pass(struct remainder *remainder, int row, uint64_t b
                 return;
         lock_take(&remainder->lock);
         if (is_to_be_looked(remainder, row, bytes))
-                look(remainder, row);
+                update_remainder(remainder, row);
         lock_drop(&remainder->lock);
 }
 
@@ -327,7 +327,7 @@ void remainder_view(int row)
         if (load_acquire(&remainder->unlooked_bytes) || load_acquire(&remainder->is_changed) ||
             load_relaxed(&remainder->has_estimates) ||
             clock_now_ns() >= load_relaxed(&remainder->due_ns))
-                look(remainder, row);
+                update_remainder(remainder, row);
         lock_drop(&remainder->lock);
 }
 
@@ -338,7 +338,7 @@ bool remainder_relieve(int row)
         if (!remainder)
                 return false;
         lock_take(&remainder->lock);
-        look(remainder, row);
+        update_remainder(remainder, row);
         lock_drop(&remainder->lock);
         return true;
 }
@@ -347,7 +347,7 @@ static void look_if_due(struct remainder *remainder, int row)
 {
         if (clock_now_ns() < load_relaxed(&remainder->due_ns) || !lock_try(&remainder->lock))
                 return;
-        look(remainder, row);
+        update_remainder(remainder, row);
         lock_drop(&remainder->lock);
 }
 
@@ -385,7 +385,7 @@ static void look_soon(struct remainder *remainder, int row)
         store_relaxed(&remainder->due_ns, soon_ns(remainder));
         store_release(&remainder->is_changed, 1);
         if (clock_now_ns() >= soon_ns(remainder))
-                look(remainder, row);
+                update_remainder(remainder, row);
 }
 
 void remainder_changed(int row)

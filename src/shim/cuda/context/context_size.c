@@ -85,7 +85,7 @@ uint64_t context_bytes(struct place place)
 
 /* Asks NVML about this process, and stores the answer for the session. A process without an answer
  * never replaces another one's. */
-static uint64_t ask(struct place place)
+static uint64_t ask_size(struct place place)
 {
         uint64_t known = 0;
         uint64_t bytes;
@@ -108,7 +108,7 @@ bool context_measure(struct place place, uint64_t charged)
         measured = load_relaxed(measured_bytes(place));
         if (!is_sensible(measured) && front_own_bytes(place.row) == charged &&
             !remainder_is_foreign(place.row))
-                measured = ask(place);
+                measured = ask_size(place);
         return is_sensible(measured) && measured != charged;
 }
 

@@ -77,7 +77,7 @@ static bool is_answered(const struct proc_request *r, const struct proc_query *q
         return true;
 }
 
-static bool is_there(const char *symbol)
+static bool driver_has(const char *symbol)
 {
         return library_has(&cuda_api, (unsigned)api_find(&cuda_api, symbol));
 }
@@ -94,7 +94,7 @@ static void *find_without(const struct proc_request *r, const struct proc_query 
 
         if (row && text_equals(r->name, "cuGetProcAddress"))
                 return entry_thunk(&cuda_api, row->entry);
-        if (!is_there("cuGetProcAddress"))
+        if (!driver_has("cuGetProcAddress"))
                 return proc_exported(query, row);
         if (real.cuGetProcAddress(r->name, &address, r->version, r->flags) != CUDA_SUCCESS ||
             !address)
@@ -120,7 +120,7 @@ static CUresult answer_without(const struct proc_request *r, const struct proc_q
 /* The driver is there and has no such form. */
 static bool lacks(const char *form)
 {
-        return library_get(&cuda_api) && !is_there(form);
+        return library_get(&cuda_api) && !driver_has(form);
 }
 
 CUresult hook_cuGetProcAddress(const char *name, void **address, int version, cuuint64_t flags)

@@ -22,7 +22,7 @@
 #include "shim/cuda/stream/ask.h"
 #include "shim/cuda/stream/submit.h"
 
-static CUresult note(CUgraphExec exec, struct place place, const struct graph_need *need)
+static CUresult note_graph(CUgraphExec exec, struct place place, const struct graph_need *need)
 {
         struct graph_part *part;
 
@@ -56,8 +56,9 @@ static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph)
                 rc = CUDA_ERROR_NOT_PERMITTED;
         for (CUdevice device = 0; need.is_any && device < STATE_DEVICES; device++) {
                 if (rc == CUDA_SUCCESS && need.bytes[device])
-                        rc = parts++ < GRAPH_DEVICES ? note(*exec, place_of_device(device), &need)
-                                                     : CUDA_ERROR_NOT_PERMITTED;
+                        rc = parts++ < GRAPH_DEVICES
+                                     ? note_graph(*exec, place_of_device(device), &need)
+                                     : CUDA_ERROR_NOT_PERMITTED;
         }
         if (rc != CUDA_SUCCESS) {
                 scoped_relaxed struct relaxed was = relax();

@@ -77,7 +77,7 @@ static void forget_launches(struct meter *meter)
 }
 
 /* Under the meter's lock, where enough is granted: from now on others count with it. */
-static void enter(struct launch_part *part, const struct reach *reach)
+static void count_launch(struct launch_part *part, const struct reach *reach)
 {
         struct meter *meter = part->meter;
 
@@ -120,7 +120,7 @@ static uint64_t try_to_enter(struct launch_part *part, CUgraphExec exec, uint64_
         missing = measure_pool_growth(min_u64(missing, part->need_bytes));
         if (missing <= part->charge.bytes) {
                 charge_trim(&part->charge, missing);
-                enter(part, &reach);
+                count_launch(part, &reach);
                 is_launched(exec, part, meter->generation);
                 missing = 0;
         } else {

@@ -70,7 +70,7 @@ static CUresult find_meter(struct growth *growth, CUmemoryPool pool)
 
 /* Into the pool with an allocation: together with others, or alone. Waits for as long as a call of
  * the driver takes; false when it is never alone. */
-static bool enter(struct growth *growth, bool is_alone)
+static bool enter_pool(struct growth *growth, bool is_alone)
 {
         struct meter *meter = growth->meter;
 
@@ -93,7 +93,7 @@ static bool enter(struct growth *growth, bool is_alone)
 }
 
 /* The thread that was alone kept the pool's charge from falling: lets it fall now. */
-static void leave(struct growth *growth)
+static void leave_pool(struct growth *growth)
 {
         struct meter *meter = growth->meter;
 
@@ -131,7 +131,7 @@ static bool grant(struct growth *growth, uint64_t bytes)
         }
         lock_drop(&meter->lock);
         if (is_granted)
-                enter(growth, false);
+                enter_pool(growth, false);
         return is_granted;
 }
 
@@ -171,12 +171,12 @@ static bool grant_after_trimming(struct growth *growth, uint64_t bytes)
 static bool do_without(struct growth *growth, uint64_t bytes)
 {
         (void)bytes;
-        if (!fits(growth) || !enter(growth, true))
+        if (!fits(growth) || !enter_pool(growth, true))
                 return false;
         if (fits(growth) && is_free_here(growth) &&
             charge_begin(&growth->charge, load_relaxed(&growth->meter->row), 0))
                 return true;
-        leave(growth);
+        leave_pool(growth);
         return false;
 }
 
@@ -307,7 +307,7 @@ static bool settle_growth(struct growth *growth)
                 if (!meter_settle(growth->meter, &growth->charge) && growth->rc == CUDA_SUCCESS &&
                     !meter_grant_rest(growth->meter))
                         return false;
-                leave(growth);
+                leave_pool(growth);
         }
         return true;
 }
@@ -341,7 +341,7 @@ bool growth_goes_on(struct growth *growth)
         if (settle_growth(growth))
                 return false;
         give_back(growth, *growth->ret);
-        leave(growth);
+        leave_pool(growth);
         return begin_call(growth);
 }
 

@@ -56,7 +56,7 @@ static bool charge_in_time(struct charge *charge, uint64_t bytes)
         }
 }
 
-static CUresult take(CUdeviceptr *ret, struct place place, uint64_t bytes)
+static CUresult pin_charged(CUdeviceptr *ret, struct place place, uint64_t bytes)
 {
         struct charge charge = { .device = CHARGE_NO_DEVICE };
         CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
@@ -74,7 +74,7 @@ CUresult spill(CUresult rc, CUdeviceptr *ret, struct place place, uint64_t bytes
 {
         if (rc != CUDA_ERROR_OUT_OF_MEMORY || charge_host() < 0 || place.row < 0 || !ret || !bytes)
                 return rc;
-        return take(ret, place, bytes);
+        return pin_charged(ret, place, bytes);
 }
 
 /* When nothing uses it any more: so does cuMemFree of the card's memory. */

@@ -90,8 +90,8 @@ static struct attribute attribute_of(const struct swap_view *block, CUdeviceptr 
 }
 
 /* The machine is little-endian: the value's first `width` bytes are the answer. */
-static CUresult tell(void *ret, CUpointer_attribute attribute, const struct swap_view *block,
-                     CUdeviceptr address)
+static CUresult tell_attribute(void *ret, CUpointer_attribute attribute,
+                               const struct swap_view *block, CUdeviceptr address)
 {
         struct attribute told = attribute_of(block, address, attribute);
 
@@ -113,7 +113,7 @@ CUresult hook_cuPointerGetAttribute(void *ret, CUpointer_attribute attribute, CU
         CUresult rc;
 
         if (swap_find(address, &block))
-                return tell(ret, attribute, &block, address);
+                return tell_attribute(ret, attribute, &block, address);
         if (!is_of_kind || !is_spilled(address))
                 return real.cuPointerGetAttribute(ret, attribute, address);
         if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER)
@@ -135,8 +135,8 @@ static void tell_spilled(unsigned int count, const CUpointer_attribute *attribut
 }
 
 /* The driver has checked the arguments, and answered the attributes that such a block lacks. */
-static void tell_all(const struct swap_view *block, CUdeviceptr address, unsigned int count,
-                     const CUpointer_attribute *attributes, void **rets)
+static void tell_attributes(const struct swap_view *block, CUdeviceptr address, unsigned int count,
+                            const CUpointer_attribute *attributes, void **rets)
 {
         for (unsigned int i = 0; i < count; i++) {
                 struct attribute told = attribute_of(block, address, attributes[i]);
@@ -157,7 +157,7 @@ CUresult hook_cuPointerGetAttributes(unsigned int count, CUpointer_attribute *at
         if (rc != CUDA_SUCCESS)
                 return rc;
         if (swap_find(address, &block))
-                tell_all(&block, address, count, attributes, rets);
+                tell_attributes(&block, address, count, attributes, rets);
         else if (is_spilled(address))
                 tell_spilled(count, attributes, rets);
         return rc;

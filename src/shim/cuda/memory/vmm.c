@@ -137,7 +137,7 @@ CUresult hook_cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
 }
 
 /* The allocation of a handle, held until let_go(); NULL when it is not ours. */
-static struct vmm_allocation *hold(CUmemGenericAllocationHandle handle)
+static struct vmm_allocation *hold_allocation(CUmemGenericAllocationHandle handle)
 {
         struct vmm_allocation *allocation;
 
@@ -258,7 +258,7 @@ static CUresult grow_import(struct import_growth *ret, const struct vmm_allocati
 }
 
 /* What reaches past every number is larger than any limit. */
-static uint64_t end_of(uint64_t offset, uint64_t bytes)
+static uint64_t range_end(uint64_t offset, uint64_t bytes)
 {
         return offset + bytes < offset ? UINT64_MAX : offset + bytes;
 }
@@ -281,8 +281,8 @@ CUresult hook_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
                 return CUDA_ERROR_OUT_OF_MEMORY;
         mapping->link.key = address;
         mapping->bytes = bytes;
-        allocation = hold(handle);
-        rc = grow_import(&growth, allocation, handle, end_of(offset, bytes));
+        allocation = hold_allocation(handle);
+        rc = grow_import(&growth, allocation, handle, range_end(offset, bytes));
         if (rc == CUDA_SUCCESS)
                 rc = import_settle(&growth, real.cuMemMap(address, bytes, offset, handle, flags));
         mapping_settle(mapping, allocation, rc);
@@ -358,7 +358,7 @@ static void pin_tiles(const CUarrayMapInfo *maps, unsigned count)
                 mapping->link.key = map->resourceType == CU_RESOURCE_TYPE_ARRAY
                                             ? key_of(map->resource.array)
                                             : key_of(map->resource.mipmap);
-                mapping_settle(mapping, hold(map->memHandle.memHandle), CUDA_SUCCESS);
+                mapping_settle(mapping, hold_allocation(map->memHandle.memHandle), CUDA_SUCCESS);
         }
 }
 
@@ -401,7 +401,7 @@ static uint64_t share_name(const void *shareable, CUmemAllocationHandleType type
 CUresult hook_cuMemExportToShareableHandle(void *ret, CUmemGenericAllocationHandle handle,
                                            CUmemAllocationHandleType type, unsigned long long flags)
 {
-        struct vmm_allocation *allocation = front_is_on() ? hold(handle) : NULL;
+        struct vmm_allocation *allocation = front_is_on() ? hold_allocation(handle) : NULL;
         CUresult rc = real.cuMemExportToShareableHandle(ret, handle, type, flags);
 
         if (rc == CUDA_SUCCESS && allocation)

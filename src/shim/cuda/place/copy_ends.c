@@ -69,7 +69,7 @@ bool copy_any_is_within(const CUdeviceptr *to, const CUdeviceptr *from, size_t c
         return false;
 }
 
-static struct copy_end end_of(const CUmemcpy3DOperand *operand)
+static struct copy_end end_of_operand(const CUmemcpy3DOperand *operand)
 {
         if (operand->type == CU_MEMCPY_OPERAND_TYPE_ARRAY)
                 return copy_in_array();
@@ -79,7 +79,7 @@ static struct copy_end end_of(const CUmemcpy3DOperand *operand)
 bool copy_any_box_is_within(const CUDA_MEMCPY3D_BATCH_OP *list, size_t count)
 {
         for (size_t i = 0; list && i < count; i++) {
-                if (copy_is_within(end_of(&list[i].dst), end_of(&list[i].src)))
+                if (copy_is_within(end_of_operand(&list[i].dst), end_of_operand(&list[i].src)))
                         return true;
         }
         return false;

@@ -45,7 +45,7 @@ static void grow_buckets(struct handle_table *table, uint64_t count)
 }
 
 /* A new chunk doubles the records. */
-static void grow(struct handle_table *table, size_t bytes)
+static void grow_records(struct handle_table *table, size_t bytes)
 {
         uint64_t count = (uint64_t)FIRST_CHUNK << table->chunks;
         char *records;
@@ -66,7 +66,7 @@ void *table_make(struct handle_table *table, size_t bytes)
         struct table_link *link;
 
         if (!table->free)
-                grow(table, bytes);
+                grow_records(table, bytes);
         if (!table->free || !table->bucket_count)
                 return NULL;
         link = table->free;

@@ -24,7 +24,7 @@ bool captures_are_open(void)
 /* -- Which are open --------------------------------------------------------------------------- */
 
 /* Under captures_lock; with 0, a free one. */
-static struct begun *find(uint64_t key)
+static struct begun *find_begun(uint64_t key)
 {
         for (unsigned i = 0; i < STATE_CAPTURES; i++) {
                 if (capture_state.begun[i].key == key)
@@ -34,7 +34,7 @@ static struct begun *find(uint64_t key)
 }
 
 /* Under captures_lock. */
-static void end(struct begun *begun)
+static void end_begun(struct begun *begun)
 {
         *begun = (struct begun){ 0 };
         add_acq_rel(&capture_state.captures, -1u);
@@ -46,10 +46,10 @@ static void list(uint64_t key, CUcontext context)
         struct begun *place;
 
         lock_take(&capture_state.captures_lock);
-        place = find(key);
+        place = find_begun(key);
         if (place)
-                end(place);
-        place = find(0);
+                end_begun(place);
+        place = find_begun(0);
         if (place)
                 *place = (struct begun){ key, key_of(context) };
         lock_drop(&capture_state.captures_lock);
@@ -62,10 +62,10 @@ static void unlist(uint64_t key, bool is_seen)
         struct begun *begun;
 
         lock_take(&capture_state.captures_lock);
-        begun = find(key);
+        begun = find_begun(key);
         if (begun)
-                end(begun);
-        else if (is_seen && !find(0) && load_relaxed(&capture_state.captures))
+                end_begun(begun);
+        else if (is_seen && !find_begun(0) && load_relaxed(&capture_state.captures))
                 add_acq_rel(&capture_state.captures, -1u);
         lock_drop(&capture_state.captures_lock);
 }
@@ -81,7 +81,7 @@ void captures_context_gone(CUcontext context)
         lock_take(&capture_state.captures_lock);
         for (unsigned i = 0; i < STATE_CAPTURES; i++) {
                 if (capture_state.begun[i].key && capture_state.begun[i].context == key_of(context))
-                        end(&capture_state.begun[i]);
+                        end_begun(&capture_state.begun[i]);
         }
         lock_drop(&capture_state.captures_lock);
 }
@@ -106,20 +106,20 @@ static uint64_t capture_of(CUstream stream)
         return status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? id + 1 : CAPTURE_INVALID;
 }
 
-static void drop(void)
+static void drop_hold(void)
 {
         add_acq_rel(&capture_state.capture_holds, -1u);
 }
 
 /* False: it takes long to end one, as a context with work does. */
-static bool take(void)
+static bool take_hold(void)
 {
         for (unsigned i = 0; i < HOLD_TRIES; i++) {
                 add_acq_rel(&capture_state.capture_holds, 1u);
                 fence_seq_cst();
                 if (!load_acquire(&capture_state.capture_ends))
                         return true;
-                drop();
+                drop_hold();
                 clock_sleep_ns(HOLD_SLEEP_NS);
         }
         return false;
@@ -129,11 +129,11 @@ uint64_t capture_hold(CUstream stream)
 {
         uint64_t capture;
 
-        if (!capture_of(stream) || !take())
+        if (!capture_of(stream) || !take_hold())
                 return 0;
         capture = capture_of(stream);
         if (!capture)
-                drop();
+                drop_hold();
         return capture;
 }
 
@@ -156,7 +156,7 @@ bool capture_let_go(CUstream stream, uint64_t capture)
 {
         uint64_t now = capture_of(stream);
 
-        drop();
+        drop_hold();
         return now == capture || now == CAPTURE_INVALID;
 }
 

@@ -19,7 +19,7 @@ static uint64_t id_of(CUstream stream)
 }
 
 /* Under recorded_lock. The first place with the id; with 0, a free one. */
-static struct recorded *find(uint64_t id)
+static struct recorded *find_recorded(uint64_t id)
 {
         struct recorded *place = capture_state.recorded;
 
@@ -33,7 +33,7 @@ static bool replace(uint64_t id, struct recorded by)
         struct recorded *place;
 
         lock_take(&capture_state.recorded_lock);
-        place = find(id);
+        place = find_recorded(id);
         if (place)
                 *place = by;
         lock_drop(&capture_state.recorded_lock);
@@ -41,7 +41,7 @@ static bool replace(uint64_t id, struct recorded by)
 }
 
 /* Ahead of the call, so that there is a place. */
-static bool put(CUstream stream, uint64_t id)
+static bool put_recorded(CUstream stream, uint64_t id)
 {
         struct recorded recorded = { .id = id, .owner = place_of_stream(stream).owner };
         bool is_put = replace(0, recorded);
@@ -51,7 +51,7 @@ static bool put(CUstream stream, uint64_t id)
         return is_put;
 }
 
-static bool take(uint64_t id)
+static bool take_recorded(uint64_t id)
 {
         bool is_taken = id && replace(id, (struct recorded){ 0 });
 
@@ -83,7 +83,7 @@ bool stream_is_recorded(CUstream stream)
             real.cuStreamGetId(stream, &id) != CUDA_SUCCESS || !id)
                 return false;
         lock_take(&capture_state.recorded_lock);
-        is_found = find(id) != NULL;
+        is_found = find_recorded(id) != NULL;
         lock_drop(&capture_state.recorded_lock);
         return is_found;
 }
@@ -94,11 +94,11 @@ CUresult stream_record(__typeof__(&cuStreamBeginCaptureToCig) driver, CUstream g
         uint64_t id = id_of(stream);
         CUresult rc;
 
-        if (id && !put(stream, id))
+        if (id && !put_recorded(stream, id))
                 return CUDA_ERROR_OUT_OF_MEMORY;
         rc = driver(given, params);
         if (rc != CUDA_SUCCESS)
-                take(id);
+                take_recorded(id);
         return rc;
 }
 
@@ -114,7 +114,7 @@ CUresult stream_recorded_end(uint64_t id, CUresult rc)
 {
         capture_ends_end(rc);
         if (rc == CUDA_SUCCESS)
-                take(id);
+                take_recorded(id);
         return rc;
 }
 
@@ -135,7 +135,7 @@ CUresult stream_destroy_end(const struct stream_destroy *destroy, CUresult rc)
         if (rc != CUDA_SUCCESS)
                 return rc;
         capture_stream_gone(destroy->stream);
-        while (take(destroy->id))
+        while (take_recorded(destroy->id))
                 ;
         return rc;
 }

@@ -67,7 +67,7 @@ static uint64_t current_here(void)
 }
 
 /* True: the context must be restored. */
-static bool enter(const struct time_stream *stream)
+static bool enter_context(const struct time_stream *stream)
 {
         CUcontext context = (CUcontext)(uintptr_t)stream->context;
 
@@ -81,7 +81,7 @@ static bool enter(const struct time_stream *stream)
         return real.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS;
 }
 
-static void leave(bool is_entered)
+static void leave_context(bool is_entered)
 {
         CUcontext popped;
 
@@ -116,7 +116,7 @@ static void relax_thread(bool is_relaxed)
 /* -- Events ----------------------------------------------------------------------------------- */
 
 /* Under the lock: one of the context that is at rest; with 0, a free place. */
-static struct resting *find(uint64_t context)
+static struct resting *find_resting(uint64_t context)
 {
         for (unsigned i = 0; i < STATE_EVENTS; i++) {
                 if (marker_state.events[i].context == context)
@@ -131,7 +131,7 @@ static CUevent take_event(uint64_t context)
         CUevent event = NULL;
 
         lock_take(&marker_state.events_lock);
-        resting = find(context);
+        resting = find_resting(context);
         if (resting) {
                 event = resting->event;
                 *resting = (struct resting){ 0 };
@@ -155,23 +155,23 @@ static void *record(struct time_stream *stream)
 
         scoped_relaxed struct relaxed was = relax();
         is_current_known = false;
-        is_entered = enter(stream);
+        is_entered = enter_context(stream);
         if (real.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
                 event = NULL;
         if (event && real.cuEventRecord(event, time_handle(stream)) != CUDA_SUCCESS) {
                 real.cuEventDestroy_v2(event);
                 event = NULL;
         }
-        leave(is_entered);
+        leave_context(is_entered);
         return event;
 }
 
-static void drop(struct time_stream *stream, void *marker)
+static void drop_marker(struct time_stream *stream, void *marker)
 {
         struct resting *place;
 
         lock_take(&marker_state.events_lock);
-        place = find(0);
+        place = find_resting(0);
         if (place)
                 *place = (struct resting){ stream->context, marker };
         lock_drop(&marker_state.events_lock);
@@ -231,9 +231,9 @@ static bool is_empty(struct time_stream *stream)
                 return true;
         if (captures_are_open() && may_be_capturing(time_handle(stream)))
                 return false;
-        is_entered = enter(stream);
+        is_entered = enter_context(stream);
         rc = real.cuStreamQuery(time_handle(stream));
-        leave(is_entered);
+        leave_context(is_entered);
         return rc != CUDA_ERROR_NOT_READY;
 }
 
@@ -256,7 +256,7 @@ static bool is_passed(struct time_stream *stream, void *marker)
         CUresult rc;
 
         if (helper_is_this())
-                enter(stream);
+                enter_context(stream);
         rc = real.cuEventQuery(marker);
         if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_NOT_READY)
                 return rc == CUDA_SUCCESS;
@@ -268,6 +268,6 @@ const struct time_driver cuda_time = {
         .is_passed = is_passed,
         .is_unseen = is_unseen,
         .is_empty = is_empty,
-        .drop = drop,
+        .drop = drop_marker,
         .relax = relax_thread,
 };

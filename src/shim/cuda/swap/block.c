@@ -37,7 +37,7 @@ static bool can_map(CUdevice device)
                page_bytes && PAGE_BYTES % page_bytes == 0;
 }
 
-/* The driver is asked once. What fill() finds out afterwards stays. */
+/* The driver is asked once. What fill_block() finds out afterwards stays. */
 static bool mapping_works(CUdevice device)
 {
         uint32_t unasked = MAPPING_UNASKED;
@@ -170,7 +170,7 @@ static uint64_t number_of(const struct swap_block *block)
         return UINT64_C(1) << 62 | (add_relaxed(&last, 1) + 1);
 }
 
-static CUresult fill(struct swap_block *block, struct place place)
+static CUresult fill_block(struct swap_block *block, struct place place)
 {
         struct charge_swappable charge;
         struct relaxed was;
@@ -209,7 +209,7 @@ CUresult swap_alloc(CUdeviceptr *ret, struct place place, uint64_t bytes)
 
         if (!block)
                 return CUDA_ERROR_OUT_OF_MEMORY;
-        rc = fill(block, place);
+        rc = fill_block(block, place);
         if (rc == CUDA_SUCCESS)
                 *ret = block->link.key;
         else
@@ -285,7 +285,7 @@ static CUresult unmap(struct swap_block *block)
 
 /* For a block without mappings. The addresses are given back last: the driver may give them to
  * another block at once. */
-static void forget(struct swap_block *block)
+static void forget_block(struct swap_block *block)
 {
         CUdeviceptr base = block->link.key;
         uint64_t span_bytes = block->span_bytes;
@@ -308,7 +308,7 @@ static void free_host(struct swap_block *block)
         }
 }
 
-static CUresult end(CUdeviceptr address, bool waits)
+static CUresult free_block(CUdeviceptr address, bool waits)
 {
         struct swap_block *block = find_begin(address);
         CUcontext popped;
@@ -327,7 +327,7 @@ static CUresult end(CUdeviceptr address, bool waits)
                 rc = unmap(block);
         if (rc == CUDA_SUCCESS) {
                 free_host(block);
-                forget(block);
+                forget_block(block);
         }
         unrelax(was);
         real.cuCtxPopCurrent_v2(&popped);
@@ -336,12 +336,12 @@ static CUresult end(CUdeviceptr address, bool waits)
 
 static CUresult unpin(CUdeviceptr address)
 {
-        return end(address, false);
+        return free_block(address, false);
 }
 
 CUresult swap_free(CUdeviceptr address)
 {
-        CUresult rc = end(address, true);
+        CUresult rc = free_block(address, true);
 
         if (rc == CUDA_SUCCESS)
                 host_frees_sweep();
@@ -421,7 +421,7 @@ void swap_owner_gone(uint32_t owner)
         while ((block = find_of(owner, above))) {
                 above = block->link.key + block->span_bytes;
                 unmap(block);
-                forget(block);
+                forget_block(block);
         }
         swap_channel_gone(owner);
 }

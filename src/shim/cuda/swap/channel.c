@@ -14,7 +14,7 @@
 #include "shim/cuda/stream/ask.h"
 #include "shim/cuda/swap/move.h"
 
-static struct swap_channel *find(uint32_t owner)
+static struct swap_channel *find_channel(uint32_t owner)
 {
         struct swap_channel *channel;
 
@@ -53,7 +53,7 @@ static bool open_channel(struct swap_channel *channel)
 }
 
 /* Two threads may make a channel at once: the second one gets the first one's. */
-static struct swap_channel *put(uint32_t owner, const struct swap_channel *made)
+static struct swap_channel *put_channel(uint32_t owner, const struct swap_channel *made)
 {
         struct swap_channel *channel, *found;
 
@@ -74,12 +74,12 @@ static struct swap_channel *put(uint32_t owner, const struct swap_channel *made)
 
 struct swap_channel *swap_channel(struct place place)
 {
-        struct swap_channel *channel = place.owner ? find(place.owner) : NULL;
+        struct swap_channel *channel = place.owner ? find_channel(place.owner) : NULL;
         struct swap_channel made = { .context = NULL };
 
         if (channel || !place.owner || !open_channel(&made))
                 return channel;
-        channel = put(place.owner, &made);
+        channel = put_channel(place.owner, &made);
         if (!channel || channel->stream != made.stream)
                 close_channel(&made);
         return channel;

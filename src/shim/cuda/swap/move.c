@@ -75,12 +75,12 @@ static struct move_choice choose(uint64_t most_bytes)
 
 /* -- One segment ------------------------------------------------------------------------------- */
 
-static bool enter(const struct swap_channel *channel)
+static bool enter_context(const struct swap_channel *channel)
 {
         return real.cuCtxPushCurrent_v2(channel->context) == CUDA_SUCCESS;
 }
 
-static void leave(void)
+static void leave_context(void)
 {
         CUcontext popped;
 
@@ -123,7 +123,7 @@ static void settle_copies(const struct swap_channel *channel)
         real.cuStreamSynchronize(channel->stream);
 }
 
-static void note(struct move_choice choice)
+static void note_move(struct move_choice choice)
 {
         mover->move[(mover->first + mover->count) % STATE_MOVES] =
                 (struct swap_move){ choice.block, choice.segment,
@@ -134,7 +134,7 @@ static void note(struct move_choice choice)
 static bool begin_out(struct move_choice choice)
 {
         struct swap_channel *channel = choice.block->channel;
-        bool is_begun = enter(channel);
+        bool is_begun = enter_context(channel);
 
         if (!is_begun)
                 return false;
@@ -143,12 +143,12 @@ static bool begin_out(struct move_choice choice)
                 settle_copies(channel);
                 is_begun = false;
         }
-        leave();
+        leave_context();
         if (!is_begun)
                 return false;
         charge_move_begin(choice.block->row);
         choice.segment->place = SEGMENT_LEAVES;
-        note(choice);
+        note_move(choice);
         return true;
 }
 
@@ -166,11 +166,11 @@ static void undo_in(struct move_choice choice)
 /* Whether the context has failed for good: every call in it answers its error. */
 static bool is_dead(const struct swap_channel *channel)
 {
-        bool is_entered = enter(channel);
+        bool is_entered = enter_context(channel);
         CUresult rc = real.cuStreamQuery(channel->stream);
 
         if (is_entered)
-                leave();
+                leave_context();
         return rc != CUDA_SUCCESS && rc != CUDA_ERROR_NOT_READY;
 }
 
@@ -185,12 +185,12 @@ static CUresult bring_by(struct swap_channel *channel, struct move_choice choice
                 rc = segments_open(segment->link.key, segment->bytes, choice.block->device);
         if (rc != CUDA_SUCCESS)
                 return rc;
-        if (!enter(channel))
+        if (!enter_context(channel))
                 return CUDA_ERROR_INVALID_CONTEXT;
         rc = copy(channel, segment);
         if (rc != CUDA_SUCCESS)
                 settle_copies(channel);
-        leave();
+        leave_context();
         return rc;
 }
 
@@ -219,7 +219,7 @@ static bool begin_in(struct move_choice choice)
                 undo_in(choice);
                 return false;
         }
-        note(choice);
+        note_move(choice);
         return true;
 }
 
@@ -255,7 +255,7 @@ static void end_next(void)
         struct swap_move move = mover->move[mover->first];
         struct move_choice choice = { move.block, move.segment };
         struct swap_channel *channel = move.block->channel;
-        bool is_entered = enter(channel);
+        bool is_entered = enter_context(channel);
         bool is_copied = is_entered && real.cuEventSynchronize(move.event) == CUDA_SUCCESS;
 
         if (!is_copied && is_entered)
@@ -267,7 +267,7 @@ static void end_next(void)
         else
                 end_in(choice, is_copied || is_dead(channel));
         if (is_entered)
-                leave();
+                leave_context();
 }
 
 /* -- How much ---------------------------------------------------------------------------------- */
