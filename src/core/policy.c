@@ -108,7 +108,8 @@ static uint64_t bound_of(const struct policy_rule *rule, enum policy_key key,
 }
 
 /* Another rule that is as near: the more generous one decides, or both. */
-static void join(struct policy_grant *grant, enum policy_key key, uint64_t bound, uint64_t bit)
+static void merge_rule(struct policy_grant *grant, enum policy_key key, uint64_t bound,
+                       uint64_t bit)
 {
         if (key == POLICY_GPUS) {
                 grant->most[key] |= bound;
@@ -134,7 +135,7 @@ static void resolve_key(const struct policy *policy, const struct policy_who *wh
                 if (ret->rules[key] && rule->kind < nearest)
                         continue;
                 if (ret->rules[key] && rule->kind == nearest) {
-                        join(ret, key, bound_of(rule, key, cards), bit);
+                        merge_rule(ret, key, bound_of(rule, key, cards), bit);
                         continue;
                 }
                 nearest = rule->kind;

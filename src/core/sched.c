@@ -99,7 +99,7 @@ static void list_take(struct sched *sched, unsigned member)
         *link = sched->member[member].next;
 }
 
-static void add(const struct step *step)
+static void add_member(const struct step *step)
 {
         unsigned i = step->event->member;
         struct sched_member *member = &step->sched->member[i];
@@ -261,11 +261,11 @@ static void alarm_raise(struct step *step, unsigned i)
         act(step, &(struct sched_action){ .type = SCHED_ALARM, .member = i });
 }
 
-static void take(struct step *step)
+static void take_event(struct step *step)
 {
         switch (step->event->type) {
         case SCHED_ADD:
-                add(step);
+                add_member(step);
                 break;
         case SCHED_CHANGE:
                 change(step);
@@ -344,7 +344,7 @@ void sched_step(struct sched *sched, const struct sched_event *event, int64_t no
         step.now_ns = sched->now_ns;
         for (unsigned d = 0; d < SCHED_DEVICES; d++)
                 drain_settle(sched, d, step.now_ns);
-        take(&step);
+        take_event(&step);
         units_sum_up(sched);
         decide(&step);
 }

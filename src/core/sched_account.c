@@ -106,7 +106,7 @@ static void promises_fill(struct sched_member *member, int64_t ns, uint32_t floo
 
 /* Each member's part of the floor: it is divided among the members below rt that want the
  * device. */
-static uint32_t floor_of(const struct sched *sched, unsigned device)
+static uint32_t floor_ppm_of(const struct sched *sched, unsigned device)
 {
         uint32_t wanting = sched->device[device].wanting_below_rt;
 
@@ -225,7 +225,7 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
         here->at_ns = now_ns;
         if (ns == 0)
                 return;
-        floor_ppm = floor_of(sched, device);
+        floor_ppm = floor_ppm_of(sched, device);
         is_long = has_long_drain(sched, device, now_ns);
         budgets_fill(here, ns);
         for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next)

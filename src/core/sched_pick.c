@@ -124,7 +124,7 @@ static bool rank_best(struct step *step, unsigned device, const struct member_ra
         return is_found;
 }
 
-static enum sched_turn turn_of(const struct member_rank *rank)
+static enum sched_turn turn_kind_of(const struct member_rank *rank)
 {
         if (rank->urgency == URGENT_FLOOR)
                 return SCHED_TURN_FLOOR;
@@ -135,7 +135,7 @@ static enum sched_turn turn_of(const struct member_rank *rank)
 static struct pick picked(const struct member_rank *rank)
 {
         return (struct pick){ .member = rank->member,
-                              .turn = turn_of(rank),
+                              .turn = turn_kind_of(rank),
                               .is_urgent = rank->urgency > 0 };
 }
 

@@ -373,7 +373,7 @@ static bool is_revoked(struct step *step, unsigned holder)
         return pick_revokes(step, holder);
 }
 
-static bool is_over(struct step *step, unsigned holder)
+static bool is_turn_over(struct step *step, unsigned holder)
 {
         const struct sched *sched = step->sched;
         const struct sched_member *member = &sched->member[holder];
@@ -447,7 +447,7 @@ void turn_decide(struct step *step, unsigned device)
         if (free_give(step, device))
                 return;
         holder = holder_of(step->sched, device);
-        if (holder == NOBODY || is_over(step, holder))
+        if (holder == NOBODY || is_turn_over(step, holder))
                 turn_pass(step, device, holder);
         else
                 due_at(here, step, step->sched->member[holder].end_ns);

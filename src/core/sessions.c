@@ -46,7 +46,7 @@ static void gpu_comes(const struct sessions_step *step)
         struct sessions_gpu *gpu = gpu_find(step->node, said->uuid);
 
         if (!is_gpu(said)) {
-                refuse(step->ret, SESSIONS_BAD, "gpu");
+                refuse_event(step->ret, SESSIONS_BAD, "gpu");
                 return;
         }
         if (gpu && gpu->is_here && gpu->card_bytes == said->card_bytes)
@@ -54,12 +54,12 @@ static void gpu_comes(const struct sessions_step *step)
         if (!gpu)
                 gpu = gpu_entry(step->node);
         if (!gpu) {
-                refuse(step->ret, SESSIONS_FULL, "gpu");
+                refuse_event(step->ret, SESSIONS_FULL, "gpu");
                 return;
         }
         *gpu = *said;
         gpu->is_here = true;
-        tell(step->ret, SESSIONS_NOTE_GPU_HERE, NULL);
+        add_note(step->ret, SESSIONS_NOTE_GPU_HERE, NULL);
 }
 
 static void gpu_goes(const struct sessions_step *step)
@@ -67,11 +67,11 @@ static void gpu_goes(const struct sessions_step *step)
         struct sessions_gpu *gpu = gpu_find(step->node, step->event->gpu.uuid);
 
         if (!gpu) {
-                refuse(step->ret, SESSIONS_NO_GPU, "gpu");
+                refuse_event(step->ret, SESSIONS_NO_GPU, "gpu");
                 return;
         }
         if (gpu->is_here)
-                tell(step->ret, SESSIONS_NOTE_GPU_GONE, NULL);
+                add_note(step->ret, SESSIONS_NOTE_GPU_GONE, NULL);
         gpu->is_here = false;
 }
 
@@ -82,7 +82,7 @@ static void set_policy(const struct sessions_step *step)
         const char *field = sessions_check_policy(&step->event->policy);
 
         if (field) {
-                refuse(step->ret, SESSIONS_BAD, field);
+                refuse_event(step->ret, SESSIONS_BAD, field);
                 return;
         }
         step->node->policy = step->event->policy;
@@ -95,13 +95,13 @@ static bool may_restore(const struct sessions_step *step, const struct sessions_
         if (!check_session(one, false, step->ret))
                 return false;
         if (one->state < SESSIONS_OPEN || one->state > SESSIONS_KILLING)
-                return refuse(step->ret, SESSIONS_BAD, "state");
+                return refuse_event(step->ret, SESSIONS_BAD, "state");
         if (one->version == 0)
-                return refuse(step->ret, SESSIONS_BAD, "version");
+                return refuse_event(step->ret, SESSIONS_BAD, "version");
         if (entry_named(step->node, one->name) != NOWHERE)
-                return refuse(step->ret, SESSIONS_EXISTS, "name");
+                return refuse_event(step->ret, SESSIONS_EXISTS, "name");
         if (entry_free(step->node) == NOWHERE)
-                return refuse(step->ret, SESSIONS_FULL, NULL);
+                return refuse_event(step->ret, SESSIONS_FULL, NULL);
         return true;
 }
 
@@ -130,7 +130,7 @@ static void empty(const struct sessions_step *step)
         unsigned index = entry_named(step->node, step->event->name);
 
         if (index == NOWHERE) {
-                refuse(step->ret, SESSIONS_UNKNOWN, "name");
+                refuse_event(step->ret, SESSIONS_UNKNOWN, "name");
                 return;
         }
         step->ret->session = &step->node->session[index];
@@ -157,11 +157,11 @@ static void held(const struct sessions_step *step)
         bool has_fallen = false;
 
         if (index == NOWHERE) {
-                refuse(step->ret, SESSIONS_UNKNOWN, "name");
+                refuse_event(step->ret, SESSIONS_UNKNOWN, "name");
                 return;
         }
         if (said->share_count > SESSIONS_GPUS) {
-                refuse(step->ret, SESSIONS_BAD, "gpus");
+                refuse_event(step->ret, SESSIONS_BAD, "gpus");
                 return;
         }
         one = &step->node->session[index];
@@ -247,7 +247,7 @@ static void failed(const struct sessions_step *step, unsigned last)
         unsigned index = is_last ? last : entry_named(node, step->event->name);
 
         if (index == NOWHERE) {
-                refuse(step->ret, SESSIONS_UNKNOWN, "name");
+                refuse_event(step->ret, SESSIONS_UNKNOWN, "name");
                 return;
         }
         step->ret->session = &node->session[index];

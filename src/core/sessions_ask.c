@@ -22,7 +22,7 @@ static unsigned entry_asked(const struct sessions_step *step)
                 step->ret->session = &step->node->session[index];
                 return index;
         }
-        refuse(step->ret, SESSIONS_UNKNOWN, "name");
+        refuse_event(step->ret, SESSIONS_UNKNOWN, "name");
         return NOWHERE;
 }
 
@@ -30,12 +30,12 @@ static bool is_current(const struct sessions_step *step, const struct sessions_o
 {
         if (step->event->version == 0 || step->event->version == one->version)
                 return true;
-        return refuse(step->ret, SESSIONS_STALE, NULL);
+        return refuse_event(step->ret, SESSIONS_STALE, NULL);
 }
 
 static bool is_open(const struct sessions_step *step, const struct sessions_one *one)
 {
-        return one->state == SESSIONS_OPEN || refuse(step->ret, SESSIONS_CLOSED, NULL);
+        return one->state == SESSIONS_OPEN || refuse_event(step->ret, SESSIONS_CLOSED, NULL);
 }
 
 /* -- How long --------------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static bool may_end_so(const struct sessions_step *step, uint8_t ending)
         if (ruled_ttl_ns(step) == 0 || step->event->is_admin || step->event->uid == 0 ||
             ending >= policy->ending)
                 return true;
-        return refuse(step->ret, SESSIONS_BAD, "on_end");
+        return refuse_event(step->ret, SESSIONS_BAD, "on_end");
 }
 
 /* The shorter of two TTLs, where 0 is without end. */
@@ -104,7 +104,7 @@ static bool may_own_another(const struct sessions_step *step, uint32_t owner_uid
                     node->session[i].owner_uid == owner_uid)
                         count++;
         }
-        return count < node->policy.owner_most || refuse(step->ret, SESSIONS_FULL, "owner");
+        return count < node->policy.owner_most || refuse_event(step->ret, SESSIONS_FULL, "owner");
 }
 
 static bool may_have(const struct sessions_step *step, const struct sessions_one *one)
@@ -130,13 +130,13 @@ static bool may_create(const struct sessions_step *step, const struct sessions_o
         if (!check_session(one, wish->is_chosen_here, step->ret))
                 return false;
         if (wish->has_choice && wish->choice > SESSIONS_LEAST_LOADED)
-                return refuse(step->ret, SESSIONS_BAD, "choice");
+                return refuse_event(step->ret, SESSIONS_BAD, "choice");
         if (!may_ask(step->event, one->owner_uid))
-                return refuse(step->ret, SESSIONS_BAD, "owner");
+                return refuse_event(step->ret, SESSIONS_BAD, "owner");
         if (entry_named(step->node, one->name) != NOWHERE)
-                return refuse(step->ret, SESSIONS_EXISTS, "name");
+                return refuse_event(step->ret, SESSIONS_EXISTS, "name");
         if (!has_entry(step, one->owner_uid))
-                return refuse(step->ret, SESSIONS_FULL, NULL);
+                return refuse_event(step->ret, SESSIONS_FULL, NULL);
         return may_have(step, one);
 }
 
@@ -163,7 +163,7 @@ void ask_create(const struct sessions_step *step)
         entry_plan(node, index, step->now_ns);
         step->ret->session = &node->session[index];
         act(step->ret, SESSIONS_SAVE, step->ret->session);
-        tell(step->ret, SESSIONS_NOTE_CREATED, step->ret->session);
+        add_note(step->ret, SESSIONS_NOTE_CREATED, step->ret->session);
         act(step->ret, SESSIONS_MAKE, step->ret->session);
 }
 
@@ -177,7 +177,7 @@ void sessions_try(struct sessions *node, const struct sessions_event *event,
         sessions_grant(node, event, &step.grant);
         complete(&step, &one);
         if (!may_ask(event, one.owner_uid))
-                refuse(ret, SESSIONS_BAD, "owner");
+                refuse_event(ret, SESSIONS_BAD, "owner");
         else if (check_session(&one, event->wish.is_chosen_here, ret))
                 may_have(&step, &one);
 }
@@ -206,16 +206,16 @@ static bool change_shares(const struct sessions_step *step, struct sessions_one 
         bool is_said[SESSIONS_GPUS] = { false };
 
         if (said->share_count > SESSIONS_GPUS)
-                return refuse(step->ret, SESSIONS_BAD, "gpus");
+                return refuse_event(step->ret, SESSIONS_BAD, "gpus");
         for (unsigned i = 0; i < said->share_count; i++) {
                 unsigned at = share_find(wanted, said->share[i].uuid);
 
                 if (at == wanted->share_count) {
                         memcpy(step->ret->gpu, said->share[i].uuid, sizeof(step->ret->gpu));
-                        return refuse(step->ret, SESSIONS_NO_GPU, "gpus");
+                        return refuse_event(step->ret, SESSIONS_NO_GPU, "gpus");
                 }
                 if (is_said[at])
-                        return refuse(step->ret, SESSIONS_BAD, "gpus");
+                        return refuse_event(step->ret, SESSIONS_BAD, "gpus");
                 is_said[at] = true;
                 change_share(step, &wanted->share[at], &said->share[i]);
         }
@@ -280,7 +280,7 @@ void ask_change(const struct sessions_step *step)
         *one = wanted;
         plan_expiry(step, index);
         act(step->ret, SESSIONS_SAVE, one);
-        tell(step->ret, SESSIONS_NOTE_CHANGED, one);
+        add_note(step->ret, SESSIONS_NOTE_CHANGED, one);
         if (step->event->change_bits & LIMIT_BITS)
                 act(step->ret, SESSIONS_LIMIT, one);
 }
@@ -309,7 +309,7 @@ void ask_renew(const struct sessions_step *step)
         one->expires_ns = expiry_ns(step->now_ns, shorter_ns(ttl_ns, ruled_ttl_ns(step)));
         plan_expiry(step, index);
         act(step->ret, SESSIONS_SAVE, one);
-        tell(step->ret, SESSIONS_NOTE_RENEWED, one);
+        add_note(step->ret, SESSIONS_NOTE_RENEWED, one);
 }
 
 /* -- RELEASE ---------------------------------------------------------------------------------- */
@@ -327,7 +327,7 @@ void ask_release(const struct sessions_step *step)
         if (!event->is_forced && !is_open(step, one))
                 return;
         if (!event->is_forced && event->is_busy) {
-                refuse(step->ret, SESSIONS_BUSY, NULL);
+                refuse_event(step->ret, SESSIONS_BUSY, NULL);
                 return;
         }
         if (!is_current(step, one))

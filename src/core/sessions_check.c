@@ -103,5 +103,5 @@ bool check_session(const struct sessions_one *one, bool is_chosen_here,
 
         if (!field)
                 field = check_shares(one, is_chosen_here);
-        return field ? refuse(ret, SESSIONS_BAD, field) : true;
+        return field ? refuse_event(ret, SESSIONS_BAD, field) : true;
 }

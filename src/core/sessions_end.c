@@ -32,11 +32,11 @@ void end_begin(const struct sessions_step *step, unsigned index, enum sessions_n
         one->ended_ns = step->now_ns;
         raise_version(one);
         act(step->ret, SESSIONS_SAVE, one);
-        tell(step->ret, why, one);
+        add_note(step->ret, why, one);
         if (one->ending == SESSIONS_TERM)
-                tell(step->ret, SESSIONS_NOTE_TERMINATED, one);
+                add_note(step->ret, SESSIONS_NOTE_TERMINATED, one);
         if (one->ending == SESSIONS_KILL)
-                tell(step->ret, SESSIONS_NOTE_KILLED, one);
+                add_note(step->ret, SESSIONS_NOTE_KILLED, one);
         end_shut(step, index);
         entry_plan(step->node, index, step->now_ns);
 }
@@ -48,7 +48,7 @@ void end_kill(const struct sessions_step *step, unsigned index)
         one->state = SESSIONS_KILLING;
         raise_version(one);
         act(step->ret, SESSIONS_SAVE, one);
-        tell(step->ret, SESSIONS_NOTE_KILLED, one);
+        add_note(step->ret, SESSIONS_NOTE_KILLED, one);
         end_shut(step, index); /* a crash may have come before it was closed */
         entry_plan(step->node, index, step->now_ns);
 }
@@ -59,7 +59,7 @@ void end_bury(const struct sessions_step *step, unsigned index)
 
         act(step->ret, SESSIONS_REMOVE, one);
         act(step->ret, SESSIONS_FORGET, one);
-        tell(step->ret, SESSIONS_NOTE_GONE, one);
+        add_note(step->ret, SESSIONS_NOTE_GONE, one);
         entry_empty(step->node, index);
 }
 

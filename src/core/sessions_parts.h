@@ -46,9 +46,9 @@ static inline unsigned share_find(const struct sessions_one *one, const uint8_t 
         return i;
 }
 
-/* Stores the refusal and returns false, for `return refuse(...)`. */
-static inline bool refuse(struct sessions_actions *ret, enum sessions_answer answer,
-                          const char *field)
+/* Stores the refusal and returns false, for `return refuse_event(...)`. */
+static inline bool refuse_event(struct sessions_actions *ret, enum sessions_answer answer,
+                                const char *field)
 {
         ret->answer = answer;
         ret->field = field;
@@ -61,8 +61,8 @@ static inline void act(struct sessions_actions *ret, enum sessions_action_type t
         ret->action[ret->count++] = (struct sessions_action){ .type = type, .session = one };
 }
 
-static inline void tell(struct sessions_actions *ret, enum sessions_note note,
-                        const struct sessions_one *one)
+static inline void add_note(struct sessions_actions *ret, enum sessions_note note,
+                            const struct sessions_one *one)
 {
         ret->action[ret->count++] =
                 (struct sessions_action){ .type = SESSIONS_TELL, .note = note, .session = one };

@@ -60,7 +60,7 @@ static uint64_t gpus_of(const struct sessions *node, const struct sessions_one *
 }
 
 /* The largest cap of its shares. */
-static uint64_t cap_of(const struct sessions_one *one)
+static uint64_t largest_cap_of(const struct sessions_one *one)
 {
         uint32_t cap = 0;
 
@@ -120,7 +120,7 @@ static void measure(const struct sessions *node, const struct sessions_one *but,
         memset(ret, 0, POLICY_KEYS * sizeof(ret[0]));
         for (unsigned i = 0; i < one->share_count; i++)
                 ret[POLICY_MEMORY] = sum_of(ret[POLICY_MEMORY], one->share[i].memory_bytes);
-        ret[POLICY_COMPUTE] = cap_of(one);
+        ret[POLICY_COMPUTE] = largest_cap_of(one);
         ret[POLICY_WEIGHT] = one->weight;
         ret[POLICY_PRIORITY] = one->priority;
         ret[POLICY_SWAP] = one->swaps;
@@ -157,7 +157,7 @@ static bool refuse_excess(const struct sessions_step *step, enum policy_key key,
                                                       .rules = step->grant.rules[key],
                                                       .most = step->grant.most[key],
                                                       .asked = asked };
-        return refuse(step->ret, SESSIONS_RULED, fields[key]);
+        return refuse_event(step->ret, SESSIONS_RULED, fields[key]);
 }
 
 static bool compare(const struct sessions_step *step, const uint64_t asked[POLICY_KEYS],
@@ -186,7 +186,7 @@ bool ruled_may_last(const struct sessions_step *step, uint64_t ttl_ns)
         if (most_ns == 0 || (ttl_ns != 0 && ttl_ns <= most_ns))
                 return true;
         if (!step->grant.rules[POLICY_TTL])
-                return refuse(step->ret, SESSIONS_TOO_LONG, "ttl");
+                return refuse_event(step->ret, SESSIONS_TOO_LONG, "ttl");
         return refuse_excess(step, POLICY_TTL, ttl_ns ? ttl_ns : POLICY_ANY);
 }
 
@@ -195,7 +195,7 @@ void ruled_cap(const struct sessions_step *step, const struct sessions_one *had,
 {
         uint64_t most = step->grant.most[POLICY_COMPUTE];
 
-        if (most >= SESSIONS_WHOLE_MILLI_PERCENT || (had && cap_of(had) > most))
+        if (most >= SESSIONS_WHOLE_MILLI_PERCENT || (had && largest_cap_of(had) > most))
                 return;
         for (unsigned i = 0; i < one->share_count; i++) {
                 if (one->share[i].compute_milli_percent == 0)

@@ -149,7 +149,7 @@ static bool refuse_room(struct sessions_actions *ret, const uint8_t uuid[16],
         memcpy(ret->gpu, uuid, sizeof(ret->gpu));
         ret->wanted_bytes = wanted;
         ret->free_bytes = room_bytes(room);
-        return refuse(ret, SESSIONS_NO_ROOM, "memory");
+        return refuse_event(ret, SESSIONS_NO_ROOM, "memory");
 }
 
 static bool refuse_time(struct sessions_actions *ret, const struct room *room, uint32_t wanted)
@@ -157,14 +157,14 @@ static bool refuse_time(struct sessions_actions *ret, const struct room *room, u
         memcpy(ret->gpu, room->gpu->uuid, sizeof(ret->gpu));
         ret->wanted_milli_percent = wanted;
         ret->free_milli_percent = room->free_milli_percent;
-        return refuse(ret, SESSIONS_NO_TIME, "guarantee");
+        return refuse_event(ret, SESSIONS_NO_TIME, "guarantee");
 }
 
 static bool refuse_gpu(struct sessions_actions *ret, uint64_t wanted, uint64_t most)
 {
         ret->wanted_bytes = wanted;
         ret->free_bytes = most;
-        return refuse(ret, SESSIONS_NO_GPU, "gpus");
+        return refuse_event(ret, SESSIONS_NO_GPU, "gpus");
 }
 
 /* -- GPUs that were named --------------------------------------------------------------------- */

@@ -190,7 +190,7 @@ static void move_on(struct swap *swap, struct swap_session *session, uint64_t el
 static void note_wants(const struct swap_look *look)
 {
         for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
 
                 if (is_wanting(session)) {
                         if (session->idle_ns)
@@ -236,7 +236,7 @@ static void gate_open(const struct swap_look *look, struct swap_session *session
 static void gates_move(const struct swap_look *look)
 {
         for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
 
                 session->is_whole &= session->order.resident_bytes >= session->seen.used_bytes;
                 if (!is_shut(session) && !session->has_turn)
@@ -265,7 +265,7 @@ static void change_end(const struct swap_look *look)
         if (!card->change_ns)
                 return;
         for (unsigned i = 0; i < look->count; i++) {
-                if (is_changing(look_at(look, i)))
+                if (is_changing(session_at(look, i)))
                         return;
         }
         if (card->has_moved) {
@@ -304,8 +304,8 @@ static void card_step(const struct swap_look *look)
         gates_move(look);
         change_end(look);
         for (unsigned i = 0; i < look->count; i++) {
-                is_busy |= is_moving(look_at(look, i), &look_at(look, i)->before);
-                look_at(look, i)->is_told = true;
+                is_busy |= is_moving(session_at(look, i), &session_at(look, i)->before);
+                session_at(look, i)->is_told = true;
         }
         after_ns = is_busy                ? SWAP_LOOK_BUSY_NS
                    : look->card->is_short ? SWAP_LOOK_SHORT_NS

@@ -42,7 +42,7 @@ struct swap_look {
         uint64_t capacity_bytes;
 };
 
-static inline struct swap_session *look_at(const struct swap_look *look, unsigned i)
+static inline struct swap_session *session_at(const struct swap_look *look, unsigned i)
 {
         return &look->swap->session[look->list[i]];
 }
@@ -63,7 +63,7 @@ static inline bool is_shut(const struct swap_session *session)
 }
 
 /* Bytes that stay on the card while the session has no turn. */
-static inline uint64_t floor_of(const struct swap_session *session)
+static inline uint64_t floor_bytes_of(const struct swap_session *session)
 {
         return session->stuck_ns ? resident_of(session) : pinned_of(session);
 }

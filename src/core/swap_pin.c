@@ -34,7 +34,7 @@ static void sum_up(const struct swap_look *look, struct pins *pins)
         uint64_t most_bytes = 0;
 
         for (unsigned i = 0; i < look->count; i++) {
-                const struct swap_session *session = look_at(look, i);
+                const struct swap_session *session = session_at(look, i);
 
                 pins->pinned_bytes += pinned_of(session);
                 most_bytes = max_u64(most_bytes, session->seen.swappable_bytes);
@@ -45,7 +45,7 @@ static void sum_up(const struct swap_look *look, struct pins *pins)
 static void meet_wishes(const struct swap_look *look, struct pins *pins)
 {
         for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
                 uint64_t wish_bytes = wish_of(session);
 
                 session->is_asked = wish_bytes && wish_bytes <= pins->left_bytes;
@@ -67,7 +67,7 @@ static void add_headroom(const struct swap_look *look, struct pins *pins)
                 min_u64(look->capacity_bytes / HEADROOM_PART_ALL / look->count, even_bytes));
 
         for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
                 uint64_t has_bytes =
                         difference_of(session->order.pinned_bytes, session->target_bytes);
 
@@ -86,12 +86,12 @@ static bool add_up(const struct swap_look *look, struct pins *pins)
 
         pins->may_pin_bytes = 0;
         for (unsigned i = 0; i < look->count; i++) {
-                const struct swap_session *session = look_at(look, i);
+                const struct swap_session *session = session_at(look, i);
 
                 pins->may_pin_bytes += max_u64(session->may_pin_bytes, session->target_bytes);
         }
         for (unsigned i = 0; i < look->count; i++) {
-                const struct swap_session *session = look_at(look, i);
+                const struct swap_session *session = session_at(look, i);
 
                 is_ready &= pins->may_pin_bytes + session->seen.used_bytes -
                                     max_u64(session->may_pin_bytes, session->target_bytes) <=
@@ -103,7 +103,7 @@ static bool add_up(const struct swap_look *look, struct pins *pins)
 static void raise_nothing(const struct swap_look *look)
 {
         for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
 
                 session->target_bytes = min_u64(session->target_bytes, session->order.pinned_bytes);
         }
@@ -112,7 +112,7 @@ static void raise_nothing(const struct swap_look *look)
 static void limit_all(const struct swap_look *look, struct pins *pins)
 {
         for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
                 uint64_t others_bytes = pins->may_pin_bytes -
                                         max_u64(session->may_pin_bytes, session->target_bytes);
 
@@ -126,10 +126,10 @@ static void limit_all(const struct swap_look *look, struct pins *pins)
         }
 }
 
-static void tell_all(const struct swap_look *look, const struct pins *pins)
+static void set_pin_bounds(const struct swap_look *look, const struct pins *pins)
 {
         for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
 
                 if (session->target_bytes <= session->order.pinned_bytes || !pins->tight ||
                     (pins->tight == 1 && pins->one_tight == look->list[i]))
@@ -163,9 +163,9 @@ void pins_decide(const struct swap_look *look)
                 add_up(look, &pins);
         }
         limit_all(look, &pins);
-        tell_all(look, &pins);
+        set_pin_bounds(look, &pins);
         for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
 
                 see_growth(session, &session->grow_bytes);
                 session->is_asked &=

@@ -27,7 +27,7 @@ struct rooms {
 static void rooms_begin(const struct swap_look *look, struct rooms *rooms)
 {
         for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
 
                 session->target_bytes =
                         session->has_turn ? session->need_bytes : resident_of(session);
@@ -44,12 +44,12 @@ static void take_deficit(const struct swap_look *look, struct rooms *rooms)
                 difference_of(rooms->need_bytes + rooms->kept_bytes, look->capacity_bytes);
 
         for (unsigned i = look->count; i-- > 0 && deficit_bytes;) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
                 uint64_t bytes;
 
                 if (session->has_turn)
                         continue;
-                bytes = min_u64(deficit_bytes, session->target_bytes - floor_of(session));
+                bytes = min_u64(deficit_bytes, session->target_bytes - floor_bytes_of(session));
                 session->target_bytes -= bytes;
                 rooms->kept_bytes -= bytes;
                 deficit_bytes -= bytes;
@@ -76,7 +76,7 @@ static void add_headroom(const struct swap_look *look, struct rooms *rooms)
         bool is_enough = true;
 
         for (unsigned i = 0; i < look->count; i++) {
-                const struct swap_session *session = look_at(look, i);
+                const struct swap_session *session = session_at(look, i);
 
                 if (!session->has_turn)
                         continue;
@@ -86,7 +86,7 @@ static void add_headroom(const struct swap_look *look, struct rooms *rooms)
         }
         is_enough &= told_bytes + rooms->kept_bytes <= look->capacity_bytes;
         for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
 
                 if (!session->has_turn)
                         continue;
@@ -102,7 +102,7 @@ static void add_advance(const struct swap_look *look, const struct rooms *rooms)
                 difference_of(look->capacity_bytes, rooms->target_bytes + rooms->kept_bytes);
 
         for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
                 uint64_t bytes;
 
                 if (session->kind != SWAP_WAITS || session->has_turn || session->state != SWAP_HELD)
@@ -119,7 +119,7 @@ static void lower_all(const struct swap_look *look, struct rooms *rooms)
 {
         rooms->free_bytes = look->capacity_bytes;
         for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
                 uint64_t target_bytes = session->target_bytes;
 
                 if (session->state != SWAP_HELD)
@@ -154,25 +154,25 @@ static void raise_to(struct rooms *rooms, struct swap_session *session, uint64_t
 static void raise_all(const struct swap_look *look, struct rooms *rooms)
 {
         for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
 
                 if (session->has_turn && !is_shut(session))
                         raise_to(rooms, session, session->need_bytes);
         }
         for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
 
                 if (session->has_turn)
                         raise_to(rooms, session, session->need_bytes);
         }
         for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
 
                 if (session->has_turn)
                         raise_to(rooms, session, session->target_bytes);
         }
         for (unsigned i = 0; i < look->count; i++)
-                raise_to(rooms, look_at(look, i), look_at(look, i)->target_bytes);
+                raise_to(rooms, session_at(look, i), session_at(look, i)->target_bytes);
 }
 
 void rooms_decide(const struct swap_look *look)

@@ -49,7 +49,7 @@ struct turns {
         bool starts;          /* the clock starts again */
 };
 
-static uint64_t turn_of(const struct swap_look *look)
+static uint64_t turn_ns_of(const struct swap_look *look)
 {
         const struct swap_card *card = look->card;
 
@@ -60,13 +60,13 @@ static uint64_t turn_of(const struct swap_look *look)
 }
 
 /* The clock stands still during the change that started it. */
-static bool is_over(const struct swap_look *look)
+static bool is_turn_over(const struct swap_look *look)
 {
         const struct swap_card *card = look->card;
 
         return look->swap->rules.mode != SWAP_PARALLEL &&
                !(card->change_ns && card->turn_ns >= card->change_ns) &&
-               look->now_ns - card->turn_ns >= turn_of(look);
+               look->now_ns - card->turn_ns >= turn_ns_of(look);
 }
 
 /* How long the card may wait for an idle session. To wait as long as a change takes costs at most
@@ -95,14 +95,14 @@ static enum swap_kind kind_of(const struct swap_look *look, const struct turns *
 
 static void see_all(const struct swap_look *look, struct turns *turns)
 {
-        turns->is_over = is_over(look);
+        turns->is_over = is_turn_over(look);
         for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
 
                 session->kind = (uint8_t)kind_of(look, turns, session);
                 session->is_placed = false;
                 session->need_bytes = session->seen.used_bytes;
-                turns->floor_bytes += floor_of(session);
+                turns->floor_bytes += floor_bytes_of(session);
                 turns->all_bytes += session->seen.used_bytes + session->grow_bytes;
         }
         turns->sum_bytes = turns->floor_bytes;
@@ -116,7 +116,7 @@ static bool is_stopped(const struct swap_session *session)
 
 static uint64_t more_of(const struct swap_session *session)
 {
-        return session->need_bytes - floor_of(session);
+        return session->need_bytes - floor_bytes_of(session);
 }
 
 static bool fits(const struct swap_look *look, const struct turns *turns, uint64_t bytes)
@@ -177,7 +177,8 @@ static void place_one(const struct swap_look *look, struct turns *turns, unsigne
 
 /* A session whose turn lasts grows where no other turn that lasts has memory. If it is stopped and
  * cannot grow, its turn is over. */
-static void grow(const struct swap_look *look, struct turns *turns, struct swap_session *session)
+static void grow_session(const struct swap_look *look, struct turns *turns,
+                         struct swap_session *session)
 {
         bool is_placed = session->is_placed;
         uint64_t bytes = session->grow_bytes + (is_placed ? 0 : more_of(session));
@@ -197,7 +198,7 @@ static void grow(const struct swap_look *look, struct turns *turns, struct swap_
 
 /* Whether phase `p` handles the session. A session that has a turn and waits to grow may also stay
  * without its wish. */
-static bool is_of(const struct swap_session *session, unsigned p)
+static bool is_in_phase(const struct swap_session *session, unsigned p)
 {
         bool stays = session->kind == SWAP_WAITS && session->has_turn;
 
@@ -208,14 +209,14 @@ static bool is_of(const struct swap_session *session, unsigned p)
 static void place_all(const struct swap_look *look, struct turns *turns, unsigned p)
 {
         for (unsigned i = 0; i < look->count; i++) {
-                if (is_of(look_at(look, i), p) && !look_at(look, i)->is_placed)
-                        place_one(look, turns, phases[p].kind, look_at(look, i));
+                if (is_in_phase(session_at(look, i), p) && !session_at(look, i)->is_placed)
+                        place_one(look, turns, phases[p].kind, session_at(look, i));
         }
         if (phases[p].kind != SWAP_FORCED && phases[p].kind != SWAP_KEEPS)
                 return;
         for (unsigned i = 0; i < look->count; i++) {
-                if (is_of(look_at(look, i), p) && look_at(look, i)->grow_bytes)
-                        grow(look, turns, look_at(look, i));
+                if (is_in_phase(session_at(look, i), p) && session_at(look, i)->grow_bytes)
+                        grow_session(look, turns, session_at(look, i));
         }
 }
 
@@ -225,7 +226,7 @@ static bool apply(const struct swap_look *look)
         bool is_change = false;
 
         for (unsigned i = 0; i < look->count; i++) {
-                struct swap_session *session = look_at(look, i);
+                struct swap_session *session = session_at(look, i);
 
                 is_change |= session->has_turn != session->is_placed;
                 session->has_turn = session->is_placed;

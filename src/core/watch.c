@@ -20,7 +20,7 @@ static bool is_free(const struct watch_case *one)
         return !one->sight.pid && memcmp(one->sight.session, nobody, sizeof(nobody)) == 0;
 }
 
-static bool is_of(const struct watch_case *one, const struct watch_sight *sight)
+static bool is_about(const struct watch_case *one, const struct watch_sight *sight)
 {
         return one->sight.pid == sight->pid && one->sight.start_ticks == sight->start_ticks &&
                memcmp(one->sight.session, sight->session, sizeof(sight->session)) == 0 &&
@@ -56,7 +56,7 @@ static struct watch_session *session_at(struct watch *watch, const struct watch_
         return session;
 }
 
-static struct watch_case *find(struct watch *watch, const struct watch_sight *sight)
+static struct watch_case *find_case(struct watch *watch, const struct watch_sight *sight)
 {
         struct watch_file *file = file_of(watch, sight);
 
@@ -67,7 +67,7 @@ static struct watch_case *find(struct watch *watch, const struct watch_sight *si
                 return &watch->session[sight->place].on[sight->share];
         }
         for (unsigned i = 0; i < file->entries; i++) {
-                if (!is_free(&file->one[i]) && is_of(&file->one[i], sight))
+                if (!is_free(&file->one[i]) && is_about(&file->one[i], sight))
                         return &file->one[i];
         }
         return NULL;
@@ -100,7 +100,7 @@ static struct watch_case *add_to_file(struct watch_file *file, const struct watc
         return &file->one[room];
 }
 
-static struct watch_case *add(struct watch *watch, const struct watch_sight *sight)
+static struct watch_case *add_case(struct watch *watch, const struct watch_sight *sight)
 {
         struct watch_case *room;
 
@@ -167,14 +167,14 @@ void watch_begin(struct watch *watch)
 bool watch_see(struct watch *watch, const struct watch_policy *policy,
                const struct watch_sight *sight)
 {
-        struct watch_case *known = find(watch, sight);
+        struct watch_case *known = find_case(watch, sight);
         bool is_accused = answer_to(policy, sight) != WATCH_IGNORE &&
                           (sight->charge == WATCH_STRANGER || sight->held_bytes != WATCH_NONE) &&
                           accuses(policy, sight, known);
         bool is_still = known && known->sight.ledger_mark == sight->ledger_mark;
 
         if (!known && is_accused)
-                known = add(watch, sight);
+                known = add_case(watch, sight);
         if (!known)
                 return false;
         known->is_seen = true;
@@ -268,8 +268,9 @@ static bool terminate(struct watch_case *one, const struct watch_policy *policy,
 }
 
 /* The next action about a guilty case; false: none is left. */
-static bool answer(struct watch *watch, struct watch_case *one, const struct watch_policy *policy,
-                   uint64_t now_ns, struct watch_action *ret)
+static bool next_answer(struct watch *watch, struct watch_case *one,
+                        const struct watch_policy *policy, uint64_t now_ns,
+                        struct watch_action *ret)
 {
         enum watch_answer answer = answer_to(policy, &one->sight);
 
@@ -313,7 +314,7 @@ bool watch_next(struct watch *watch, const struct watch_policy *policy, uint64_t
         struct watch_case *one;
 
         for (; (one = case_at(watch, watch->next)); watch->next++) {
-                if (answer(watch, one, policy, now_ns, ret))
+                if (next_answer(watch, one, policy, now_ns, ret))
                         return true;
         }
         return open_next(watch, policy, ret);
@@ -357,7 +358,7 @@ bool watch_is_clamped(const struct watch *watch, uint32_t place, const uint8_t s
 
 void watch_untold(struct watch *watch, const struct watch_sight *sight)
 {
-        struct watch_case *known = find(watch, sight);
+        struct watch_case *known = find_case(watch, sight);
 
         if (known)
                 known->is_told = known->is_seen = false;
