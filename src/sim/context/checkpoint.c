@@ -62,7 +62,7 @@ CUresult sim_cuCheckpointProcessGetRestoreThreadId(int pid, int *ret)
 }
 
 /* One step of the state machine; checkpoint_lock is held. */
-static CUresult step(int pid, CUprocessState from, CUprocessState to)
+static CUresult change_state(int pid, CUprocessState from, CUprocessState to)
 {
         struct node_row *row;
         CUresult result = row_find(pid, &row);
@@ -78,7 +78,7 @@ static CUresult step(int pid, CUprocessState from, CUprocessState to)
 CUresult sim_cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
 {
         pthread_mutex_lock(&checkpoint_lock);
-        CUresult result = step(pid, CU_PROCESS_STATE_RUNNING, CU_PROCESS_STATE_LOCKED);
+        CUresult result = change_state(pid, CU_PROCESS_STATE_RUNNING, CU_PROCESS_STATE_LOCKED);
         if (result == CUDA_SUCCESS) {
                 api_block(true);
                 for (CUdevice device = 0; device < device_count(); device++)
@@ -121,7 +121,7 @@ static bool devices_return(void)
 CUresult sim_cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs *args)
 {
         pthread_mutex_lock(&checkpoint_lock);
-        CUresult result = step(pid, CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_CHECKPOINTED);
+        CUresult result = change_state(pid, CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_CHECKPOINTED);
         if (result == CUDA_SUCCESS)
                 devices_leave();
         pthread_mutex_unlock(&checkpoint_lock);
@@ -133,9 +133,9 @@ CUresult sim_cuCheckpointProcessRestore(int pid, CUcheckpointRestoreArgs *args)
         if (args && args->gpuPairsCount > 0)
                 return CUDA_ERROR_NOT_SUPPORTED;
         pthread_mutex_lock(&checkpoint_lock);
-        CUresult result = step(pid, CU_PROCESS_STATE_CHECKPOINTED, CU_PROCESS_STATE_LOCKED);
+        CUresult result = change_state(pid, CU_PROCESS_STATE_CHECKPOINTED, CU_PROCESS_STATE_LOCKED);
         if (result == CUDA_SUCCESS && !devices_return()) {
-                step(pid, CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_CHECKPOINTED);
+                change_state(pid, CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_CHECKPOINTED);
                 result = CUDA_ERROR_OUT_OF_MEMORY;
         }
         pthread_mutex_unlock(&checkpoint_lock);
@@ -145,7 +145,7 @@ CUresult sim_cuCheckpointProcessRestore(int pid, CUcheckpointRestoreArgs *args)
 CUresult sim_cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs *args)
 {
         pthread_mutex_lock(&checkpoint_lock);
-        CUresult result = step(pid, CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_RUNNING);
+        CUresult result = change_state(pid, CU_PROCESS_STATE_LOCKED, CU_PROCESS_STATE_RUNNING);
         if (result == CUDA_SUCCESS)
                 api_block(false);
         pthread_mutex_unlock(&checkpoint_lock);

@@ -176,7 +176,7 @@ static void forked_child(void)
         pthread_mutex_init(&block_lock, NULL);
 }
 
-static CUresult refuse(const struct sim_config *config, int error)
+static CUresult report_folder(const struct sim_config *config, int error)
 {
         fprintf(stderr, "aliquot-sim: %s: %s%s\n", config->state_dir, strerror(error),
                 error == ENOSPC ? "; make the file system larger, or name another folder with "
@@ -195,10 +195,10 @@ static CUresult attach(void)
                 return CUDA_ERROR_SYSTEM_NOT_READY;
         node = node_open();
         if (!node)
-                return refuse(config, errno);
+                return report_folder(config, errno);
         rc = node_attach(node);
         if (rc < 0)
-                return refuse(config, -rc);
+                return report_folder(config, -rc);
         device_init();
         return CUDA_SUCCESS;
 }

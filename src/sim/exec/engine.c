@@ -61,7 +61,7 @@ static bool is_contended(const struct exec_state *state)
 }
 
 /* The engine is `seat`'s from `at_ns` on, and works for it once it has been switched over. */
-static void hold(struct exec_state *state, int seat, uint64_t at_ns)
+static void give_engine(struct exec_state *state, int seat, uint64_t at_ns)
 {
         bool is_switch = state->last != EXEC_NO_SEAT && state->last != seat;
 
@@ -89,7 +89,7 @@ static void hand_over(struct engine_change *change, uint64_t end_ns)
         if (next != EXEC_NO_SEAT) {
                 uint64_t wanted = state->seat[next].wanted_ns;
 
-                hold(state, next, max_u64(wanted, end_ns));
+                give_engine(state, next, max_u64(wanted, end_ns));
         }
         change->is_changed = true;
         change->is_turned = true;
@@ -108,8 +108,8 @@ static void take_turn(struct engine_change *change, int seat, uint64_t ready_ns)
         state->seat[seat].wanted_ns = ready_ns;
         state->active[seat / 64] |= 1ULL << (seat % 64);
         if (state->holder == EXEC_NO_SEAT)
-                hold(state, seat,
-                     ready_ns > state->idle_since_ns ? ready_ns : state->idle_since_ns);
+                give_engine(state, seat,
+                            ready_ns > state->idle_since_ns ? ready_ns : state->idle_since_ns);
         change->is_changed = true;
 }
 
@@ -322,7 +322,7 @@ static void await_turn(struct exec_device *device, uint32_t seen, uint64_t deadl
         add_acq_rel(&device->waiters, (uint32_t)-1);
 }
 
-static bool is_over(const struct exec_place *place)
+static bool has_stopped(const struct exec_place *place)
 {
         return load_relaxed(&place->is_closing) || load_relaxed(place->error);
 }
@@ -392,7 +392,7 @@ static uint64_t worked_clock(const struct exec_place *place, uint64_t clock, uin
         return min_u64(clock, queued);
 }
 
-static void look(struct exec_place *place, uint64_t end_clock, struct standing *ret)
+static void look_at_seat(struct exec_place *place, uint64_t end_clock, struct standing *ret)
 {
         struct engine_change change;
         const struct exec_state *state;
@@ -431,10 +431,10 @@ void place_run(struct exec_place *place, struct exec_mark *mark, uint64_t ns)
         for (;;) {
                 uint32_t seen = load_acquire(&device->turn);
 
-                look(place, end_clock, &standing);
+                look_at_seat(place, end_clock, &standing);
                 if (standing.is_reached)
                         break;
-                if (is_over(place))
+                if (has_stopped(place))
                         return;
                 if (standing.is_holder)
                         sim_sleep_until(standing.wake_ns);

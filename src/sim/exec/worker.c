@@ -216,7 +216,7 @@ static void serve(CUstream stream, struct stream_command *command, struct exec_m
 }
 
 /* When the last command completed; for a dropped one, now. */
-static uint64_t end_of(CUstream stream, const struct exec_mark *mark)
+static uint64_t end_ns_of(CUstream stream, const struct exec_mark *mark)
 {
         return is_dead(stream) ? sim_now_ns() : mark->end_ns;
 }
@@ -269,7 +269,7 @@ void *stream_worker(void *argument)
                         continue;
                 serve(stream, command, &mark);
                 if (command->is_in_flight)
-                        flights_complete(stream->context->unit, end_of(stream, &mark));
+                        flights_complete(stream->context->unit, end_ns_of(stream, &mark));
                 add_relaxed(&stream->queue.ns, -command->estimate_ns);
                 /* its time is counted before waiting threads are woken */
                 if (load_acquire(&stream->published) == head)

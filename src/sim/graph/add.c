@@ -34,7 +34,7 @@ static CUresult insertion_check(const struct insertion *into)
 }
 
 /* Puts the body in; what it owns is copied, and freed here. graph_lock held. */
-static CUresult put(const struct insertion *into, struct node_body *body)
+static CUresult put_body(const struct insertion *into, struct node_body *body)
 {
         struct graph_edge *edges = calloc(into->count + 1, sizeof(*edges));
         CUgraphNode node = NULL;
@@ -54,7 +54,7 @@ static CUresult put(const struct insertion *into, struct node_body *body)
         return CUDA_SUCCESS;
 }
 
-static CUresult add(const struct insertion *into, CUgraphNodeParams *params)
+static CUresult add_node(const struct insertion *into, CUgraphNodeParams *params)
 {
         struct node_body body;
         CUresult rc;
@@ -70,7 +70,7 @@ static CUresult add(const struct insertion *into, CUgraphNodeParams *params)
         if (rc == CUDA_SUCCESS)
                 rc = body_of(into->graph, params, &body);
         if (rc == CUDA_SUCCESS)
-                rc = put(into, &body);
+                rc = put_body(into, &body);
         pthread_mutex_unlock(&graph_lock);
         graph_users_bury();
         return rc;
@@ -81,7 +81,7 @@ static CUresult add(const struct insertion *into, CUgraphNodeParams *params)
 CUresult sim_cuGraphAddNode_v2(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
                                const CUgraphEdgeData *data, size_t count, CUgraphNodeParams *params)
 {
-        return add(&(struct insertion){ ret_node, graph, before, data, count }, params);
+        return add_node(&(struct insertion){ ret_node, graph, before, data, count }, params);
 }
 
 CUresult sim_cuGraphAddKernelNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
@@ -90,7 +90,7 @@ CUresult sim_cuGraphAddKernelNode(CUgraphNode *ret_node, CUgraph graph, const CU
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
 
         memcpy(&any.kernel, params, sizeof(*params));
-        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
+        return add_node(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult sim_cuGraphAddKernelNode_v2(CUgraphNode *ret_node, CUgraph graph,
@@ -100,7 +100,7 @@ CUresult sim_cuGraphAddKernelNode_v2(CUgraphNode *ret_node, CUgraph graph,
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
 
         memcpy(&any.kernel, params, sizeof(*params));
-        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
+        return add_node(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult sim_cuGraphAddMemcpyNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
@@ -110,7 +110,7 @@ CUresult sim_cuGraphAddMemcpyNode(CUgraphNode *ret_node, CUgraph graph, const CU
 
         any.memcpy.copyParams = *params;
         any.memcpy.copyCtx = context;
-        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
+        return add_node(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult sim_cuGraphAddMemsetNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
@@ -121,7 +121,7 @@ CUresult sim_cuGraphAddMemsetNode(CUgraphNode *ret_node, CUgraph graph, const CU
 
         memcpy(&any.memset, params, sizeof(*params));
         any.memset.ctx = context;
-        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
+        return add_node(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult sim_cuGraphAddHostNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
@@ -130,7 +130,7 @@ CUresult sim_cuGraphAddHostNode(CUgraphNode *ret_node, CUgraph graph, const CUgr
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_HOST };
 
         memcpy(&any.host, params, sizeof(*params));
-        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
+        return add_node(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult sim_cuGraphAddChildGraphNode(CUgraphNode *ret_node, CUgraph graph,
@@ -139,7 +139,7 @@ CUresult sim_cuGraphAddChildGraphNode(CUgraphNode *ret_node, CUgraph graph,
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
 
         any.graph.graph = child;
-        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
+        return add_node(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult sim_cuGraphAddEmptyNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
@@ -147,7 +147,7 @@ CUresult sim_cuGraphAddEmptyNode(CUgraphNode *ret_node, CUgraph graph, const CUg
 {
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
 
-        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
+        return add_node(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult sim_cuGraphAddEventRecordNode(CUgraphNode *ret_node, CUgraph graph,
@@ -156,7 +156,7 @@ CUresult sim_cuGraphAddEventRecordNode(CUgraphNode *ret_node, CUgraph graph,
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD };
 
         any.eventRecord.event = event;
-        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
+        return add_node(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult sim_cuGraphAddEventWaitNode(CUgraphNode *ret_node, CUgraph graph,
@@ -165,7 +165,7 @@ CUresult sim_cuGraphAddEventWaitNode(CUgraphNode *ret_node, CUgraph graph,
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
 
         any.eventWait.event = event;
-        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
+        return add_node(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult sim_cuGraphAddBatchMemOpNode(CUgraphNode *ret_node, CUgraph graph,
@@ -175,7 +175,7 @@ CUresult sim_cuGraphAddBatchMemOpNode(CUgraphNode *ret_node, CUgraph graph,
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP };
 
         memcpy(&any.memOp, params, sizeof(*params));
-        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
+        return add_node(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }
 
 CUresult sim_cuGraphAddMemAllocNode(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
@@ -185,7 +185,7 @@ CUresult sim_cuGraphAddMemAllocNode(CUgraphNode *ret_node, CUgraph graph, const 
         CUresult rc;
 
         memcpy(&any.alloc, params, sizeof(*params));
-        rc = add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
+        rc = add_node(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
         if (rc == CUDA_SUCCESS)
                 params->dptr = any.alloc.dptr;
         return rc;
@@ -197,5 +197,5 @@ CUresult sim_cuGraphAddMemFreeNode(CUgraphNode *ret_node, CUgraph graph, const C
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE };
 
         any.free.dptr = address;
-        return add(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
+        return add_node(&(struct insertion){ ret_node, graph, before, NULL, count }, &any);
 }

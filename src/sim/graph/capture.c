@@ -12,7 +12,7 @@ static _Atomic uint32_t capture_count;
 static __thread CUstreamCaptureMode thread_mode __attribute__((tls_model("initial-exec"))) =
         CU_STREAM_CAPTURE_MODE_GLOBAL;
 
-static struct capture *find(uint64_t id)
+static struct capture *find_capture(uint64_t id)
 {
         struct capture *at = captures;
 
@@ -22,7 +22,7 @@ static struct capture *find(uint64_t id)
 }
 
 /* The stream takes part in the capture from now on. */
-static bool join(struct capture *capture, CUstream stream)
+static bool join_capture(struct capture *capture, CUstream stream)
 {
         CUstream *streams =
                 realloc(capture->streams, (capture->stream_count + 1) * sizeof(CUstream));
@@ -37,7 +37,7 @@ static bool join(struct capture *capture, CUstream stream)
         return true;
 }
 
-static void leave(CUstream stream)
+static void leave_capture(CUstream stream)
 {
         if (!(stream->flags & CU_STREAM_NON_BLOCKING))
                 add_acq_rel(&stream->exec->blocking_captures, (uint32_t)-1);
@@ -150,7 +150,7 @@ bool capture_holds_event(CUevent event)
         if (!load_acquire(&event->capture_id))
                 return false;
         pthread_mutex_lock(&graph_lock);
-        is_held = find(load_relaxed(&event->capture_id)) != NULL;
+        is_held = find_capture(load_relaxed(&event->capture_id)) != NULL;
         pthread_mutex_unlock(&graph_lock);
         return is_held;
 }
@@ -180,7 +180,7 @@ static CUresult take_tips(CUstream stream, CUevent event)
 static CUresult wait_locked(CUstream stream, CUevent event)
 {
         struct capture *own = load_relaxed(&stream->capture);
-        struct capture *other = find(load_relaxed(&event->capture_id));
+        struct capture *other = find_capture(load_relaxed(&event->capture_id));
 
         if (own && own->is_invalid)
                 return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -203,7 +203,7 @@ static CUresult wait_locked(CUstream stream, CUevent event)
                 other->is_invalid = true;
                 return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
         }
-        if (!own && !join(other, stream))
+        if (!own && !join_capture(other, stream))
                 return CUDA_ERROR_OUT_OF_MEMORY;
         return take_tips(stream, event);
 }
@@ -235,7 +235,7 @@ CUresult capture_refuse_event(CUevent event)
         struct capture *capture;
 
         pthread_mutex_lock(&graph_lock);
-        capture = find(load_relaxed(&event->capture_id));
+        capture = find_capture(load_relaxed(&event->capture_id));
         if (capture)
                 capture->is_invalid = true;
         pthread_mutex_unlock(&graph_lock);
@@ -315,7 +315,7 @@ static CUresult begin_locked(CUstream stream, CUgraph into, CUstreamCaptureMode 
         if (!capture)
                 return CUDA_ERROR_OUT_OF_MEMORY;
         capture->graph = into ? into : graph_make();
-        if (!capture->graph || !join(capture, stream)) {
+        if (!capture->graph || !join_capture(capture, stream)) {
                 if (!into)
                         graph_free(capture->graph);
                 free(capture);
@@ -398,7 +398,7 @@ static void finish(struct capture *capture)
                 at = &(*at)->next;
         *at = capture->next;
         for (size_t i = 0; i < capture->stream_count; i++)
-                leave(capture->streams[i]);
+                leave_capture(capture->streams[i]);
         capture->graph->is_captured_into = false;
         if (capture->again)
                 capture->again->is_captured_into = false;
@@ -468,7 +468,7 @@ void capture_stream_gone(CUstream stream)
                         capture->streams[i] = capture->streams[--capture->stream_count];
                         break;
                 }
-                leave(stream);
+                leave_capture(stream);
                 /* Nobody can end it any more. */
                 if (capture->origin == stream) {
                         CUgraph graph = capture->graph;

@@ -47,7 +47,7 @@ static bool sort(struct compiler *compiler, CUgraph graph)
         return true;
 }
 
-static bool fill(struct program_node *to, CUgraphNode node, const struct compiler *compiler)
+static bool fill_node(struct program_node *to, CUgraphNode node, const struct compiler *compiler)
 {
         to->is_disabled = node->is_disabled;
         to->after = calloc(node->edge_count + 1, sizeof(*to->after));
@@ -75,7 +75,7 @@ struct graph_program *graph_compile(CUgraph graph)
                 is_good = program->nodes;
         }
         for (size_t i = 0; is_good && i < graph->node_count; i++) {
-                is_good = fill(&program->nodes[i], compiler.order[i], &compiler);
+                is_good = fill_node(&program->nodes[i], compiler.order[i], &compiler);
                 if (!is_good && !program->nodes[i].child)
                         program->nodes[i].body.type = CU_GRAPH_NODE_TYPE_EMPTY;
                 program->count = i + 1;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Locks; the node, if it is one of that kind, else an error and unlocked again. */
-static CUresult take(CUgraphNode node, CUgraphNodeType type, const void *params)
+static CUresult lock_node(CUgraphNode node, CUgraphNodeType type, const void *params)
 {
         CUresult rc;
 
@@ -25,10 +25,10 @@ static CUresult take(CUgraphNode node, CUgraphNodeType type, const void *params)
         return rc;
 }
 
-static CUresult set(CUgraphNode node, CUgraphNodeParams *params)
+static CUresult set_params(CUgraphNode node, CUgraphNodeParams *params)
 {
         struct node_body body;
-        CUresult rc = take(node, params->type, params);
+        CUresult rc = lock_node(node, params->type, params);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -53,13 +53,13 @@ CUresult sim_cuGraphNodeSetParams_v2(CUgraphNode node, CUgraphNodeParams *params
         CUgraphNodeParams copy;
 
         copy = *params;
-        return set(node, &copy);
+        return set_params(node, &copy);
 }
 
 CUresult sim_cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *ret)
 {
         CUDA_KERNEL_NODE_PARAMS params;
-        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_KERNEL, ret);
+        CUresult rc = lock_node(node, CU_GRAPH_NODE_TYPE_KERNEL, ret);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -71,7 +71,7 @@ CUresult sim_cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAM
 
 CUresult sim_cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *ret)
 {
-        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_KERNEL, ret);
+        CUresult rc = lock_node(node, CU_GRAPH_NODE_TYPE_KERNEL, ret);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -87,7 +87,7 @@ static CUresult set_kernel(CUgraphNode node, const void *params, size_t bytes)
         if (!params)
                 return CUDA_ERROR_INVALID_VALUE;
         memcpy(&any.kernel, params, bytes);
-        return set(node, &any);
+        return set_params(node, &any);
 }
 
 CUresult sim_cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
@@ -102,7 +102,7 @@ CUresult sim_cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_N
 
 CUresult sim_cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *ret)
 {
-        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_MEMCPY, ret);
+        CUresult rc = lock_node(node, CU_GRAPH_NODE_TYPE_MEMCPY, ret);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -116,12 +116,12 @@ CUresult sim_cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *p
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
 
         any.memcpy.copyParams = *params;
-        return set(node, &any);
+        return set_params(node, &any);
 }
 
 CUresult sim_cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *ret)
 {
-        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_MEMSET, ret);
+        CUresult rc = lock_node(node, CU_GRAPH_NODE_TYPE_MEMSET, ret);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -135,12 +135,12 @@ CUresult sim_cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_MEMSET };
 
         memcpy(&any.memset, params, sizeof(*params));
-        return set(node, &any);
+        return set_params(node, &any);
 }
 
 CUresult sim_cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *ret)
 {
-        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_HOST, ret);
+        CUresult rc = lock_node(node, CU_GRAPH_NODE_TYPE_HOST, ret);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -154,12 +154,12 @@ CUresult sim_cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PAR
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_HOST };
 
         memcpy(&any.host, params, sizeof(*params));
-        return set(node, &any);
+        return set_params(node, &any);
 }
 
 CUresult sim_cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *ret_graph)
 {
-        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_GRAPH, ret_graph);
+        CUresult rc = lock_node(node, CU_GRAPH_NODE_TYPE_GRAPH, ret_graph);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -170,7 +170,7 @@ CUresult sim_cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *ret_graph)
 
 static CUresult get_event(CUgraphNode node, CUgraphNodeType type, CUevent *ret_event)
 {
-        CUresult rc = take(node, type, ret_event);
+        CUresult rc = lock_node(node, type, ret_event);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -194,7 +194,7 @@ CUresult sim_cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event)
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD };
 
         any.eventRecord.event = event;
-        return set(node, &any);
+        return set_params(node, &any);
 }
 
 CUresult sim_cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event)
@@ -202,12 +202,12 @@ CUresult sim_cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event)
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
 
         any.eventWait.event = event;
-        return set(node, &any);
+        return set_params(node, &any);
 }
 
 CUresult sim_cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE_PARAMS *ret)
 {
-        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, ret);
+        CUresult rc = lock_node(node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, ret);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -224,12 +224,12 @@ CUresult sim_cuGraphBatchMemOpNodeSetParams(CUgraphNode node,
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP };
 
         memcpy(&any.memOp, params, sizeof(*params));
-        return set(node, &any);
+        return set_params(node, &any);
 }
 
 CUresult sim_cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *ret)
 {
-        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, ret);
+        CUresult rc = lock_node(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, ret);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -246,7 +246,7 @@ CUresult sim_cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_
 
 CUresult sim_cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *ret_address)
 {
-        CUresult rc = take(node, CU_GRAPH_NODE_TYPE_MEM_FREE, ret_address);
+        CUresult rc = lock_node(node, CU_GRAPH_NODE_TYPE_MEM_FREE, ret_address);
 
         if (rc != CUDA_SUCCESS)
                 return rc;
@@ -262,7 +262,7 @@ CUresult sim_cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID 
 
         if ((unsigned)id >= CU_LAUNCH_ATTRIBUTE_MAX)
                 return CUDA_ERROR_INVALID_VALUE;
-        rc = take(node, CU_GRAPH_NODE_TYPE_KERNEL, ret);
+        rc = lock_node(node, CU_GRAPH_NODE_TYPE_KERNEL, ret);
         if (rc != CUDA_SUCCESS)
                 return rc;
         *ret = node->attributes[id];
@@ -279,7 +279,7 @@ CUresult sim_cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID 
 
         if ((unsigned)id >= CU_LAUNCH_ATTRIBUTE_MAX)
                 return CUDA_ERROR_INVALID_VALUE;
-        rc = take(node, CU_GRAPH_NODE_TYPE_KERNEL, value);
+        rc = lock_node(node, CU_GRAPH_NODE_TYPE_KERNEL, value);
         if (rc != CUDA_SUCCESS)
                 return rc;
         node->attributes[id] = *value;
@@ -291,7 +291,7 @@ CUresult sim_cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID 
 
 CUresult sim_cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from)
 {
-        CUresult rc = take(to, CU_GRAPH_NODE_TYPE_KERNEL, to);
+        CUresult rc = lock_node(to, CU_GRAPH_NODE_TYPE_KERNEL, to);
 
         if (rc != CUDA_SUCCESS)
                 return rc;

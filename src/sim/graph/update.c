@@ -62,7 +62,7 @@ static CUresult set_locked(CUgraphExec exec, CUgraphNode original, CUgraphNodePa
         return CUDA_SUCCESS;
 }
 
-static CUresult set(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *params)
+static CUresult set_params(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *params)
 {
         CUresult rc;
 
@@ -77,7 +77,7 @@ CUresult sim_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgrap
 {
         CUgraphNodeParams copy = *params;
 
-        return set(exec, node, &copy);
+        return set_params(exec, node, &copy);
 }
 
 CUresult sim_cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
@@ -86,7 +86,7 @@ CUresult sim_cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
 
         memcpy(&any.kernel, params, sizeof(*params));
-        return set(exec, node, &any);
+        return set_params(exec, node, &any);
 }
 
 CUresult sim_cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
@@ -95,7 +95,7 @@ CUresult sim_cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode nod
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
 
         memcpy(&any.kernel, params, sizeof(*params));
-        return set(exec, node, &any);
+        return set_params(exec, node, &any);
 }
 
 CUresult sim_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
@@ -105,7 +105,7 @@ CUresult sim_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
 
         any.memcpy.copyParams = *params;
         any.memcpy.copyCtx = context;
-        return set(exec, node, &any);
+        return set_params(exec, node, &any);
 }
 
 CUresult sim_cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
@@ -116,7 +116,7 @@ CUresult sim_cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
 
         memcpy(&any.memset, params, sizeof(*params));
         any.memset.ctx = context;
-        return set(exec, node, &any);
+        return set_params(exec, node, &any);
 }
 
 CUresult sim_cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
@@ -125,7 +125,7 @@ CUresult sim_cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_HOST };
 
         memcpy(&any.host, params, sizeof(*params));
-        return set(exec, node, &any);
+        return set_params(exec, node, &any);
 }
 
 CUresult sim_cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph child)
@@ -133,7 +133,7 @@ CUresult sim_cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode no
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
 
         any.graph.graph = child;
-        return set(exec, node, &any);
+        return set_params(exec, node, &any);
 }
 
 CUresult sim_cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
@@ -141,7 +141,7 @@ CUresult sim_cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode no
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD };
 
         any.eventRecord.event = event;
-        return set(exec, node, &any);
+        return set_params(exec, node, &any);
 }
 
 CUresult sim_cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
@@ -149,7 +149,7 @@ CUresult sim_cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
 
         any.eventWait.event = event;
-        return set(exec, node, &any);
+        return set_params(exec, node, &any);
 }
 
 CUresult sim_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
@@ -158,7 +158,7 @@ CUresult sim_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode no
         CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP };
 
         memcpy(&any.memOp, params, sizeof(*params));
-        return set(exec, node, &any);
+        return set_params(exec, node, &any);
 }
 
 /* Only nodes that compute or move may be switched off. */

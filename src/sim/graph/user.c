@@ -29,7 +29,7 @@ static CUresult user_check(CUuserObject object)
         return object && object->magic == USER_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static void drop(CUuserObject object, unsigned count)
+static void drop_references(CUuserObject object, unsigned count)
 {
         if (add_acq_rel(&object->references, (uint32_t)-count) != count)
                 return;
@@ -55,7 +55,7 @@ void graph_users_release(CUgraph graph)
                 struct graph_user *user = graph->users;
 
                 graph->users = user->next;
-                drop(user->object, user->references);
+                drop_references(user->object, user->references);
                 free(user);
         }
 }
@@ -107,7 +107,7 @@ CUresult sim_cuUserObjectRelease(CUuserObject object, unsigned int count)
 
         if (rc != CUDA_SUCCESS || !count || count > load_acquire(&object->references))
                 return CUDA_ERROR_INVALID_VALUE;
-        drop(object, count);
+        drop_references(object, count);
         graph_users_bury();
         return CUDA_SUCCESS;
 }
@@ -152,7 +152,7 @@ CUresult sim_cuGraphReleaseUserObject(CUgraph graph, CUuserObject object, unsign
                         if (user->object != object || user->references < count || !count)
                                 continue;
                         user->references -= count;
-                        drop(object, count);
+                        drop_references(object, count);
                         if (!user->references) {
                                 *at = user->next;
                                 free(user);

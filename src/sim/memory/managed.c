@@ -55,7 +55,7 @@ static CUresult managed_find(CUdeviceptr address, size_t bytes, struct memory_bl
 }
 
 /* A location as an ordinal, -1 for the host; INVALID_DEVICE for an unknown one. */
-static CUresult place_of(const CUmemLocation *location, int *ret)
+static CUresult ordinal_of(const CUmemLocation *location, int *ret)
 {
         switch (location->type) {
         case CU_MEM_LOCATION_TYPE_DEVICE:
@@ -87,7 +87,7 @@ static CUresult advise(CUdeviceptr address, size_t bytes, CUmem_advise what, CUm
         if (result == CUDA_SUCCESS && what != CU_MEM_ADVISE_SET_READ_MOSTLY &&
             what != CU_MEM_ADVISE_UNSET_READ_MOSTLY &&
             what != CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION)
-                result = place_of(&location, &place);
+                result = ordinal_of(&location, &place);
         if (result != CUDA_SUCCESS)
                 return result;
         pthread_mutex_lock(&process_lock);
@@ -151,7 +151,7 @@ static CUresult prefetch(struct prefetch what, CUstream stream, bool is_per_thre
         if (result == CUDA_SUCCESS)
                 result = managed_find(what.address, what.bytes, &block);
         if (result == CUDA_SUCCESS)
-                result = place_of(&what.location, &place);
+                result = ordinal_of(&what.location, &place);
         if (result != CUDA_SUCCESS)
                 return result;
         if (exec_stream_is_capturing(stream, is_per_thread))

@@ -43,7 +43,7 @@ CUresult sim_cuLinkCreate_v2(CUcontext context, unsigned count, CUjit_option *op
         return CUDA_SUCCESS;
 }
 
-static CUresult add(CUlinkState link, const void *bytes, size_t size)
+static CUresult add_image(CUlinkState link, const void *bytes, size_t size)
 {
         struct image image;
         CUresult rc = link_check(link);
@@ -64,7 +64,7 @@ CUresult sim_cuLinkAddData_v2(CUlinkState link, CUjitInputType type, void *bytes
                               const char *name, unsigned int count, CUjit_option *options,
                               void **values)
 {
-        return add(link, bytes, size);
+        return add_image(link, bytes, size);
 }
 
 CUresult sim_cuLinkAddFile_v2(CUlinkState link, CUjitInputType type, const char *path,
@@ -74,7 +74,7 @@ CUresult sim_cuLinkAddFile_v2(CUlinkState link, CUjitInputType type, const char 
         size_t size;
         CUresult rc = path ? file_read(path, &bytes, &size) : CUDA_ERROR_INVALID_VALUE;
 
-        return rc == CUDA_SUCCESS ? add(link, bytes, size) : rc;
+        return rc == CUDA_SUCCESS ? add_image(link, bytes, size) : rc;
 }
 
 CUresult sim_cuLinkComplete(CUlinkState link, void **ret_image, size_t *ret_size)

@@ -42,7 +42,7 @@ void authority_make(struct authority *authority)
 }
 
 /* The state of the thread's own party in the record. */
-static uint32_t look(struct authority *authority, uint32_t index, bool *ret_is_woken)
+static uint32_t read_party(struct authority *authority, uint32_t index, bool *ret_is_woken)
 {
         uint64_t seen;
         uint32_t go;
@@ -78,14 +78,14 @@ static bool rest(struct authority *authority, uint32_t index, uint32_t seen)
         struct party_place *place = &authority->place[index];
         bool is_woken, is_over;
 
-        while (look(authority, index, &is_woken) == seen) {
+        while (read_party(authority, index, &is_woken) == seen) {
                 bool is_watcher = load_relaxed(&authority->watcher) == index;
                 struct timespec span = { .tv_nsec = is_watcher ? WATCH_NS : WATCH_FOR_WATCHER_NS };
                 uint32_t bell = load_acquire(&place->bell);
 
                 store_relaxed(&place->is_asleep, 1);
                 fence_seq_cst();
-                is_over = look(authority, index, &is_woken) == seen &&
+                is_over = read_party(authority, index, &is_woken) == seen &&
                           syscall(SYS_futex, &place->bell, FUTEX_WAIT, bell, &span, NULL, 0) < 0 &&
                           errno == ETIMEDOUT;
                 store_relaxed(&place->is_asleep, 0);

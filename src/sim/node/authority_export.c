@@ -51,7 +51,7 @@ struct export_awaited {
         unsigned count;
 };
 
-static bool is_there(const struct export_awaited *awaited)
+static bool has_changed(const struct export_awaited *awaited)
 {
         for (unsigned i = 0; i < awaited->count; i++) {
                 if (load_acquire(awaited->word[i]) != awaited->expected[i])
@@ -63,13 +63,13 @@ static bool is_there(const struct export_awaited *awaited)
 static bool will_rest(struct authority *time, const struct export_awaited *awaited,
                       uint64_t deadline_ns)
 {
-        return !is_there(awaited) && deadline_ns > authority_now(time);
+        return !has_changed(awaited) && deadline_ns > authority_now(time);
 }
 
 /* A thread that was woken without a reason waits on, and is late when there is one. */
 static void end_rest(const struct export_awaited *awaited, bool is_early)
 {
-        if (!is_early || is_there(awaited))
+        if (!is_early || has_changed(awaited))
                 sim_wake_up();
 }
 

@@ -43,8 +43,8 @@ static void unlock(struct sim_node *node, unsigned device)
 }
 
 /* To the calling process's own flight, and its tag's. */
-static void tell(unsigned device, void (*what)(struct node_flight *flight, uint64_t ns),
-                 uint64_t ns)
+static void change_flights(unsigned device, void (*what)(struct node_flight *flight, uint64_t ns),
+                           uint64_t ns)
 {
         struct sim_node *node = node_get();
         const struct node_row *self = node_self();
@@ -61,12 +61,12 @@ static void tell(unsigned device, void (*what)(struct node_flight *flight, uint6
 
 void flights_submit(unsigned device, uint64_t submitted_ns)
 {
-        tell(device, flight_submit, submitted_ns);
+        change_flights(device, flight_submit, submitted_ns);
 }
 
 void flights_complete(unsigned device, uint64_t end_ns)
 {
-        tell(device, flight_complete, end_ns);
+        change_flights(device, flight_complete, end_ns);
 }
 
 void flights_settle(struct sim_node *node, unsigned device)

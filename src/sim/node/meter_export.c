@@ -20,7 +20,7 @@
 EXPORTED uint64_t aliquot_sim_busy_ns(const unsigned char uuid[16]);
 EXPORTED uint64_t aliquot_sim_flight_ns(const unsigned char uuid[16]);
 
-static bool find(const unsigned char uuid[16], unsigned *ret_device, unsigned *ret_row)
+static bool find_row(const unsigned char uuid[16], unsigned *ret_device, unsigned *ret_row)
 {
         const struct sim_node *node = node_get();
         const struct node_row *row = node_self();
@@ -39,7 +39,7 @@ uint64_t aliquot_sim_busy_ns(const unsigned char uuid[16])
 {
         unsigned device, row;
 
-        if (!find(uuid, &device, &row))
+        if (!find_row(uuid, &device, &row))
                 return 0;
         return load_relaxed(&node_get()->meter[row][device][ENGINE_COMPUTE].total_ns);
 }
@@ -48,7 +48,7 @@ uint64_t aliquot_sim_flight_ns(const unsigned char uuid[16])
 {
         unsigned device, row;
 
-        if (!find(uuid, &device, &row))
+        if (!find_row(uuid, &device, &row))
                 return 0;
         flights_settle(node_get(), device);
         return flights_of_row(node_get(), device, row);
