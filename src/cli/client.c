@@ -154,7 +154,7 @@ static json_t *labels_of(const struct client_session *seen, const struct client_
         return labels;
 }
 
-static void put(json_t *body, const char *key, const char *text)
+static void put_text(json_t *body, const char *key, const char *text)
 {
         if (text)
                 json_object_set_new(body, key, json_string(text));
@@ -169,7 +169,7 @@ json_t *client_wish_body(const struct client_session *seen, const struct client_
 {
         json_t *body = client_object();
 
-        put(body, "name", wish->name);
+        put_text(body, "name", wish->name);
         if (wish->memory || wish->share_count)
                 json_object_set_new(body, "memory", memory_of(wish));
         if (wish->gpu)
@@ -178,14 +178,14 @@ json_t *client_wish_body(const struct client_session *seen, const struct client_
                 json_object_set_new(body, "gpus", json_pack("{s:i}", "count", (int)wish->any_gpus));
         if (wish->has_ttl)
                 json_object_set_new(body, "ttl", ttl_of(wish));
-        put(body, "compute", wish->compute);
-        put(body, "guarantee", wish->guarantee);
-        put(body, "priority", wish->priority);
-        put(body, "gang", wish->gang);
+        put_text(body, "compute", wish->compute);
+        put_text(body, "guarantee", wish->guarantee);
+        put_text(body, "priority", wish->priority);
+        put_text(body, "gang", wish->gang);
         if (wish->weight)
                 json_object_set_new(body, "weight", json_integer(wish->weight));
-        put(body, "on_end", wish->on_end);
-        put(body, "context", wish->is_context_free ? "free" : NULL);
+        put_text(body, "on_end", wish->on_end);
+        put_text(body, "context", wish->is_context_free ? "free" : NULL);
         if (wish->host_bytes)
                 json_object_set_new(body, "oversubscribe",
                                     wish->host_bytes == SETTINGS_HOST_SPARE
@@ -193,7 +193,7 @@ json_t *client_wish_body(const struct client_session *seen, const struct client_
                                             : json_integer((json_int_t)wish->host_bytes));
         if (wish->says_swap)
                 json_object_set_new(body, "swap", json_boolean(wish->swaps));
-        put(body, "device_name", wish->device_name);
+        put_text(body, "device_name", wish->device_name);
         if (wish->label_count)
                 json_object_set_new(body, "labels", labels_of(seen, wish));
         return body;
@@ -442,7 +442,7 @@ int client_rule(const struct store *store, const char *mode, const char *turn,
                                          .body = client_object() };
         int rc;
 
-        put(call.body, "mode", mode);
+        put_text(call.body, "mode", mode);
         if (turn)
                 json_object_set_new(call.body, "turn",
                                     strcmp(turn, "none") == 0 ? json_null() : json_string(turn));

@@ -4,8 +4,8 @@
 #include "cli/client_parts.h"
 #include "common/text.h"
 
-static void tell(const struct client_bounds *bounds, const char *key, const char *most,
-                 const char *rule)
+static void report_bound(const struct client_bounds *bounds, const char *key, const char *most,
+                         const char *rule)
 {
         struct client_bound bound;
 
@@ -31,8 +31,9 @@ int client_rules(const struct store *store, const struct client_bounds *bounds, 
         {
                 json_object_foreach(json_object_get(rule, "most"), key, most)
                 {
-                        tell(bounds, key, json_is_string(most) ? json_string_value(most) : "",
-                             client_text(rule, "rule"));
+                        report_bound(bounds, key,
+                                     json_is_string(most) ? json_string_value(most) : "",
+                                     client_text(rule, "rule"));
                 }
         }
         return 0;
@@ -70,8 +71,8 @@ int client_check(const struct store *store, const struct client_subject *subject
                 return rc;
         json_array_foreach(json_object_get(call.answer, "may"), at, bound)
         {
-                tell(bounds, client_text(bound, "key"), client_text(bound, "most"),
-                     client_text(bound, "rule"));
+                report_bound(bounds, client_text(bound, "key"), client_text(bound, "most"),
+                             client_text(bound, "rule"));
         }
         return 0;
 }

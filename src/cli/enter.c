@@ -163,7 +163,7 @@ static bool swaps_unasked(const struct attempt *attempt, const struct entrance *
                page->flags & PAGE_SWAPS;
 }
 
-static int join(const struct attempt *attempt, struct entrance *entrance, struct error *err)
+static int join_session(const struct attempt *attempt, struct entrance *entrance, struct error *err)
 {
         const char *daemon_wish = request_daemon_asked(attempt->flags, attempt->request);
         int rc = store_join(&entrance->store, entrance->name, false, &entrance->session, err);
@@ -196,7 +196,7 @@ int enter_session(const struct request_flags *flags, const struct cli_request *r
         if (ret->is_fresh)
                 return create(&attempt, ret, err);
         for (unsigned i = 0;; i++) {
-                rc = join(&attempt, ret, err);
+                rc = join_session(&attempt, ret, err);
                 if (rc == -ENOENT)
                         rc = create(&attempt, ret, err);
                 /* Made or removed by another meanwhile: look again. */

@@ -14,7 +14,8 @@
 
 #define LIST_BYTES 4096u
 
-static int add(struct exports *exports, const char *name, const char *value, struct error *err)
+static int add_variable(struct exports *exports, const char *name, const char *value,
+                        struct error *err)
 {
         struct export *entry;
 
@@ -38,7 +39,7 @@ static int remove_wishes(struct exports *exports, struct error *err)
 
                 if (text_put(name, sizeof(name), NULL, "%.*s", length, *at) == 0 &&
                     settings_is_limit_variable(name))
-                        rc = add(exports, name, NULL, err);
+                        rc = add_variable(exports, name, NULL, err);
         }
         return rc;
 }
@@ -54,7 +55,7 @@ static int add_rules(struct exports *exports, const char *name, const struct set
                 return 0;
         text_begin(&text, list, sizeof(list));
         settings_spell(rules, &text);
-        return add(exports, name, list, err);
+        return add_variable(exports, name, list, err);
 }
 
 /* With a unit, because 1 alone means "yes". */
@@ -74,12 +75,12 @@ static int add_limits(struct exports *exports, const struct settings *settings, 
         if (rc == 0)
                 rc = add_rules(exports, "ALIQUOT_COMPUTE", &settings->compute, err);
         if (rc == 0 && settings->host_bytes)
-                rc = add(exports, "ALIQUOT_OVERSUBSCRIBE", spell_host(settings->host_bytes, host),
-                         err);
+                rc = add_variable(exports, "ALIQUOT_OVERSUBSCRIBE",
+                                  spell_host(settings->host_bytes, host), err);
         if (rc == 0 && settings->is_context_free)
-                rc = add(exports, "ALIQUOT_CONTEXT", "free", err);
+                rc = add_variable(exports, "ALIQUOT_CONTEXT", "free", err);
         if (rc == 0 && settings->device_name[0])
-                rc = add(exports, "ALIQUOT_DEVICE_NAME", settings->device_name, err);
+                rc = add_variable(exports, "ALIQUOT_DEVICE_NAME", settings->device_name, err);
         return rc;
 }
 
@@ -100,7 +101,7 @@ static int add_visible(struct exports *exports, const struct cli_request *reques
                 text_add(&text, "%s%s", i ? "," : "",
                          uuid_format(gpu->uuid, gpu->is_instance, uuid));
         }
-        return add(exports, "CUDA_VISIBLE_DEVICES", list, err);
+        return add_variable(exports, "CUDA_VISIBLE_DEVICES", list, err);
 }
 
 /*
@@ -129,17 +130,17 @@ static int add_sim_folders(struct exports *exports, const struct installation *o
                 list = NULL;
                 return fail(err, -ENOMEM, "LD_LIBRARY_PATH: out of memory");
         }
-        return add(exports, "LD_LIBRARY_PATH", list, err);
+        return add_variable(exports, "LD_LIBRARY_PATH", list, err);
 }
 
 static int add_sim(struct exports *exports, const struct installation *own, struct error *err)
 {
-        int rc = add(exports, "ALIQUOT_SIM", getenv("ALIQUOT_SIM"), err);
+        int rc = add_variable(exports, "ALIQUOT_SIM", getenv("ALIQUOT_SIM"), err);
 
         if (rc == 0)
-                rc = add(exports, "ALIQUOT_REAL_LIBCUDA", own->sim_cuda, err);
+                rc = add_variable(exports, "ALIQUOT_REAL_LIBCUDA", own->sim_cuda, err);
         if (rc == 0)
-                rc = add(exports, "ALIQUOT_REAL_LIBNVML", own->sim_nvml, err);
+                rc = add_variable(exports, "ALIQUOT_REAL_LIBNVML", own->sim_nvml, err);
         return rc == 0 ? add_sim_folders(exports, own, err) : rc;
 }
 
@@ -153,9 +154,9 @@ int exports_make(const struct exports_about *about, struct exports *ret, struct 
         if (rc == 0)
                 rc = remove_wishes(ret, err);
         if (rc == 0 && about->session[0])
-                rc = add(ret, "ALIQUOT_SESSION", about->session, err);
+                rc = add_variable(ret, "ALIQUOT_SESSION", about->session, err);
         if (rc == 0 && about->runtime_dir[0])
-                rc = add(ret, "ALIQUOT_RUNTIME_DIR", about->runtime_dir, err);
+                rc = add_variable(ret, "ALIQUOT_RUNTIME_DIR", about->runtime_dir, err);
         if (rc == 0 && about->with_limits)
                 rc = add_limits(ret, &request->settings, err);
         if (rc == 0)
@@ -163,7 +164,7 @@ int exports_make(const struct exports_about *about, struct exports *ret, struct 
         if (rc == 0 && request->is_sim)
                 rc = add_sim(ret, &request->own, err);
         if (rc == 0)
-                rc = add(ret, "LD_PRELOAD", preload, err);
+                rc = add_variable(ret, "LD_PRELOAD", preload, err);
         return rc;
 }
 

@@ -57,7 +57,7 @@ void findings_json(struct json_out *out, const struct client_share *share, bool 
         json_out_close(out, '}');
 }
 
-static int add(const struct client_session *session, void *context)
+static int add_session_name(const struct client_session *session, void *context)
 {
         return names_add(context, session->name);
 }
@@ -65,7 +65,7 @@ static int add(const struct client_session *session, void *context)
 bool findings_list(const struct store *store, const char *what, struct names *ret)
 {
         const struct client_listener listener = {
-                .each = add, .context = ret, .patience_ms = PATIENCE_MS, .only = what
+                .each = add_session_name, .context = ret, .patience_ms = PATIENCE_MS, .only = what
         };
 
         *ret = (struct names){ 0 };

@@ -50,7 +50,7 @@ static bool is_of_interest(const char *name)
                strncmp(name, "libnvidia-ml.so", 15) == 0;
 }
 
-static void look_at(const char *pid, const struct maps *at, struct findings *findings)
+static void note_library(const char *pid, const struct maps *at, struct findings *findings)
 {
         const char *file = at->path, *name = strrchr(file, '/') + 1;
         char *into;
@@ -72,7 +72,7 @@ static int read_maps(const char *pid, struct findings *findings, struct error *e
         if (rc < 0)
                 return fail(err, rc, "/proc/%s/maps: %s", pid, strerror(-rc));
         while (maps_next(&maps))
-                look_at(pid, &maps, findings);
+                note_library(pid, &maps, findings);
         return ferror(maps.file) ? fail(err, -EIO, "/proc/%s/maps: %m", pid) : 0;
 }
 

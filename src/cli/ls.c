@@ -35,7 +35,7 @@ struct listing {
         struct ranks ranks;
 };
 
-static uint32_t cap_of(const struct store_session *session, unsigned row)
+static uint32_t cap_ppm_of(const struct store_session *session, unsigned row)
 {
         return page_cap_ppm(session->limits, &session->limits->device[row]);
 }
@@ -46,8 +46,8 @@ static uint32_t least_cap_of(const struct store_session *session)
         uint32_t least_ppm = PAGE_WHOLE_PPM;
 
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                if (usage_has_row(session, i) && cap_of(session, i) < least_ppm)
-                        least_ppm = cap_of(session, i);
+                if (usage_has_row(session, i) && cap_ppm_of(session, i) < least_ppm)
+                        least_ppm = cap_ppm_of(session, i);
         }
         return least_ppm;
 }

@@ -24,7 +24,7 @@ int names_add(struct names *names, const char *name)
         return text_put(names->at[names->count++], PAGE_NAME_BYTES, NULL, "%s", name);
 }
 
-static int add(const char *name, void *context)
+static int add_name(const char *name, void *context)
 {
         return names_add(context, name);
 }
@@ -58,7 +58,7 @@ bool names_can_be_listed(const struct store *store)
                (faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS) == 0 || errno != EACCES);
 }
 
-static int ask(const struct store *store, struct names *names, struct error *err)
+static int ask_daemon(const struct store *store, struct names *names, struct error *err)
 {
         const struct client_listener listener = { .each = add_told, .context = names };
         int rc = client_find(store, err);
@@ -74,8 +74,8 @@ static int ask(const struct store *store, struct names *names, struct error *err
 int names_read(const struct store *store, struct names *ret, struct error *err)
 {
         struct names names = { 0 };
-        int rc = names_can_be_listed(store) ? store_list(store, add, &names, err)
-                                            : ask(store, &names, err);
+        int rc = names_can_be_listed(store) ? store_list(store, add_name, &names, err)
+                                            : ask_daemon(store, &names, err);
 
         if (rc < 0) {
                 names_free(&names);

@@ -161,7 +161,7 @@ static void put_bound(const struct client_bound *bound, void *context)
         table_cell(&policy->table, "%s", bound->rule[0] ? bound->rule : "-");
 }
 
-static int ask(struct policy_call *policy, const struct store *store, struct error *err)
+static int ask_daemon(struct policy_call *policy, const struct store *store, struct error *err)
 {
         const struct client_bounds bounds = { put_bound, policy };
         struct client_subject subject;
@@ -204,7 +204,7 @@ int command_policy(int argc, char **argv)
                           "a policy is a daemon's, and none serves %s; start aliquotd", store.path);
         if (rc > 0) {
                 json_out_open(&policy.out, NULL, '[');
-                rc = ask(&policy, &store, &err);
+                rc = ask_daemon(&policy, &store, &err);
                 json_out_close(&policy.out, ']');
         }
         if (rc < 0)

@@ -71,7 +71,7 @@ static void add_session(struct promises *promises, const struct limits_page *lim
 }
 
 /* A session that cannot be read has unknown promises. */
-static void look(struct promises *promises, const char *name)
+static void add_named(struct promises *promises, const char *name)
 {
         struct store_session session;
 
@@ -91,7 +91,7 @@ static void look_at_all(struct promises *promises)
         if (!names_can_be_listed(promises->store) || names_read(promises->store, &names, NULL) < 0)
                 return;
         for (size_t i = 0; i < names.count; i++)
-                look(promises, names.at[i]);
+                add_named(promises, names.at[i]);
         names_free(&names);
 }
 
@@ -118,7 +118,7 @@ static int check_one(const struct promises *promises, const struct promise *prom
                     size_format(promised_bytes(promise), held), promises->names);
 }
 
-static void tell(const struct promises *promises)
+static void warn_uncounted(const struct promises *promises)
 {
         char uuid[UUID_TEXT_BYTES], held[SIZE_TEXT_BYTES];
 
@@ -165,6 +165,6 @@ int promises_check(const struct store *store, const struct cli_request *request,
                 }
         }
         if (rc == 0 && promises.count)
-                tell(&promises);
+                warn_uncounted(&promises);
         return rc;
 }

@@ -31,7 +31,7 @@ struct rank rank_of(const struct client_session *session)
         return rank;
 }
 
-static int add(const struct client_session *session, void *context)
+static int add_rank(const struct client_session *session, void *context)
 {
         struct ranks *ranks = context;
 
@@ -55,7 +55,7 @@ static int by_name(const void *a, const void *b)
 
 bool ranks_list(const struct store *store, struct ranks *ret)
 {
-        const struct client_listener listener = { .each = add,
+        const struct client_listener listener = { .each = add_rank,
                                                   .context = ret,
                                                   .patience_ms = PATIENCE_MS };
 

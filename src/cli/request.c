@@ -59,7 +59,7 @@ static const struct {
 #define MIRRORS (sizeof(mirrors) / sizeof(mirrors[0]))
 _Static_assert(MIRRORS <= REQUEST_FLAGS, "a place for each");
 
-static void take(struct argp_state *state, unsigned mirror, const char *value)
+static void take_flag(struct argp_state *state, unsigned mirror, const char *value)
 {
         struct request_flags *flags = state->input;
         unsigned at = 0;
@@ -145,7 +145,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
         }
         for (unsigned i = 0; i < MIRRORS; i++) {
                 if ((int)mirrors[i].key == key) {
-                        take(state, i, value ? value : "1");
+                        take_flag(state, i, value ? value : "1");
                         return 0;
                 }
         }
@@ -297,7 +297,7 @@ int request_read(const struct request_flags *flags, bool flags_only, struct cli_
         return settings_read_flags(&ret->settings, flags_only ? NULL : environ, flags->flag, err);
 }
 
-static int set(const char *name, const char *value, struct error *err)
+static int set_variable(const char *name, const char *value, struct error *err)
 {
         return setenv(name, value, 1) < 0 ? fail(err, -errno, "%s: %m", name) : 0;
 }
@@ -313,11 +313,11 @@ static int choose_sim(const struct request_flags *flags, const struct installati
                 return fail(err, -ENOENT,
                             "--sim: the simulated GPU is not installed beside %s; install it again",
                             own->library);
-        rc = set("ALIQUOT_SIM", spec ? spec : "", err);
+        rc = set_variable("ALIQUOT_SIM", spec ? spec : "", err);
         if (rc == 0)
-                rc = set("ALIQUOT_REAL_LIBCUDA", own->sim_cuda, err);
+                rc = set_variable("ALIQUOT_REAL_LIBCUDA", own->sim_cuda, err);
         if (rc == 0)
-                rc = set("ALIQUOT_REAL_LIBNVML", own->sim_nvml, err);
+                rc = set_variable("ALIQUOT_REAL_LIBNVML", own->sim_nvml, err);
         return rc;
 }
 

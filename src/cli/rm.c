@@ -114,7 +114,7 @@ static bool is_waited_for(const struct store *store, const char *name)
 
 /* The session's folder is gone, but a daemon may still promise its memory: asks the daemon to
  * remove it. */
-static int forget(const struct store *store, const char *name, struct error *err)
+static int remove_at_daemon(const struct store *store, const char *name, struct error *err)
 {
         int rc = client_find(store, err);
 
@@ -142,7 +142,7 @@ static int remove_session(const struct store *store, const char *name, bool is_f
                 rc = store_remove(store, name, is_forced, err);
                 if (rc == -EBUSY && !is_forced)
                         return fail_in_use(store, name, false, err);
-                return rc == 0 && may_be_daemons ? forget(store, name, err) : rc;
+                return rc == 0 && may_be_daemons ? remove_at_daemon(store, name, err) : rc;
         }
         rc = client_remove(store, name, is_forced, err);
         if (rc == -EBUSY && !is_forced)

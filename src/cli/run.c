@@ -114,7 +114,7 @@ static int prepare(struct run_call *run, struct error *err)
         return request_resolve(&run->request, err) < 0 ? STATUS_REFUSED : 0;
 }
 
-static int enter(struct run_call *run, struct error *err)
+static int prepare_session(struct run_call *run, struct error *err)
 {
         static struct exports exports;
         struct entrance *entrance = &run->entrance;
@@ -217,7 +217,7 @@ int command_run(int argc, char **argv)
         status = prepare(&run, &err);
         if (status != 0)
                 return command_fail("run", status, &err);
-        if (enter(&run, &err) < 0) {
+        if (prepare_session(&run, &err) < 0) {
                 if (run.entrance.is_fresh && run.entrance.is_created)
                         sweep_one(&run.entrance.store, run.entrance.name);
                 return command_fail("run", STATUS_REFUSED, &err);

@@ -153,7 +153,7 @@ static bool raises_privileges(int fd)
         return geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }
 
-static int refuse(struct error *err, const char *path, const char *why)
+static int refuse_program(struct error *err, const char *path, const char *why)
 {
         fail(err, -ENOTSUP, "%s %s", path, why);
         return STATUS_REFUSED;
@@ -164,32 +164,37 @@ static int judge(const char *path, int fd, const struct executable *file, struct
         const char *loader = base_name(file->interpreter);
 
         if (!file->is_native)
-                return refuse(err, path,
-                              file->bits == 64
-                                      ? "is for another kind of machine; use a build for this one"
-                                      : "is a 32-bit program; use a 64-bit build of it");
+                return refuse_program(
+                        err, path,
+                        file->bits == 64
+                                ? "is for another kind of machine; use a build for this one"
+                                : "is a 32-bit program; use a 64-bit build of it");
         if (!file->is_program)
-                return refuse(err, path, "is no program");
+                return refuse_program(err, path, "is no program");
         if (!file->interpreter[0])
-                return refuse(err, path,
-                              "is statically linked, so its GPU calls cannot be limited; link it "
-                              "dynamically");
+                return refuse_program(
+                        err, path,
+                        "is statically linked, so its GPU calls cannot be limited; link it "
+                        "dynamically");
         if (strncmp(loader, "ld-musl", 7) == 0)
-                return refuse(err, path,
-                              "is linked with musl, which can load neither our library nor the "
-                              "driver; use a glibc build of it");
+                return refuse_program(
+                        err, path,
+                        "is linked with musl, which can load neither our library nor the "
+                        "driver; use a glibc build of it");
         if (strncmp(loader, "ld-linux", 8) != 0)
-                return refuse(err, path, "does not use glibc's loader; use a glibc build of it");
+                return refuse_program(err, path,
+                                      "does not use glibc's loader; use a glibc build of it");
         if (raises_privileges(fd))
-                return refuse(err, path,
-                              "raises its privileges (setuid, setgid or file capabilities), so the "
-                              "loader would ignore our library; put aliquot run behind it: sudo "
-                              "aliquot run ...");
+                return refuse_program(
+                        err, path,
+                        "raises its privileges (setuid, setgid or file capabilities), so the "
+                        "loader would ignore our library; put aliquot run behind it: sudo "
+                        "aliquot run ...");
         return 0;
 }
 
 /* The next file to look at, for a script; "" for an ELF program, which `judge` let pass. */
-static int look_at(const char *path, char next[PATH_MAX], struct error *err)
+static int inspect_file(const char *path, char next[PATH_MAX], struct error *err)
 {
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
         char line[LINE_BYTES + 1] = "";
@@ -214,7 +219,7 @@ static int look_at(const char *path, char next[PATH_MAX], struct error *err)
         if (pread(fd, line, LINE_BYTES, 0) < 2 || strncmp(line, "#!", 2) != 0)
                 return find_file("/bin/sh", next, err);
         if (!target_read_shebang(line + 2, interpreter))
-                return refuse(err, path, "names no interpreter behind its #!");
+                return refuse_program(err, path, "names no interpreter behind its #!");
         rc = find_file(interpreter, next, err);
         if (rc != 0) {
                 wrap(err, "%s: its interpreter", path);
@@ -233,7 +238,7 @@ int target_find(const char *command, struct target *ret, struct error *err)
                 return rc;
         memcpy(path, target.path, strlen(target.path) + 1);
         for (unsigned depth = 0; depth <= SCRIPT_DEPTH; depth++) {
-                rc = look_at(path, next, err);
+                rc = inspect_file(path, next, err);
                 if (rc != 0)
                         return rc;
                 if (!next[0]) {
@@ -242,5 +247,6 @@ int target_find(const char *command, struct target *ret, struct error *err)
                 }
                 memcpy(path, next, strlen(next) + 1);
         }
-        return refuse(err, target.path, "is a script of a script, deeper than the kernel goes");
+        return refuse_program(err, target.path,
+                              "is a script of a script, deeper than the kernel goes");
 }

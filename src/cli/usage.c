@@ -13,8 +13,8 @@ bool usage_has_row(const struct store_session *session, unsigned row)
                !page_is_no_card(session->limits->device[row].uuid);
 }
 
-static void add(struct usage *usage, const struct usage_process *process,
-                const struct limits_page *limits)
+static void add_process(struct usage *usage, const struct usage_process *process,
+                        const struct limits_page *limits)
 {
         int host = page_host_row(limits), swap = page_swap_row(limits);
 
@@ -54,7 +54,7 @@ int usage_read(const struct store_session *session, struct usage *ret, struct er
         usage.count = (unsigned)rc;
         usage_name(usage.process, usage.count, USAGE_NO_BOUND);
         for (unsigned i = 0; i < usage.count; i++)
-                add(&usage, &usage.process[i], session->limits);
+                add_process(&usage, &usage.process[i], session->limits);
         *ret = usage;
         return 0;
 }

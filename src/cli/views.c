@@ -190,7 +190,7 @@ static void print_terms(const struct client_session *terms)
         }
 }
 
-static uint32_t cap_of(const struct store_session *session, unsigned row)
+static uint32_t cap_ppm_of(const struct store_session *session, unsigned row)
 {
         return page_cap_ppm(session->limits, &session->limits->device[row]);
 }
@@ -200,9 +200,9 @@ static void print_caps(const struct store_session *session)
         char uuid[UUID_TEXT_BYTES], cap[SIZE_TEXT_BYTES];
 
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                if (usage_has_row(session, i) && cap_of(session, i) != PAGE_WHOLE_PPM)
-                        printf("compute    at most %s of %s\n", cap_text(cap_of(session, i), cap),
-                               views_uuid(session, i, uuid));
+                if (usage_has_row(session, i) && cap_ppm_of(session, i) != PAGE_WHOLE_PPM)
+                        printf("compute    at most %s of %s\n",
+                               cap_text(cap_ppm_of(session, i), cap), views_uuid(session, i, uuid));
         }
 }
 
@@ -364,8 +364,8 @@ static int show_foreign(const struct client_session *terms, bool is_json, struct
 }
 
 /* 0: its pages are open; 1: they are closed to this user, and the daemon has answered. */
-static int find(const struct store *store, const char *name, struct store_session *ret,
-                struct client_session *ret_terms, struct error *err)
+static int find_session(const struct store *store, const char *name, struct store_session *ret,
+                        struct client_session *ret_terms, struct error *err)
 {
         int rc = store_join(store, name, false, ret, err);
         int asked;
@@ -382,7 +382,7 @@ int views_named(const struct store *store, const char *name, bool is_json, struc
 {
         static struct client_session terms;
         struct store_session session;
-        int rc = find(store, name, &session, &terms, err);
+        int rc = find_session(store, name, &session, &terms, err);
 
         if (rc > 0)
                 return show_foreign(&terms, is_json, err);
@@ -398,7 +398,7 @@ int views_rows(const struct store *store, const char *name, struct table *table,
         static struct client_session terms;
         struct store_session session;
         struct usage usage;
-        int rc = find(store, name, &session, &terms, err);
+        int rc = find_session(store, name, &session, &terms, err);
 
         if (rc > 0)
                 print_shares(&terms, table);

@@ -268,7 +268,7 @@ static int draw_picture(const struct bench *bench, struct error *err)
 }
 
 /* All that was asked for: one that fails takes nothing from the others. */
-static int show(struct bench *bench, struct error *err)
+static int show_results(struct bench *bench, struct error *err)
 {
         int rc = !bench->is_json || bench->json ? draw(bench, err) : 0;
 
@@ -300,7 +300,7 @@ int command_bench(int argc, char **argv)
         if (bench.stage.signal)
                 return child_end_alike(bench.stage.signal);
         if (rc == 0)
-                rc = show(&bench, &err);
+                rc = show_results(&bench, &err);
         record_free(&bench.record);
         return rc < 0 ? command_fail("bench", STATUS_NO, &err) : STATUS_YES;
 }

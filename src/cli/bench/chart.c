@@ -31,7 +31,8 @@ static uint16_t mark_of(const struct grid *grid, unsigned session)
         return grid->is_utf8 ? marks_utf8[session] : (uint16_t)('a' + session);
 }
 
-static void put(const struct grid *grid, int row, int column, uint16_t character, uint8_t looks)
+static void put_cell(const struct grid *grid, int row, int column, uint16_t character,
+                     uint8_t looks)
 {
         struct grid_cell *cell = grid_at(grid, row, column);
 
@@ -66,17 +67,17 @@ static void draw_scale(struct grid *grid)
                 snprintf(text, sizeof(text), "%d", 100 * step / STEPS);
                 if (step % 2 == 0)
                         grid_right(grid, &label, text);
-                put(grid, label.row, LEFT - 1,
-                    grid->is_utf8 ? (step % 2 ? 0x2502 : 0x2524) : (step % 2 ? '|' : '+'),
-                    GRID_DIM);
+                put_cell(grid, label.row, LEFT - 1,
+                         grid->is_utf8 ? (step % 2 ? 0x2502 : 0x2524) : (step % 2 ? '|' : '+'),
+                         GRID_DIM);
         }
 }
 
 static void draw_base(struct grid *grid)
 {
-        put(grid, AXIS_ROW, LEFT - 1, grid->is_utf8 ? 0x2514 : '+', GRID_DIM);
+        put_cell(grid, AXIS_ROW, LEFT - 1, grid->is_utf8 ? 0x2514 : '+', GRID_DIM);
         for (int column = LEFT; column < grid->columns; column++)
-                put(grid, AXIS_ROW, column, grid->is_utf8 ? 0x2500 : '-', GRID_DIM);
+                put_cell(grid, AXIS_ROW, column, grid->is_utf8 ? 0x2500 : '-', GRID_DIM);
 }
 
 static void draw_times(const struct record *record, struct grid *grid)
@@ -125,7 +126,7 @@ static void range_of(const struct record *record, const struct grid *grid, unsig
                 *ret_until = *ret_from + 1;
 }
 
-static bool is_there(const struct mix_session *session, uint64_t from_ns, uint64_t until_ns)
+static bool is_present(const struct mix_session *session, uint64_t from_ns, uint64_t until_ns)
 {
         return until_ns > session->from_ns && from_ns < session->until_ns;
 }
@@ -138,16 +139,16 @@ static void draw_session(const struct record *record, struct grid *grid, unsigne
                 double share;
 
                 range_of(record, grid, column, &from, &until);
-                if (!is_there(&record->mix.session[at], from * record->period_ns,
-                              until * record->period_ns))
+                if (!is_present(&record->mix.session[at], from * record->period_ns,
+                                until * record->period_ns))
                         continue;
                 share = is_promise ? record_promised(record, at, from, until)
                                    : record_delivered(record, at, from, until);
-                put(grid, row_of(share), LEFT + (int)column,
-                    !is_promise     ? mark_of(grid, at)
-                    : grid->is_utf8 ? 0x2500
-                                    : '-',
-                    (uint8_t)(looks_of(at) | (is_promise ? GRID_DIM : 0)));
+                put_cell(grid, row_of(share), LEFT + (int)column,
+                         !is_promise     ? mark_of(grid, at)
+                         : grid->is_utf8 ? 0x2500
+                                         : '-',
+                         (uint8_t)(looks_of(at) | (is_promise ? GRID_DIM : 0)));
         }
 }
 
@@ -194,7 +195,7 @@ static void draw_table(const struct record *record, struct grid *grid)
                 struct record_figures figures;
 
                 record_figures(record, i, &figures);
-                put(grid, row, AT_MARK, mark_of(grid, i), looks_of(i));
+                put_cell(grid, row, AT_MARK, mark_of(grid, i), looks_of(i));
                 grid_text(grid, &word, "%s", record->mix.session[i].word);
                 put_figure(grid, row, AT_PROMISED, 100 * figures.promised, figures.has_any);
                 put_figure(grid, row, AT_DELIVERED, 100 * figures.delivered, figures.has_any);

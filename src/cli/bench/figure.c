@@ -154,7 +154,7 @@ static pid_t start(const struct installation *own, const char *word, int *ret_in
         return pid;
 }
 
-static int end_of(pid_t pid, struct error *err)
+static int wait_for_plot(pid_t pid, struct error *err)
 {
         int status;
 
@@ -181,7 +181,8 @@ int figure_check(const struct installation *own, struct error *err)
                             "--png: this installation has no aliquot-plot, as it was built without "
                             "cairo; --json keeps what was measured, and --from draws it elsewhere");
         pid = start(own, "--version", &input);
-        return pid < 0 ? fail(err, pid, "aliquot-plot: %s", strerror(-pid)) : end_of(pid, err);
+        return pid < 0 ? fail(err, pid, "aliquot-plot: %s", strerror(-pid))
+                       : wait_for_plot(pid, err);
 }
 
 int figure_draw(const struct installation *own, const struct record *record, const char *title,
@@ -198,7 +199,7 @@ int figure_draw(const struct installation *own, const struct record *record, con
         } else if (input >= 0) {
                 close(input); /* or it would wait for more */
         }
-        rc = pid < 0 ? fail(err, pid, "aliquot-plot: %s", strerror(-pid)) : end_of(pid, err);
+        rc = pid < 0 ? fail(err, pid, "aliquot-plot: %s", strerror(-pid)) : wait_for_plot(pid, err);
         signal(SIGPIPE, before);
         return rc;
 }

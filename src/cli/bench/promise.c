@@ -33,7 +33,7 @@ static void add_floor(struct asked *asked)
         }
 }
 
-static struct asked ask(const struct mix *mix, uint64_t at_ns)
+static struct asked asked_at(const struct mix *mix, uint64_t at_ns)
 {
         struct asked asked = { .count = mix->count };
 
@@ -74,7 +74,7 @@ static double sum_at(const struct asked *asked, enum mix_class class, double lev
 }
 
 /* The class gets `left`, what is certain of it included; returns what it leaves. */
-static double fill(const struct asked *asked, enum mix_class class, double left, double *ret)
+static double fill_class(const struct asked *asked, enum mix_class class, double left, double *ret)
 {
         double low = 0, high = 1; /* at a level of 1 the lightest has all it may */
 
@@ -107,7 +107,7 @@ static double kept_for_later(const struct asked *asked, enum mix_class class)
 
 void mix_promise(const struct mix *mix, uint64_t at_ns, double ret[MIX_SESSIONS])
 {
-        struct asked asked = ask(mix, at_ns);
+        struct asked asked = asked_at(mix, at_ns);
         double left = 1;
 
         for (unsigned i = 0; i < MIX_SESSIONS; i++)
@@ -115,7 +115,7 @@ void mix_promise(const struct mix *mix, uint64_t at_ns, double ret[MIX_SESSIONS]
         for (enum mix_class class = MIX_RT; class < MIX_CLASSES; class ++) {
                 double kept = kept_for_later(&asked, class);
 
-                left = fill(&asked, class, left - kept, ret) + kept;
+                left = fill_class(&asked, class, left - kept, ret) + kept;
         }
 }
 

@@ -26,7 +26,7 @@ const char *record_judge(const struct record *record)
 }
 
 /* The end of sample at - 1; the beginning for 0. */
-static struct load_sample end_of(const struct load_sample *sample, unsigned at)
+static struct load_sample end_sample(const struct load_sample *sample, unsigned at)
 {
         return at ? sample[at - 1] : (struct load_sample){ 0 };
 }
@@ -34,7 +34,7 @@ static struct load_sample end_of(const struct load_sample *sample, unsigned at)
 double record_delivered(const struct record *record, unsigned at, unsigned from, unsigned until)
 {
         const struct load_sample *sample = record_samples(record, at);
-        struct load_sample begin = end_of(sample, from), end = end_of(sample, until);
+        struct load_sample begin = end_sample(sample, from), end = end_sample(sample, until);
 
         return end.at_ns > begin.at_ns
                        ? (double)(end.busy_ns - begin.busy_ns) / (double)(end.at_ns - begin.at_ns)
@@ -46,8 +46,8 @@ double record_promised(const struct record *record, unsigned at, unsigned from, 
         const struct load_sample *sample = record_samples(record, at);
         double share[MIX_SESSIONS];
 
-        mix_promise_over(&record->mix, end_of(sample, from).at_ns, end_of(sample, until).at_ns,
-                         share);
+        mix_promise_over(&record->mix, end_sample(sample, from).at_ns,
+                         end_sample(sample, until).at_ns, share);
         return share[at];
 }
 

@@ -342,7 +342,7 @@ static uint64_t progress(const struct stage *stage, unsigned programs)
         return sum;
 }
 
-static bool is_over(const struct stage *stage, unsigned programs)
+static bool have_all_ended(const struct stage *stage, unsigned programs)
 {
         for (unsigned i = 0; i < programs; i++) {
                 if (!stage->has_ended[i])
@@ -361,7 +361,7 @@ static int attend(struct stage *stage, const struct record *record, struct error
         int rc = 0;
 
         keep_signals(&kept, NULL);
-        while (rc == 0 && !is_over(stage, record->mix.count)) {
+        while (rc == 0 && !have_all_ended(stage, record->mix.count)) {
                 int number = sigtimedwait(&kept, NULL, &pause);
 
                 if (number > 0 && number != SIGCHLD) {

@@ -282,7 +282,7 @@ static int write_spec(struct cdi_call *call, char path[PATH_MAX], struct error *
 
 /* -- What else a container needs of a real driver --------------------------------------------- */
 
-static bool is_there(const char *pattern)
+static bool is_file_there(const char *pattern)
 {
         glob_t found;
         int rc = glob(pattern, GLOB_NOSORT | GLOB_BRACE, NULL, &found);
@@ -305,7 +305,7 @@ static void warn_of_missing(const struct cdi_call *call)
                                 "nvidia-modprobe -u -c=0 makes it\n",
                                 nodes[i]);
         }
-        if (!is_there("{/etc,/run}/cdi/*nvidia*.{json,yaml}"))
+        if (!is_file_there("{/etc,/run}/cdi/*nvidia*.{json,yaml}"))
                 fputs("aliquot cdi: note: NVIDIA's own CDI devices, which bring its driver into a "
                       "container, are not there; nvidia-ctk cdi generate "
                       "--output=/etc/cdi/nvidia.yaml makes them\n",

@@ -45,7 +45,8 @@ struct plan {
         char state[PATH_MAX];    /* its folder; "": the GPU is real */
 };
 
-static int add(struct injection *injection, const struct inject_mount *mount, struct error *err)
+static int add_mount(struct injection *injection, const struct inject_mount *mount,
+                     struct error *err)
 {
         for (unsigned i = 0; i < injection->count; i++) {
                 if (strcmp(injection->mount[i].to, mount->to) == 0)
@@ -66,7 +67,7 @@ static int add_kept(const struct plan *plan, const char *file, const char *to, c
 
         if (rc == 0)
                 rc = text_put(mount.to, PATH_MAX, err, "%s%s%s", to, name[0] ? "/" : "", name);
-        return rc < 0 ? rc : add(plan->injection, &mount, err);
+        return rc < 0 ? rc : add_mount(plan->injection, &mount, err);
 }
 
 /* A facade at each path where a loader looks. */
@@ -104,7 +105,7 @@ static int add_driver(const struct plan *plan, unsigned api, const char *found, 
                 return fail(err, -errno, "%s: %m", found);
         rc = text_put(mount.to, PATH_MAX, err, INJECTED_DRIVER "/%s" INJECTED_REAL,
                       drivers[api].soname);
-        return rc < 0 ? rc : add(plan->injection, &mount, err);
+        return rc < 0 ? rc : add_mount(plan->injection, &mount, err);
 }
 
 static int add_facades(const struct plan *plan, struct error *err)
@@ -158,7 +159,7 @@ static int add_simulator(const struct plan *plan, struct error *err)
 
         if (!realpath(plan->state, state.from))
                 return fail(err, -errno, "%s: %m", plan->state);
-        return rc < 0 ? rc : add(plan->injection, &state, err);
+        return rc < 0 ? rc : add_mount(plan->injection, &state, err);
 }
 
 /* What the simulated driver says of itself; nothing of a real one. */

@@ -40,7 +40,7 @@ static bool has_said_all(struct act *act)
 }
 
 /* Waits for the end of the program; returns its wait status. */
-static int end(struct act *act)
+static int end_program(struct act *act)
 {
         int status = 0;
 
@@ -70,7 +70,7 @@ static const char *last_line(struct act *act)
 /* Whether the program ended well; if not, why. */
 static bool has_gone_well(struct act *act, char *ret_why, size_t bytes)
 {
-        int status = end(act);
+        int status = end_program(act);
 
         if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
                 return true;
@@ -151,7 +151,7 @@ struct target_look {
 };
 
 /* 0: it is that process, and maps the session's file; else an errno. */
-static uint8_t look_at(void *context)
+static uint8_t check_target(void *context)
 {
         const struct target_look *look = context;
         char number[16];
@@ -167,7 +167,7 @@ static uint8_t look_at(void *context)
 static int signal_one(const struct keys *keys, const struct snapshot_process *target)
 {
         struct target_look look = { target, &keys->slots };
-        const struct aside_question question = { "aliquot-look", look_at, &look };
+        const struct aside_question question = { "aliquot-look", check_target, &look };
         scoped_fd int fd = -1;
         int rc;
 

@@ -28,7 +28,7 @@ static bool drop_one(struct columns *columns, const struct column *column)
 
 /* Gives one cell at a time to the column with the least width for its weight: at most a few
  * hundred. */
-static void share_out(struct columns *columns, const struct column *column, int left)
+static void widen_columns(struct columns *columns, const struct column *column, int left)
 {
         for (; left > 0; left--) {
                 int best = -1;
@@ -56,7 +56,7 @@ void columns_fit(struct columns *ret, const struct column *column, unsigned coun
                 columns.width[i] = column[i].least;
         while (width_of_all(&columns) > width && drop_one(&columns, column))
                 ;
-        share_out(&columns, column, width - width_of_all(&columns));
+        widen_columns(&columns, column, width - width_of_all(&columns));
         for (unsigned i = 0; i < count; i++) {
                 columns.begin[i] = begin;
                 begin += columns.width[i] ? columns.width[i] + COLUMNS_GAP : 0;

@@ -48,8 +48,8 @@ struct grid_cell *grid_at(const struct grid *grid, int row, int column)
         return &grid->cell[(size_t)row * (size_t)grid->columns + (size_t)column];
 }
 
-static void put(struct grid *grid, const struct grid_place *place, int at, uint32_t character,
-                uint8_t looks)
+static void put_character(struct grid *grid, const struct grid_place *place, int at,
+                          uint32_t character, uint8_t looks)
 {
         struct grid_cell *cell = grid_at(grid, place->row, place->column + at);
 
@@ -108,7 +108,7 @@ static void put_glyph(struct grid *grid, const struct grid_place *place, int at,
                                      : i == 0         ? glyph->character
                                                       : 0;
 
-                put(grid, place, at + i, character, place->looks);
+                put_character(grid, place, at + i, character, place->looks);
         }
 }
 
@@ -121,7 +121,7 @@ static void put_text(struct grid *grid, const struct grid_place *place, const ch
         struct glyph glyph;
 
         for (int i = 0; i < place->width; i++)
-                put(grid, place, i, ' ', place->looks);
+                put_character(grid, place, i, ' ', place->looks);
         for (; *text && at < end; at += glyph.width) {
                 text += read_glyph(grid, text, &glyph);
                 if (at + glyph.width > end && !glyph.escape[0])
@@ -129,7 +129,8 @@ static void put_text(struct grid *grid, const struct grid_place *place, const ch
                 put_glyph(grid, place, at, &glyph);
         }
         if (is_cut && place->width > indent)
-                put(grid, place, place->width - 1, grid->is_utf8 ? 0x2026 : '~', place->looks);
+                put_character(grid, place, place->width - 1, grid->is_utf8 ? 0x2026 : '~',
+                              place->looks);
 }
 
 void grid_text(struct grid *grid, const struct grid_place *place, const char *format, ...)
@@ -176,14 +177,14 @@ void grid_bar(struct grid *grid, const struct grid_place *place, unsigned first,
         both = cells_of(first + second < 1000 ? first + second : 1000, cells);
         if (second > 0 && both <= own)
                 both = own < cells ? own + 1 : own;
-        put(grid, place, 0, '[', GRID_PLAIN);
+        put_character(grid, place, 0, '[', GRID_PLAIN);
         for (int i = 0; i < cells; i++) {
                 unsigned part = i < own ? 0 : i < both ? 1 : 2;
                 uint8_t looks[] = { place->looks, GRID_CYAN, GRID_DIM };
 
-                put(grid, place, 1 + i, parts[part], looks[part]);
+                put_character(grid, place, 1 + i, parts[part], looks[part]);
         }
-        put(grid, place, 1 + cells, ']', GRID_PLAIN);
+        put_character(grid, place, 1 + cells, ']', GRID_PLAIN);
 }
 
 void grid_history(struct grid *grid, const struct grid_place *place, const struct history *history)
@@ -199,9 +200,9 @@ void grid_history(struct grid *grid, const struct grid_place *place, const struc
 
                 level = (level + 999) / 1000; /* a value above 0 is visible */
                 if (permille >= 0)
-                        put(grid, place, (int)i,
-                            grid->is_utf8 ? line_utf8[level] : (uint8_t)line_ascii[level],
-                            place->looks);
+                        put_character(grid, place, (int)i,
+                                      grid->is_utf8 ? line_utf8[level] : (uint8_t)line_ascii[level],
+                                      place->looks);
         }
 }
 

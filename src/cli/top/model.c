@@ -76,7 +76,7 @@ static int *had_of(const struct snapshot_session *session, int device, struct mo
 
 /* Where kernels of several sessions run at once, each is measured with the slices of the others in
  * it: what they had together is more than there was. It is shown in proportion then. */
-static void share_out(const struct snapshot *snapshot, int device, struct model_memory *memory)
+static void scale_to_whole(const struct snapshot *snapshot, int device, struct model_memory *memory)
 {
         int sum = 0;
 
@@ -96,7 +96,7 @@ static void share_out(const struct snapshot *snapshot, int device, struct model_
 static void remember_shares(const struct snapshot *snapshot, struct model_memory *memory)
 {
         for (unsigned i = 0; i < snapshot->device_count; i++)
-                share_out(snapshot, (int)i, memory);
+                scale_to_whole(snapshot, (int)i, memory);
         for (size_t i = 0; i < snapshot->session_count; i++) {
                 int had = most_had(&memory[i], snapshot->session[i].share_count);
 

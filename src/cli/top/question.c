@@ -12,7 +12,7 @@
 #define PATIENCE_MS 5000
 #define NS_A_MS 1000000
 
-static void end(struct question *question)
+static void free_question(struct question *question)
 {
         pthread_cond_destroy(&question->ended);
         pthread_mutex_destroy(&question->lock);
@@ -20,7 +20,7 @@ static void end(struct question *question)
         free(question);
 }
 
-static int add(const struct client_session *session, void *context)
+static int add_session(const struct client_session *session, void *context)
 {
         struct question *question = context;
 
@@ -44,10 +44,10 @@ static int by_name(const void *a, const void *b)
         return strcmp(first->name, second->name);
 }
 
-static void *ask(void *context)
+static void *ask_daemon(void *context)
 {
         struct question *question = context;
-        const struct client_listener listener = { add, question, PATIENCE_MS, false };
+        const struct client_listener listener = { add_session, question, PATIENCE_MS, false };
         bool is_dropped;
         int count = 0;
 
@@ -64,7 +64,7 @@ static void *ask(void *context)
         pthread_cond_signal(&question->ended);
         pthread_mutex_unlock(&question->lock);
         if (is_dropped)
-                end(question);
+                free_question(question);
         return NULL;
 }
 
@@ -77,7 +77,7 @@ static int start(struct question *question)
 
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        rc = pthread_create(&thread, NULL, ask, question);
+        rc = pthread_create(&thread, NULL, ask_daemon, question);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         if (rc == 0)
                 pthread_detach(thread);
@@ -100,7 +100,7 @@ struct question *question_ask(const struct store *store, bool wants_devices)
         pthread_condattr_destroy(&monotonic);
         if (start(question) == 0)
                 return question;
-        end(question);
+        free_question(question);
         return NULL;
 }
 
@@ -130,5 +130,5 @@ void question_drop(struct question *question)
         is_over = question->is_over;
         pthread_mutex_unlock(&question->lock);
         if (is_over)
-                end(question);
+                free_question(question);
 }

@@ -41,7 +41,7 @@ static int wakes[2] = { -1, -1 };
 
 static struct sigaction before[ENDS];
 
-static void wake(void)
+static void wake_screen(void)
 {
         int saved = errno;
 
@@ -53,13 +53,13 @@ static void wake(void)
 static void on_end(int number)
 {
         ended_by = number;
-        wake();
+        wake_screen();
 }
 
 static void on_continue(int number)
 {
         was_stopped = 1;
-        wake();
+        wake_screen();
 }
 
 /* Ignored signals stay ignored, as under nohup. */

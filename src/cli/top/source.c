@@ -138,7 +138,7 @@ static int read_processes(const struct source *source, struct source_entry *entr
         return 0;
 }
 
-static void leave(struct source_entry *entry)
+static void close_entry(struct source_entry *entry)
 {
         if (entry->is_joined)
                 store_close(&entry->session);
@@ -161,14 +161,14 @@ static bool is_current(const struct source_entry *entry)
                (uint64_t)st.st_size >= sizeof(struct slots_page);
 }
 
-static void look_at(struct source *source, struct source_entry *entry)
+static void read_entry(struct source *source, struct source_entry *entry)
 {
         int rc = 0;
 
         entry->broken = (struct error){ 0 };
         entry->is_gone = entry->is_ending = false;
         if (entry->is_joined && !is_current(entry))
-                leave(entry);
+                close_entry(entry);
         if (!entry->is_joined) {
                 rc = store_join(&source->store, entry->name, false, &entry->session,
                                 &entry->broken);
@@ -191,7 +191,7 @@ static void guarded(struct source *source, struct source_entry *entry,
                 is_guarded = 1;
                 act(source, entry);
         } else {
-                leave(entry);
+                close_entry(entry);
                 fail(&entry->broken, -EIO, "its files were cut short");
         }
         is_guarded = 0;
@@ -301,14 +301,14 @@ static int keep_entries(struct source *source, const struct names *names, struct
         }
         for (size_t i = 0; i < names->count; i++) {
                 while (old < source->count && strcmp(source->entry[old].name, names->at[i]) < 0)
-                        leave(&source->entry[old++]);
+                        close_entry(&source->entry[old++]);
                 if (old < source->count && strcmp(source->entry[old].name, names->at[i]) == 0)
                         kept[i] = source->entry[old++];
                 else
                         memcpy(kept[i].name, names->at[i], PAGE_NAME_BYTES);
         }
         while (old < source->count)
-                leave(&source->entry[old++]);
+                close_entry(&source->entry[old++]);
         free(source->entry);
         free(source->snapshot.session);
         source->entry = kept;
@@ -385,7 +385,7 @@ int source_read(struct source *source, const struct snapshot **ret, struct error
         source_devices_read(source, &source->snapshot);
         source->snapshot.session_count = 0;
         for (size_t i = 0; i < source->count; i++) {
-                guarded(source, &source->entry[i], look_at);
+                guarded(source, &source->entry[i], read_entry);
                 add_session(source, &source->entry[i]);
         }
         source->snapshot.is_silent = source_terms_is_silent(
@@ -398,7 +398,7 @@ int source_read(struct source *source, const struct snapshot **ret, struct error
 void source_close(struct source *source)
 {
         for (size_t i = 0; i < source->count; i++)
-                leave(&source->entry[i]);
+                close_entry(&source->entry[i]);
         free(source->entry);
         free(source->snapshot.session);
         free(source->scratch);

@@ -111,7 +111,7 @@ void source_devices_read(struct source *source, struct snapshot *ret)
 }
 
 /* The place of a GPU in the snapshot; -ENOENT: it is not there. */
-static int find(const struct snapshot *snapshot, const uint8_t uuid[16])
+static int find_device(const struct snapshot *snapshot, const uint8_t uuid[16])
 {
         for (unsigned i = 0; i < snapshot->device_count; i++) {
                 if (memcmp(snapshot->device[i].uuid, uuid, 16) == 0)
@@ -140,7 +140,7 @@ void source_devices_add(struct snapshot *snapshot, struct snapshot_share *share)
 {
         struct snapshot_device *device;
 
-        share->device = find(snapshot, share->uuid);
+        share->device = find_device(snapshot, share->uuid);
         if (share->device < 0)
                 share->device = add_unknown(snapshot, share);
         if (share->device < 0)

@@ -17,7 +17,7 @@
 #define SLOW_NS CLOCK_SECOND_NS /* a daemon that takes longer counts as silent */
 #define SILENT_NS (2 * CLOCK_SECOND_NS)
 
-static void forget(struct source_terms *terms)
+static void forget_terms(struct source_terms *terms)
 {
         terms->is_away = true;
         terms->count = 0;
@@ -33,7 +33,7 @@ static bool has_socket(const struct store *store)
                access(path, F_OK) == 0;
 }
 
-static void begin(struct source_terms *terms, const struct store *store)
+static void begin_question(struct source_terms *terms, const struct store *store)
 {
         terms->presence = presence_look(store);
         terms->asked_ns = clock_machine_ns();
@@ -42,16 +42,16 @@ static void begin(struct source_terms *terms, const struct store *store)
                 terms->question = question_ask(store, terms->wants_devices);
         if (terms->question)
                 return;
-        forget(terms);
+        forget_terms(terms);
         terms->has_left_socket = terms->presence == PRESENCE_NONE && has_socket(store);
 }
 
-static void take(struct source_terms *terms)
+static void take_answer(struct source_terms *terms)
 {
         struct question *question = terms->question;
 
         if (question->rc < 0) {
-                forget(terms);
+                forget_terms(terms);
         } else {
                 free(terms->session);
                 terms->session = steal_ptr(&question->session);
@@ -74,13 +74,13 @@ void source_terms_read(struct source_terms *terms, const struct store *store)
         if (!terms->began_ns)
                 terms->began_ns = now_ns;
         if (!terms->question && now_ns >= terms->next_ns)
-                begin(terms, store);
+                begin_question(terms, store);
         if (!terms->question)
                 return;
         if (question_is_over(terms->question, wait_ms))
-                take(terms);
+                take_answer(terms);
         else if (terms->waits_long || now_ns - terms->asked_ns >= SLOW_NS)
-                forget(terms);
+                forget_terms(terms);
 }
 
 void source_terms_close(struct source_terms *terms)

@@ -133,7 +133,7 @@ const struct argp argp_top = {
         .children = children,
 };
 
-static int look(struct top *top, struct error *err)
+static int read_snapshot(struct top *top, struct error *err)
 {
         const struct snapshot *snapshot;
         int rc = source_read(&top->source, &snapshot, err);
@@ -146,11 +146,11 @@ static int look(struct top *top, struct error *err)
 /* GPU time is shown for the interval between two snapshots. */
 static int look_once(struct top *top, struct error *err)
 {
-        int rc = look(top, err);
+        int rc = read_snapshot(top, err);
 
         if (rc == 0 && top->has_interval) {
                 clock_sleep_ns(top->interval_ns);
-                rc = look(top, err);
+                rc = read_snapshot(top, err);
         }
         return rc;
 }
@@ -191,7 +191,7 @@ static int print_once(struct top *top, struct error *err)
         return 0;
 }
 
-static int show(struct top *top, struct error *err)
+static int show_frame(struct top *top, struct error *err)
 {
         char clock[16];
         struct view_frame frame = frame_of(top, clock);
@@ -206,7 +206,7 @@ static int show(struct top *top, struct error *err)
 }
 
 /* True: go on. The effect of an order is shown at once. */
-static bool carry_out(struct top *top, int order, bool *ret_look)
+static bool carry_out_order(struct top *top, int order, bool *ret_look)
 {
         struct keys *keys = &top->keys;
         char message[KEYS_LINE_BYTES];
@@ -230,7 +230,7 @@ static void look_again(struct top *top)
 {
         struct error err = { 0 };
 
-        if (look(top, &err) == 0)
+        if (read_snapshot(top, &err) == 0)
                 return;
         text_quote(err.text, top->keys.message, sizeof(top->keys.message));
         top->keys.is_bad = true;
@@ -257,7 +257,7 @@ static bool press(struct top *top, int key, bool *ret_looks, int *ret_rc, struct
         int order = keys_press(&top->keys, &top->model, key);
 
         if (order >= 0)
-                return carry_out(top, order, ret_looks);
+                return carry_out_order(top, order, ret_looks);
         *ret_rc = fail(err, order, "out of memory");
         return true;
 }
@@ -269,7 +269,7 @@ static int run_live(struct top *top, struct error *err)
 
         if (rc < 0)
                 return rc;
-        while (rc == 0 && (rc = show(top, err)) == 0) {
+        while (rc == 0 && (rc = show_frame(top, err)) == 0) {
                 int key = wait_for_key(top, due);
                 bool is_due = clock_machine_ns() >= due;
                 bool looks = is_due && !top->keys.is_paused;
@@ -301,7 +301,7 @@ int command_top(int argc, char **argv)
         top.source.terms.waits_long = top.is_once;
         rc = source_open(&top.source, &top.flags, &err);
         if (rc == 0)
-                rc = top.is_once ? look_once(&top, &err) : look(&top, &err);
+                rc = top.is_once ? look_once(&top, &err) : read_snapshot(&top, &err);
         if (rc == 0)
                 rc = top.is_once ? print_once(&top, &err) : run_live(&top, &err);
         keys_finish(&top.keys);
