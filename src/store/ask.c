@@ -203,7 +203,7 @@ static void take_descriptors(struct ask_attempt *attempt, struct msghdr *header)
                 attempt->descriptor[i] = liveness_raise(attempt->descriptor[i]);
 }
 
-static int hear(struct ask_attempt *attempt, struct error *err)
+static int receive_answer(struct ask_attempt *attempt, struct error *err)
 {
         char message[MESSAGE_MAX];
         union {
@@ -274,7 +274,7 @@ static int ask_once(struct ask_attempt *attempt, struct error *err)
         if (rc == 0)
                 rc = await(attempt, err);
         if (rc == 0)
-                rc = hear(attempt, err);
+                rc = receive_answer(attempt, err);
         if (attempt->fd >= 0)
                 liveness_close(attempt->fd);
         if (rc == MESSAGE_WELCOME)

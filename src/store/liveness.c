@@ -155,7 +155,7 @@ int liveness_probe(int fd, uint64_t byte)
         return liveness_probe_any(fd, byte, 1);
 }
 
-static int take(const struct liveness_file *file, uint64_t byte, short type, void **ret_pin)
+static int take_byte(const struct liveness_file *file, uint64_t byte, short type, void **ret_pin)
 {
         struct flock lock = lock_of(type, byte, 1);
         int fd = liveness_open(file);
@@ -187,12 +187,12 @@ static int take(const struct liveness_file *file, uint64_t byte, short type, voi
 
 int liveness_lock(const struct liveness_file *file, uint64_t byte, void **ret_pin)
 {
-        return take(file, byte, F_WRLCK, ret_pin);
+        return take_byte(file, byte, F_WRLCK, ret_pin);
 }
 
 int liveness_share(const struct liveness_file *file, uint64_t byte, void **ret_pin)
 {
-        return take(file, byte, F_RDLCK, ret_pin);
+        return take_byte(file, byte, F_RDLCK, ret_pin);
 }
 
 void liveness_unlock(void *pin)

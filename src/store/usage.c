@@ -106,7 +106,7 @@ void usage_describe_self(struct page_slot *slot)
         errno = saved;
 }
 
-static void fill(struct usage_process *ret, const struct slots_page *slots, uint32_t slot)
+static void fill_process(struct usage_process *ret, const struct slots_page *slots, uint32_t slot)
 {
         const struct page_slot *said = &slots->slot[slot];
         char command[sizeof(said->command) + 1] = "";
@@ -203,7 +203,7 @@ int usage_list_within(const struct slots_page *slots, const struct usage_look *l
                 if (!is_set(held, PAGE_LOCK_LIVE(slot)))
                         continue;
                 if ((size_t)count < max)
-                        fill(&ret[count], slots, slot);
+                        fill_process(&ret[count], slots, slot);
                 count++;
         }
         return rc < 0 ? rc : count;
