@@ -29,7 +29,7 @@
 #include "common/pidfd.h"
 #include "common/scoped.h"
 #include "common/text.h"
-#include "interpose/us.h"
+#include "interpose/self.h"
 
 #define NAMES_SHOWN 5u
 
@@ -344,7 +344,7 @@ static void check_self(struct visit *visit)
 {
         const char *session = getenv("ALIQUOT_SESSION");
 
-        if (dlsym(RTLD_DEFAULT, US_MARK))
+        if (dlsym(RTLD_DEFAULT, SELF_MARK))
                 report_add(&visit->report, VERDICT_GOOD, "here",
                            "this very process is interposed, session %s",
                            session ? session : "none");

@@ -22,7 +22,7 @@
 #include "common/scoped.h"
 #include "common/text.h"
 #include "common/units.h"
-#include "interpose/us.h"
+#include "interpose/self.h"
 
 /* Of all files together: several times what driver and library have. */
 #define READ_MAX (UINT64_C(1) << 30)
@@ -41,7 +41,7 @@ static bool has_mark(const char *pid, const struct maps *at, struct findings *fi
 {
         scoped_fd int fd = mapped_open(pid, at);
 
-        return fd >= 0 && mapped_has(fd, US_MARK, sizeof(US_MARK), &findings->budget);
+        return fd >= 0 && mapped_has(fd, SELF_MARK, sizeof(SELF_MARK), &findings->budget);
 }
 
 static bool is_of_interest(const char *name)

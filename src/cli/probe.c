@@ -16,7 +16,7 @@
 #include "cli/preload.h"
 #include "common/scoped.h"
 #include "common/text.h"
-#include "interpose/us.h"
+#include "interpose/self.h"
 #include "settings/front_ends.h"
 
 #define PROBE "probe"
@@ -59,10 +59,10 @@ static void say_by_name(void)
 {
         for (unsigned i = 0; i < sizeof(by_name) / sizeof(by_name[0]); i++) {
                 void *handle = dlopen(by_name[i].file, RTLD_NOW | RTLD_LOCAL);
-                void *mark = handle ? dlsym(handle, US_MARK) : NULL;
+                void *mark = handle ? dlsym(handle, SELF_MARK) : NULL;
 
                 say(by_name[i].door, handle ? dlsym(handle, by_name[i].symbol) : NULL,
-                    mark ? mark : dlsym(RTLD_DEFAULT, US_MARK));
+                    mark ? mark : dlsym(RTLD_DEFAULT, SELF_MARK));
         }
 }
 
@@ -73,16 +73,16 @@ static void say_getproc(void)
         int (*get)(const char *, void **, int, uint64_t) =
                 handle ? dlsym(handle, "cuGetProcAddress") : NULL;
         void *address = NULL;
-        void *mark = handle ? dlsym(handle, US_MARK) : NULL;
+        void *mark = handle ? dlsym(handle, SELF_MARK) : NULL;
 
         if (!get || get("cuMemAlloc", &address, 11030, 0) != 0)
                 address = NULL;
-        say("cuGetProcAddress", address, mark ? mark : dlsym(RTLD_DEFAULT, US_MARK));
+        say("cuGetProcAddress", address, mark ? mark : dlsym(RTLD_DEFAULT, SELF_MARK));
 }
 
 int command_probe(int argc, char **argv)
 {
-        void *mark = dlsym(RTLD_DEFAULT, US_MARK);
+        void *mark = dlsym(RTLD_DEFAULT, SELF_MARK);
 
         /* only a preload comes before the C library */
         if (argc > 1) {

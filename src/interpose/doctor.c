@@ -9,7 +9,7 @@
 #include "interpose/doors.h"
 #include "interpose/libc.h"
 #include "interpose/library.h"
-#include "interpose/us.h"
+#include "interpose/self.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -127,13 +127,13 @@ static struct doctor_door library_door(const struct api *api)
         int (*close)(void *) = libc_function(LIBC_DLCLOSE);
         struct link_map *map;
 
-        if (find && us_contains(find(RTLD_DEFAULT, "dlopen")))
+        if (find && self_contains(find(RTLD_DEFAULT, "dlopen")))
                 open = door_dlopen(&call);
         map = open ? open(call.argument[0], call.argument[1], call.argument[2]) : NULL;
         if (!map)
                 return door;
         door.object = map->l_name;
-        door.is_ours = map == us_map();
+        door.is_ours = map == self_map();
         close(map);
         return door;
 }
@@ -153,7 +153,7 @@ EXPORTED bool aliquot_doctor_door(unsigned number, struct doctor_door *ret)
         *ret = (struct doctor_door){
                 .name = door_names[number],
                 .object = object_of(address),
-                .is_ours = us_contains(address),
+                .is_ours = self_contains(address),
         };
         return true;
 }

@@ -18,7 +18,7 @@
 #include "interpose/library.h"
 #include "interpose/object.h"
 #include "interpose/order.h"
-#include "interpose/us.h"
+#include "interpose/self.h"
 
 static uintptr_t as_argument(const void *pointer)
 {
@@ -34,8 +34,8 @@ static const char *path_of_us(void)
 
         if (load_acquire(&is_known))
                 return path;
-        if (!us_path(found, sizeof(found)))
-                return us_name();
+        if (!self_path(found, sizeof(found)))
+                return self_name();
         memcpy(path, found, strlen(found) + 1); /* racing threads write the same bytes */
         store_release(&is_known, true);
         return path;
@@ -98,7 +98,7 @@ static const char *name_to_open(const struct opening *o)
         l = library_open(o->api, &hint);
         if (!l)
                 return library_locate(o->api, &hint); /* does not load: let the loader say why */
-        return library_containing(o->caller) ? l->path : us_name();
+        return library_containing(o->caller) ? l->path : self_name();
 }
 
 /* The same for another namespace: our copy there opens the driver, and it is not opened here. Two
@@ -120,7 +120,7 @@ void *door_dlopen(struct door_call *call)
                              .caller = call->caller };
         const char *name;
 
-        if (!o.api || us_contains(call->caller))
+        if (!o.api || self_contains(call->caller))
                 return libc_function(LIBC_DLOPEN);
         name = name_to_open(&o);
         if (name) {
@@ -150,7 +150,7 @@ void *door_dlmopen(struct door_call *call)
         bool is_base = (Lmid_t)call->argument[0] == LM_ID_BASE;
         const char *name;
 
-        if (o.api && !us_contains(call->caller)) {
+        if (o.api && !self_contains(call->caller)) {
                 name = is_base ? name_to_open(&o) : name_to_open_elsewhere(&o);
                 if (name)
                         call->argument[1] = as_argument(name);
@@ -222,7 +222,7 @@ static const void *handle_for_next(const struct lookup *l)
                 return RTLD_NEXT;
         /* The caller is behind our library in the list, as it would be over a driver: the next is
          * the driver. */
-        return handle_for_ours(l, libc_handle(us_map()));
+        return handle_for_ours(l, libc_handle(self_map()));
 }
 
 static void lookup(struct door_call *call)
@@ -232,10 +232,10 @@ static void lookup(struct door_call *call)
         struct lookup l = { .symbol = symbol, .caller = call->caller };
 
         l.api = symbol ? api_of_prefix(symbol) : NULL;
-        if (!l.api || us_contains(call->caller) || library_containing(call->caller))
+        if (!l.api || self_contains(call->caller) || library_containing(call->caller))
                 return;
         l.entry = api_find(l.api, symbol);
-        if (handle == us_map())
+        if (handle == self_map())
                 handle = handle_for_ours(&l, handle);
         else if (handle == RTLD_NEXT)
                 handle = handle_for_next(&l);

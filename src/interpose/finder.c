@@ -18,7 +18,7 @@
 #include "interpose/cache.h"
 #include "interpose/libc.h"
 #include "interpose/object.h"
-#include "interpose/us.h"
+#include "interpose/self.h"
 
 #define FOLDERS_BYTES (64u << 10) /* room for an object's search path from dlinfo() */
 #define FOLDERS_MAX 256u
@@ -44,7 +44,7 @@ struct search {
 
 static bool is_driver(const char *path)
 {
-        return elf_file_kind(path, US_MARK) == ELF_FILE_LIBRARY;
+        return elf_file_kind(path, SELF_MARK) == ELF_FILE_LIBRARY;
 }
 
 /* A folder may be relative (LD_LIBRARY_PATH=.). Links are kept: they name the wanted version. */
@@ -81,7 +81,7 @@ static bool search_file(struct search s, const char *path)
 {
         char folder[PATH_MAX];
 
-        switch (elf_file_kind(path, US_MARK)) {
+        switch (elf_file_kind(path, SELF_MARK)) {
         case ELF_FILE_LIBRARY:
                 return make_absolute(s, path);
         case ELF_FILE_DEFINES:
@@ -185,7 +185,7 @@ bool search_library(const struct api *api, const struct search_hint *hint, char 
                 return is_driver(named) && make_absolute(s, named);
         if (hint && hint->file && strchr(hint->file, '/') && search_file(s, hint->file))
                 return true;
-        if (search_as_loader(s, caller ? caller : us_map()))
+        if (search_as_loader(s, caller ? caller : self_map()))
                 return true;
         for (const char *const *folder = usual_folders; *folder; folder++)
                 if (search_folder(s, *folder))

@@ -13,7 +13,7 @@
 
 #include "common/scoped.h"
 #include "interpose/api.h"
-#include "interpose/us.h"
+#include "interpose/self.h"
 
 #define VERSION_HIDDEN 0x8000u /* not the default version of its name */
 
@@ -239,7 +239,7 @@ static bool find_at_start(const char *soname, struct elf *ret)
         struct elf elf;
 
         for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
-                is_us_seen = is_us_seen || map->l_addr == (uintptr_t)us_header();
+                is_us_seen = is_us_seen || map->l_addr == (uintptr_t)self_header();
                 if (!map->l_ld || !elf_read(map->l_addr, map->l_ld, &elf) || !elf.soname)
                         continue;
                 if (is_us_seen && text_equals(elf.soname, soname)) {
@@ -274,7 +274,7 @@ static const void *image_at(struct object_file image, uint64_t offset, uint64_t 
 
 static bool is_library_for_this_machine(struct object_file image)
 {
-        const ElfW(Ehdr) *own = us_header();
+        const ElfW(Ehdr) *own = self_header();
         const ElfW(Ehdr) *e = image_at(image, 0, sizeof(*e));
 
         return e && memcmp(e->e_ident, ELFMAG, SELFMAG) == 0 &&

@@ -11,7 +11,7 @@
 #include "interpose/libc.h"
 #include "interpose/object.h"
 #include "interpose/library.h"
-#include "interpose/us.h"
+#include "interpose/self.h"
 
 struct walk {
         const char *symbol;

@@ -16,8 +16,8 @@
 #include "common/atomic.h"
 #include "sim/node/node.h"
 
-/* US_MARK of src/interpose/us.h, but for its end: a file with the bare name in it is taken for the
- * library, by `aliquot doctor` for one. */
+/* SELF_MARK of src/interpose/self.h, but for its end: a file with the bare name in it is taken for
+ * the library, by `aliquot doctor` for one. */
 static char library_mark[] = "aliquot_is_us.";
 
 struct mapped_extent {

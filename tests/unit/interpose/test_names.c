@@ -20,7 +20,7 @@
 #include "front.h"
 #include "interpose/cache.h"
 #include "interpose/object.h"
-#include "interpose/us.h"
+#include "interpose/self.h"
 #include "shim/real.h"
 
 static void which_names_mean_the_library(void **state)
@@ -146,13 +146,13 @@ static void files_are_believed_in_nothing(void **state)
         close(fd);
         close(mkstemp(path));
         assert_int_equal(elf_file_kind(TOY_REAL_PATH, "toyBig"), ELF_FILE_DEFINES);
-        assert_int_equal(elf_file_kind(TOY_REAL_PATH, US_MARK), ELF_FILE_LIBRARY);
+        assert_int_equal(elf_file_kind(TOY_REAL_PATH, SELF_MARK), ELF_FILE_LIBRARY);
         assert_int_equal(elf_file_kind("/proc/self/exe", "toyBig"), ELF_FILE_LIBRARY);
-        assert_int_equal(elf_file_kind("/dev/null", US_MARK), ELF_FILE_ABSENT);
-        assert_int_equal(elf_file_kind("/tmp", US_MARK), ELF_FILE_ABSENT);
+        assert_int_equal(elf_file_kind("/dev/null", SELF_MARK), ELF_FILE_ABSENT);
+        assert_int_equal(elf_file_kind("/tmp", SELF_MARK), ELF_FILE_ABSENT);
         for (size_t cut = 0; cut < size; cut += cut < 256 ? 1 : 509) {
                 write_file(path, whole, cut);
-                assert_int_not_equal(elf_file_kind(path, US_MARK), ELF_FILE_DEFINES);
+                assert_int_not_equal(elf_file_kind(path, SELF_MARK), ELF_FILE_DEFINES);
                 /* Its sections are told at its end, which is missing. */
                 assert_int_not_equal(elf_file_kind(path, "toyBig"), ELF_FILE_DEFINES);
         }
@@ -170,7 +170,7 @@ static void files_are_believed_in_nothing(void **state)
                 memcpy(spoilt, whole, size);
                 spoilt[at[i]] ^= 1;
                 write_file(path, spoilt, size);
-                assert_int_equal(elf_file_kind(path, US_MARK), ELF_FILE_ABSENT);
+                assert_int_equal(elf_file_kind(path, SELF_MARK), ELF_FILE_ABSENT);
         }
         srand(7);
         for (int i = 0; i < 500; i++) {

@@ -19,7 +19,7 @@
 #include "abi/toy.h"
 #include "front.h"
 #include "interpose/library.h"
-#include "interpose/us.h"
+#include "interpose/self.h"
 #include "shim/real.h"
 
 /* Each story runs in a child, so that each has a first call. */
@@ -202,7 +202,7 @@ static void leaves_the_program_alone(void **state)
  * the door would have given us ourselves. */
 static void our_own_calls_are_exempt(void **state)
 {
-        assert_true(us_contains((void *)our_own_calls_are_exempt));
+        assert_true(self_contains((void *)our_own_calls_are_exempt));
         assert_non_null(library_open(&toy_api, NULL));
         assert_null(dlopen("libtoy.so.1", RTLD_NOW));
         assert_non_null(strstr(dlerror(), "libtoy.so.1: cannot open shared object file"));

@@ -3,7 +3,7 @@
  * The linker gives the bounds, dladdr1() our place in the loader's list (it keeps dlerror()). Both
  * work before any constructor ran.
  */
-#include "interpose/us.h"
+#include "interpose/self.h"
 
 #include <fcntl.h>
 #include <stdint.h>
@@ -22,18 +22,18 @@ extern const char _end[] HIDDEN;
 
 __attribute__((visibility("default"))) const char aliquot_is_us[] = "aliquot";
 
-const void *us_header(void)
+const void *self_header(void)
 {
         return __ehdr_start;
 }
 
-bool us_contains(const void *address)
+bool self_contains(const void *address)
 {
         return (uintptr_t)address >= (uintptr_t)__ehdr_start &&
                (uintptr_t)address < (uintptr_t)_end;
 }
 
-struct link_map *us_map(void)
+struct link_map *self_map(void)
 {
         static struct link_map *_Atomic known;
         struct link_map *map = load_relaxed(&known);
@@ -43,21 +43,21 @@ struct link_map *us_map(void)
         return map;
 }
 
-const char *us_name(void)
+const char *self_name(void)
 {
-        struct link_map *map = us_map();
+        struct link_map *map = self_map();
 
         return map && map->l_name ? map->l_name : "";
 }
 
-bool us_path(char *ret, unsigned bytes)
+bool self_path(char *ret, unsigned bytes)
 {
         scoped_file FILE *maps = NULL;
         scoped_free char *line = NULL;
         size_t room = 0;
 
-        if (us_name()[0] == '/')
-                return snprintf(ret, bytes, "%s", us_name()) < (int)bytes;
+        if (self_name()[0] == '/')
+                return snprintf(ret, bytes, "%s", self_name()) < (int)bytes;
         maps = fopen("/proc/self/maps", "re");
         /* Whole lines: in a part of one, another file's path could look like our line. */
         while (maps && getline(&line, &room, maps) > 0) {
