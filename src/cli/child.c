@@ -76,7 +76,7 @@ static _Noreturn void become_child(const char *path, char **argv, const struct i
 }
 
 /* Everything that ended or stopped. True when the program is among what ended. */
-static bool reap(pid_t program, int *ret_status)
+static bool reap_children(pid_t program, int *ret_status)
 {
         bool has_ended = false;
         int status;
@@ -122,7 +122,7 @@ int child_wait(const char *path, char **argv, struct error *err)
         if (program == 0)
                 become_child(path, argv, &before);
         sigfillset(&all);
-        while (!reap(program, &status)) {
+        while (!reap_children(program, &status)) {
                 siginfo_t info;
 
                 if (sigwaitinfo(&all, &info) > 0 && is_to_forward(&info, program))

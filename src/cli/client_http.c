@@ -126,8 +126,8 @@ uint64_t client_waited_ms(struct client_vigil *vigil)
 }
 
 /* libcurl calls it about once a second. */
-static int watch(void *context, curl_off_t down, curl_off_t downloaded, curl_off_t up,
-                 curl_off_t uploaded)
+static int watch_progress(void *context, curl_off_t down, curl_off_t downloaded, curl_off_t up,
+                          curl_off_t uploaded)
 {
         if (downloaded == 0)
                 client_waited_ms(context);
@@ -141,7 +141,7 @@ static void set_patience(CURL *curl, const struct call *call, struct client_vigi
                          call->patience_ms ? call->patience_ms : CLIENT_ANSWER_MS);
         if (call->patience_ms)
                 return;
-        curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, watch);
+        curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, watch_progress);
         curl_easy_setopt(curl, CURLOPT_XFERINFODATA, vigil);
         curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 }

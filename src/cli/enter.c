@@ -29,8 +29,8 @@ struct attempt {
         char canonical[SETTINGS_CANONICAL_BYTES];
 };
 
-static int prepare(const struct request_flags *flags, const struct cli_request *request,
-                   struct attempt *attempt, struct entrance *entrance, struct error *err)
+static int prepare_attempt(const struct request_flags *flags, const struct cli_request *request,
+                           struct attempt *attempt, struct entrance *entrance, struct error *err)
 {
         const struct settings *settings = &request->settings;
         int rc = settings_canonical(settings, attempt->canonical, err);
@@ -129,7 +129,8 @@ static int create_remotely(const struct attempt *attempt, struct entrance *entra
                                    err);
 }
 
-static int create(const struct attempt *attempt, struct entrance *entrance, struct error *err)
+static int create_session(const struct attempt *attempt, struct entrance *entrance,
+                          struct error *err)
 {
         const struct settings *settings = &attempt->request->settings;
         int rc;
@@ -189,16 +190,16 @@ int enter_session(const struct request_flags *flags, const struct cli_request *r
                   struct entrance *ret, struct error *err)
 {
         static struct attempt attempt;
-        int rc = prepare(flags, request, &attempt, ret, err);
+        int rc = prepare_attempt(flags, request, &attempt, ret, err);
 
         if (rc < 0)
                 return rc;
         if (ret->is_fresh)
-                return create(&attempt, ret, err);
+                return create_session(&attempt, ret, err);
         for (unsigned i = 0;; i++) {
                 rc = join_session(&attempt, ret, err);
                 if (rc == -ENOENT)
-                        rc = create(&attempt, ret, err);
+                        rc = create_session(&attempt, ret, err);
                 /* Made or removed by another meanwhile: look again. */
                 if ((rc != -EEXIST || ret->session.limits) && rc != -EBUSY)
                         return rc;
@@ -222,7 +223,7 @@ int enter_new(const struct request_flags *flags, const struct cli_request *reque
               struct entrance *ret, struct error *err)
 {
         static struct attempt attempt;
-        int rc = prepare(flags, request, &attempt, ret, err);
+        int rc = prepare_attempt(flags, request, &attempt, ret, err);
 
         if (rc == 0 && !enter_has_wishes(&request->settings) &&
             !request_daemon_wish(flags, request))
@@ -230,7 +231,7 @@ int enter_new(const struct request_flags *flags, const struct cli_request *reque
                             ret->name);
         if (rc == 0 && is_kept_without_daemon(request, ret))
                 return fail(err, -EEXIST, "session %s exists already", ret->name);
-        return rc < 0 ? rc : create(&attempt, ret, err);
+        return rc < 0 ? rc : create_session(&attempt, ret, err);
 }
 
 void enter_note_passed(const char *command, const struct cli_request *request,

@@ -17,7 +17,7 @@ bool findings_has_any(const struct client_session *session)
         return has_any;
 }
 
-static const char *reason(const char *why)
+static const char *reason_of_report(const char *why)
 {
         if (strcmp(why, "understated") == 0)
                 return "it uses more than it says";
@@ -34,7 +34,7 @@ void findings_print(const struct client_session *session)
 
                 if (finding->why[0])
                         printf("reported   time of %s: %s; since %s\n", session->share[i].uuid,
-                               reason(finding->why), finding->since);
+                               reason_of_report(finding->why), finding->since);
         }
 }
 

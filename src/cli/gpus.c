@@ -123,7 +123,7 @@ static void add_told(struct shares *shares, const struct store *store, const cha
 }
 
 /* A session that cannot be read is the business of `ls` and `show`. */
-static void visit(struct shares *shares, const struct store *store, const char *name)
+static void add_shares_of(struct shares *shares, const struct store *store, const char *name)
 {
         struct store_session session;
         struct usage usage;
@@ -265,7 +265,7 @@ int command_gpus(int argc, char **argv)
                 return command_fail("gpus", STATUS_NO, &err);
         if (options_find_store(&store, NULL) == 0 && names_read(&store, &names, NULL) == 0) {
                 for (size_t i = 0; i < names.count; i++)
-                        visit(&shares, &store, names.at[i]);
+                        add_shares_of(&shares, &store, names.at[i]);
                 names_free(&names);
         }
         if (gpus.view.is_json)

@@ -47,8 +47,8 @@ const struct argp argp_renew = {
         .children = children,
 };
 
-static int renew(const struct store *store, const char *name, const struct settings *settings,
-                 struct error *err)
+static int renew_session(const struct store *store, const char *name,
+                         const struct settings *settings, struct error *err)
 {
         const struct client_wish wish = { .has_ttl = settings->has_ttl,
                                           .ttl_ns = settings->ttl_ns };
@@ -84,7 +84,7 @@ int command_renew(int argc, char **argv)
         if (rc == 0)
                 rc = options_find_store_of(name, &store, &err);
         if (rc == 0)
-                rc = renew(&store, name, settings, &err);
+                rc = renew_session(&store, name, settings, &err);
         if (rc == 0)
                 rc = views_named(&store, name, renewal.view.is_json, &err);
         return rc < 0 ? command_fail("renew", STATUS_NO, options_unknown(name, &store, rc, &err))

@@ -100,7 +100,7 @@ static int find_target(struct run_call *run, struct error *err)
         return rc;
 }
 
-static int prepare(struct run_call *run, struct error *err)
+static int prepare_request(struct run_call *run, struct error *err)
 {
         int rc = request_read(&run->flags, false, &run->request, err);
 
@@ -214,7 +214,7 @@ int command_run(int argc, char **argv)
         options_parse(&(struct cli_options){ argc, argv, STATUS_REFUSED }, &argp_run, ARGP_IN_ORDER,
                       &run);
         run.began_ns = clock_machine_ns();
-        status = prepare(&run, &err);
+        status = prepare_request(&run, &err);
         if (status != 0)
                 return command_fail("run", status, &err);
         if (prepare_session(&run, &err) < 0) {

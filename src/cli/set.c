@@ -134,7 +134,8 @@ static bool has_gpus_of(const struct store_session *session, const struct cards 
         return rows == 0;
 }
 
-static int resolve(struct set_call *change, const struct store_session *session, struct error *err)
+static int resolve_limits(struct set_call *change, const struct store_session *session,
+                          struct error *err)
 {
         struct cli_request *request = &change->request;
         int rc = request_open_driver(&change->flags, request, err);
@@ -183,7 +184,7 @@ static int change_here(struct set_call *change, const char *name, struct error *
                           "%s: session %s was made without a daemon, and only a daemon does that",
                           daemon_wish, name);
         if (rc == 0)
-                rc = resolve(change, &session, err);
+                rc = resolve_limits(change, &session, err);
         if (rc == 0)
                 rc = store_set(&session, &change->request.limits, err);
         store_close(&session);
@@ -201,7 +202,7 @@ static int change_remotely(struct set_call *change, const struct store *store, s
             settings_names_gpus(&change->request.settings.compute)) {
                 if (store_join(store, name, false, &session, NULL) < 0)
                         session.limits = NULL;
-                rc = resolve(change, session.limits ? &session : NULL, err);
+                rc = resolve_limits(change, session.limits ? &session : NULL, err);
                 if (session.limits)
                         store_close(&session);
         }

@@ -248,7 +248,7 @@ bool sweep_old(const struct store *store, const char *name)
         return remove_unused(store, name, false);
 }
 
-static int visit(const char *name, void *context)
+static int visit_session(const char *name, void *context)
 {
         sweep_old(context, name);
         return 0;
@@ -258,5 +258,5 @@ void sweep_all(const struct store *store)
 {
         struct store copy = *store;
 
-        store_list(store, visit, &copy, NULL);
+        store_list(store, visit_session, &copy, NULL);
 }

@@ -158,7 +158,7 @@ static int width_of(const struct table_column *column, const struct table *table
 }
 
 /* Numbers stay whole; of the texts the widest gives way first. */
-static void narrow(struct table_column *column, const struct table *table)
+static void narrow_columns(struct table_column *column, const struct table *table)
 {
         int room = terminal_columns();
         struct table_column *at;
@@ -212,7 +212,7 @@ void table_print(struct table *table)
                 if (length > column[i % columns].width)
                         column[i % columns].width = length;
         }
-        narrow(column, table);
+        narrow_columns(column, table);
         for (unsigned i = 0; i < table->chosen_count; i++) {
                 const struct table_column *at = &column[table->chosen[i]];
 

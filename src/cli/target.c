@@ -159,7 +159,7 @@ static int refuse_program(struct error *err, const char *path, const char *why)
         return STATUS_REFUSED;
 }
 
-static int judge(const char *path, int fd, const struct executable *file, struct error *err)
+static int judge_program(const char *path, int fd, const struct executable *file, struct error *err)
 {
         const char *loader = base_name(file->interpreter);
 
@@ -210,7 +210,7 @@ static int inspect_file(const char *path, char next[PATH_MAX], struct error *err
         }
         rc = executable_inspect(fd, &file, err);
         if (rc == 0)
-                return judge(path, fd, &file, err);
+                return judge_program(path, fd, &file, err);
         if (rc != -ENOEXEC) {
                 wrap(err, "%s", path);
                 return STATUS_REFUSED;

@@ -40,8 +40,8 @@ static void book(int64_t *balance_ns, int64_t ns, uint64_t saved_ns)
 }
 
 /* Whether the window leaves usage unexplained; `ret` gets the kind. */
-static bool weigh(struct claim *claim, const struct claims_policy *policy, uint64_t owed_ns,
-                  enum claims_why *ret)
+static bool weigh_window(struct claim *claim, const struct claims_policy *policy, uint64_t owed_ns,
+                         enum claims_why *ret)
 {
         int64_t bearable_ns = part(claim->window_ns, policy->tolerance_percent * 10000);
         int64_t shown_ns = whole(claim->shown_ns) - bearable_ns;
@@ -111,7 +111,7 @@ bool claims_see(struct claim *claim, const struct claims_policy *policy,
         claim->window_ns += min_u64(sight->elapsed_ns, TIME_MAX);
         if (claim->window_ns < WINDOW_NS)
                 return false;
-        is_unexplained = weigh(claim, policy, sight->owed_ns, &why);
+        is_unexplained = weigh_window(claim, policy, sight->owed_ns, &why);
         is_news = score(claim, is_unexplained, why);
         window_begin(claim);
         return is_news;

@@ -139,7 +139,7 @@ static void terms_set(const struct step *step, unsigned i)
                 gang_link(step->sched, i);
 }
 
-static void change(struct step *step)
+static void change_member(struct step *step)
 {
         unsigned i = step->event->member;
         const struct sched_member *member = &step->sched->member[i];
@@ -150,7 +150,7 @@ static void change(struct step *step)
         terms_set(step, i);
 }
 
-static void removed(const struct step *step)
+static void remove_member(const struct step *step)
 {
         unsigned i = step->event->member;
         struct sched_member *member = &step->sched->member[i];
@@ -166,7 +166,7 @@ static void removed(const struct step *step)
 
 /* -- Events of members ------------------------------------------------------------------------ */
 
-static void want(const struct step *step)
+static void begin_wanting(const struct step *step)
 {
         unsigned i = step->event->member;
         struct sched_member *member = &step->sched->member[i];
@@ -183,7 +183,7 @@ static void want(const struct step *step)
         member->wait_since_ns = step->now_ns;
 }
 
-static void idle(const struct step *step)
+static void end_wanting(const struct step *step)
 {
         unsigned i = step->event->member;
         struct sched_member *member = &step->sched->member[i];
@@ -200,7 +200,7 @@ static void idle(const struct step *step)
 /* Measures the hand-over gap, where the device passed directly from one member to another. It does
  * not if this member opened long after the other had drained, opened while another still drains, or
  * was at work before it opened. */
-static void began(const struct step *step)
+static void note_begin(const struct step *step)
 {
         struct sched_member *member = &step->sched->member[step->event->member];
         struct sched_device *device = &step->sched->device[member->device];
@@ -220,7 +220,7 @@ static void began(const struct step *step)
         histogram_add(&device->times.handover, gap_ns);
 }
 
-static void missed(const struct step *step)
+static void note_miss(const struct step *step)
 {
         struct sched_member *member = &step->sched->member[step->event->member];
 
@@ -258,7 +258,7 @@ static void alarm_raise(struct step *step, unsigned i)
         if (member->is_alarmed || member->bucket_fine >= -SCHED_ALARM_NS * FINE)
                 return;
         member->is_alarmed = true;
-        act(step, &(struct sched_action){ .type = SCHED_ALARM, .member = i });
+        add_action(step, &(struct sched_action){ .type = SCHED_ALARM, .member = i });
 }
 
 static void take_event(struct step *step)
@@ -268,22 +268,22 @@ static void take_event(struct step *step)
                 add_member(step);
                 break;
         case SCHED_CHANGE:
-                change(step);
+                change_member(step);
                 break;
         case SCHED_REMOVE:
-                removed(step);
+                remove_member(step);
                 break;
         case SCHED_WANT:
-                want(step);
+                begin_wanting(step);
                 break;
         case SCHED_RESTS:
-                idle(step);
+                end_wanting(step);
                 break;
         case SCHED_BEGAN:
-                began(step);
+                note_begin(step);
                 break;
         case SCHED_MISSED:
-                missed(step);
+                note_miss(step);
                 break;
         case SCHED_USED:
                 account_use(step, step->event->member);
@@ -319,14 +319,14 @@ void sched_init(struct sched *ret)
         }
 }
 
-static void pass(struct sched *sched, int64_t now_ns)
+static void pass_time(struct sched *sched, int64_t now_ns)
 {
         sched->now_ns = max_i64(sched->now_ns, min_i64(now_ns, NOW_MAX));
 }
 
 void sched_skip(struct sched *sched, int64_t now_ns)
 {
-        pass(sched, now_ns);
+        pass_time(sched, now_ns);
         for (unsigned d = 0; d < SCHED_DEVICES; d++)
                 sched->device[d].at_ns = sched->now_ns;
 }
@@ -340,7 +340,7 @@ void sched_step(struct sched *sched, const struct sched_event *event, int64_t no
         ret->refused = refusal(sched, event);
         if (ret->refused)
                 return;
-        pass(sched, now_ns);
+        pass_time(sched, now_ns);
         step.now_ns = sched->now_ns;
         for (unsigned d = 0; d < SCHED_DEVICES; d++)
                 drain_settle(sched, d, step.now_ns);

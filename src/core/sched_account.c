@@ -156,7 +156,7 @@ static void bucket_take(struct sched_member *member, int64_t ns)
         member->bucket_fine = max_i64(member->bucket_fine - ns * FINE, -NS_MAX * FINE);
 }
 
-static void charge(const struct sched *sched, struct sched_member *member, int64_t ns)
+static void charge_member(const struct sched *sched, struct sched_member *member, int64_t ns)
 {
         vtime_charge(sched, member, ns);
         /* A member of a gang owes nothing for a turn that another member of the gang was owed. */
@@ -239,7 +239,7 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
                 promises_fill(member, ns, floor_ppm, now_ns, is_long);
                 wait_count(member, ns);
                 if (on > 0 && is_on(member))
-                        charge(sched, member, ns / on + (nth++ < ns % on));
+                        charge_member(sched, member, ns / on + (nth++ < ns % on));
                 /* In FREE a member may work before its WANT arrives. */
                 if (is_on(member) || member->mode == SCHED_MODE_FREE)
                         untold_add(member, ns);

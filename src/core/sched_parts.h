@@ -195,6 +195,6 @@ void turn_decide(struct step *step, unsigned device);
 bool turn_has_rt(const struct sched *sched, unsigned device);
 int64_t turn_lease_ns(const struct sched *sched, unsigned device);
 
-void act(struct step *step, const struct sched_action *action);
+void add_action(struct step *step, const struct sched_action *action);
 
 #endif

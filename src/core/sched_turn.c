@@ -23,7 +23,7 @@ static void due_at(struct sched_device *device, const struct step *step, int64_t
 }
 
 /* Keeps one action a member and a step, the latest one; an alarm is kept besides. */
-void act(struct step *step, const struct sched_action *action)
+void add_action(struct step *step, const struct sched_action *action)
 {
         struct sched_actions *ret = step->ret;
         unsigned kept = 0;
@@ -140,7 +140,7 @@ static int64_t target_of(const struct sched *sched, unsigned holder)
 static void close_one(struct step *step, unsigned i)
 {
         drain_begin(&step->sched->member[i], step->now_ns);
-        act(step, &(struct sched_action){ .type = SCHED_CLOSE, .member = i });
+        add_action(step, &(struct sched_action){ .type = SCHED_CLOSE, .member = i });
 }
 
 void turn_close(struct step *step, unsigned member)
@@ -220,12 +220,12 @@ static void open_one(struct step *step, unsigned i, enum sched_mode mode, int64_
         member->is_draining = false;
         member->end_ns = end_ns;
         member->told_target_ns = target_of(step->sched, i);
-        act(step, &(struct sched_action){
-                          .type = mode == SCHED_MODE_FREE ? SCHED_FREE : SCHED_OPEN,
-                          .member = i,
-                          .end_ns = end_ns,
-                          .target_ns = member->told_target_ns,
-                  });
+        add_action(step, &(struct sched_action){
+                                 .type = mode == SCHED_MODE_FREE ? SCHED_FREE : SCHED_OPEN,
+                                 .member = i,
+                                 .end_ns = end_ns,
+                                 .target_ns = member->told_target_ns,
+                         });
 }
 
 /* A gang's lease is long, because its turn begins only when the last of its devices is free. It is

@@ -174,7 +174,7 @@ static void held(const struct sessions_step *step)
         }
         step->ret->session = one;
         if (has_fallen)
-                act(step->ret, SESSIONS_SAVE, one);
+                add_action(step->ret, SESSIONS_SAVE, one);
 }
 
 static void tick(const struct sessions_step *step)

@@ -114,7 +114,7 @@ static bool may_have(const struct sessions_step *step, const struct sessions_one
 }
 
 /* What is not said of it. */
-static void complete(const struct sessions_step *step, struct sessions_one *one)
+static void fill_defaults(const struct sessions_step *step, struct sessions_one *one)
 {
         ruled_cap(step, NULL, one);
         if (!(step->event->change_bits & SESSIONS_HAS_TTL))
@@ -148,7 +148,7 @@ void ask_create(const struct sessions_step *step)
         unsigned index = entry_free(node);
 
         wish.barred = ruled_barred(step);
-        complete(step, &one);
+        fill_defaults(step, &one);
         if (!may_create(step, &one) || !room_admit(node, &wish, &one, step->ret))
                 return;
         for (unsigned i = 0; i < one.share_count; i++)
@@ -162,9 +162,9 @@ void ask_create(const struct sessions_step *step)
         entry_fill(node, index, &one);
         entry_plan(node, index, step->now_ns);
         step->ret->session = &node->session[index];
-        act(step->ret, SESSIONS_SAVE, step->ret->session);
+        add_action(step->ret, SESSIONS_SAVE, step->ret->session);
         add_note(step->ret, SESSIONS_NOTE_CREATED, step->ret->session);
-        act(step->ret, SESSIONS_MAKE, step->ret->session);
+        add_action(step->ret, SESSIONS_MAKE, step->ret->session);
 }
 
 void sessions_try(struct sessions *node, const struct sessions_event *event,
@@ -175,7 +175,7 @@ void sessions_try(struct sessions *node, const struct sessions_event *event,
 
         *ret = (struct sessions_actions){ .answer = SESSIONS_YES };
         sessions_grant(node, event, &step.grant);
-        complete(&step, &one);
+        fill_defaults(&step, &one);
         if (!may_ask(event, one.owner_uid))
                 refuse_event(ret, SESSIONS_BAD, "owner");
         else if (check_session(&one, event->wish.is_chosen_here, ret))
@@ -279,10 +279,10 @@ void ask_change(const struct sessions_step *step)
         entry_remember(step->node, index);
         *one = wanted;
         plan_expiry(step, index);
-        act(step->ret, SESSIONS_SAVE, one);
+        add_action(step->ret, SESSIONS_SAVE, one);
         add_note(step->ret, SESSIONS_NOTE_CHANGED, one);
         if (step->event->change_bits & LIMIT_BITS)
-                act(step->ret, SESSIONS_LIMIT, one);
+                add_action(step->ret, SESSIONS_LIMIT, one);
 }
 
 /* -- RENEW ------------------------------------------------------------------------------------ */
@@ -308,7 +308,7 @@ void ask_renew(const struct sessions_step *step)
         /* Its own TTL may be from when more was allowed. */
         one->expires_ns = expiry_ns(step->now_ns, shorter_ns(ttl_ns, ruled_ttl_ns(step)));
         plan_expiry(step, index);
-        act(step->ret, SESSIONS_SAVE, one);
+        add_action(step->ret, SESSIONS_SAVE, one);
         add_note(step->ret, SESSIONS_NOTE_RENEWED, one);
 }
 

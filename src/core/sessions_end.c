@@ -17,11 +17,11 @@ void end_shut(const struct sessions_step *step, unsigned index)
 {
         const struct sessions_one *one = &step->node->session[index];
 
-        act(step->ret, SESSIONS_SHUT, one);
+        add_action(step->ret, SESSIONS_SHUT, one);
         if (one->state == SESSIONS_KILLING)
-                act(step->ret, SESSIONS_SIGKILL, one);
+                add_action(step->ret, SESSIONS_SIGKILL, one);
         else if (one->ending == SESSIONS_TERM)
-                act(step->ret, SESSIONS_SIGTERM, one);
+                add_action(step->ret, SESSIONS_SIGTERM, one);
 }
 
 void end_begin(const struct sessions_step *step, unsigned index, enum sessions_note why)
@@ -31,7 +31,7 @@ void end_begin(const struct sessions_step *step, unsigned index, enum sessions_n
         one->state = one->ending == SESSIONS_KILL ? SESSIONS_KILLING : SESSIONS_ENDING;
         one->ended_ns = step->now_ns;
         raise_version(one);
-        act(step->ret, SESSIONS_SAVE, one);
+        add_action(step->ret, SESSIONS_SAVE, one);
         add_note(step->ret, why, one);
         if (one->ending == SESSIONS_TERM)
                 add_note(step->ret, SESSIONS_NOTE_TERMINATED, one);
@@ -47,7 +47,7 @@ void end_kill(const struct sessions_step *step, unsigned index)
 
         one->state = SESSIONS_KILLING;
         raise_version(one);
-        act(step->ret, SESSIONS_SAVE, one);
+        add_action(step->ret, SESSIONS_SAVE, one);
         add_note(step->ret, SESSIONS_NOTE_KILLED, one);
         end_shut(step, index); /* a crash may have come before it was closed */
         entry_plan(step->node, index, step->now_ns);
@@ -57,8 +57,8 @@ void end_bury(const struct sessions_step *step, unsigned index)
 {
         const struct sessions_one *one = &step->node->session[index];
 
-        act(step->ret, SESSIONS_REMOVE, one);
-        act(step->ret, SESSIONS_FORGET, one);
+        add_action(step->ret, SESSIONS_REMOVE, one);
+        add_action(step->ret, SESSIONS_FORGET, one);
         add_note(step->ret, SESSIONS_NOTE_GONE, one);
         entry_empty(step->node, index);
 }
@@ -68,8 +68,8 @@ void end_repeat(const struct sessions_step *step, unsigned index)
         const struct sessions_one *one = &step->node->session[index];
 
         if (one->state == SESSIONS_OPEN) {
-                act(step->ret, SESSIONS_MAKE, one);
-                act(step->ret, SESSIONS_LIMIT, one);
+                add_action(step->ret, SESSIONS_MAKE, one);
+                add_action(step->ret, SESSIONS_LIMIT, one);
         } else {
                 end_shut(step, index);
         }

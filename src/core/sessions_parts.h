@@ -55,8 +55,8 @@ static inline bool refuse_event(struct sessions_actions *ret, enum sessions_answ
         return false;
 }
 
-static inline void act(struct sessions_actions *ret, enum sessions_action_type type,
-                       const struct sessions_one *one)
+static inline void add_action(struct sessions_actions *ret, enum sessions_action_type type,
+                              const struct sessions_one *one)
 {
         ret->action[ret->count++] = (struct sessions_action){ .type = type, .session = one };
 }

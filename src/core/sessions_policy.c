@@ -112,8 +112,8 @@ static bool is_with(const struct sessions_one *one, const struct sessions_one *o
 }
 
 /* What the sessions that count together come to if `one`, with these GPUs, stands for `but`. */
-static void measure(const struct sessions *node, const struct sessions_one *but,
-                    const struct sessions_one *one, uint64_t ret[POLICY_KEYS])
+static void sum_with(const struct sessions *node, const struct sessions_one *but,
+                     const struct sessions_one *one, uint64_t ret[POLICY_KEYS])
 {
         struct sums sums = { 0 };
 
@@ -221,7 +221,7 @@ bool ruled_may_create(const struct sessions_step *step, const struct sessions_on
         static const uint64_t nothing[POLICY_KEYS];
         uint64_t asked[POLICY_KEYS];
 
-        measure(step->node, NULL, one, asked);
+        sum_with(step->node, NULL, one, asked);
         asked[POLICY_SESSIONS] += step->event->remains;
         asked[POLICY_GPUS] =
                 step->event->wish.is_chosen_here ? hopeless(step) : gpus_of(step->node, one);
@@ -233,8 +233,8 @@ bool ruled_may_change(const struct sessions_step *step, const struct sessions_on
 {
         uint64_t asked[POLICY_KEYS], had[POLICY_KEYS];
 
-        measure(step->node, one, one, had);
-        measure(step->node, one, wanted, asked);
+        sum_with(step->node, one, one, had);
+        sum_with(step->node, one, wanted, asked);
         return compare(step, asked, had);
 }
 

@@ -36,7 +36,7 @@ static bool is_before(const struct swap_session *a, const struct swap_session *b
 }
 
 /* An insertion sort: the list is nearly in order already. */
-static void sort(struct swap *swap, unsigned first, unsigned count)
+static void sort_list(struct swap *swap, unsigned first, unsigned count)
 {
         uint16_t *list = swap->list + first;
 
@@ -69,7 +69,7 @@ void swap_add(struct swap *swap, unsigned entry, unsigned card, enum swap_class 
         swap->gates = max_u32(swap->gates, gate);
         swap->entries = max_u32(swap->entries, entry + 1);
         swap->list[swap->count++] = (uint16_t)entry;
-        sort(swap, 0, swap->count);
+        sort_list(swap, 0, swap->count);
         swap->next_ns = swap->now_ns;
 }
 
@@ -298,7 +298,7 @@ static void card_step(const struct swap_look *look)
 
         pins_decide(look);
         note_wants(look);
-        sort(look->swap, (unsigned)(look->list - look->swap->list), look->count);
+        sort_list(look->swap, (unsigned)(look->list - look->swap->list), look->count);
         turns_decide(look);
         rooms_decide(look);
         gates_move(look);

@@ -119,7 +119,7 @@ static uint64_t more_of(const struct swap_session *session)
         return session->need_bytes - floor_bytes_of(session);
 }
 
-static bool fits(const struct swap_look *look, const struct turns *turns, uint64_t bytes)
+static bool fits_on_card(const struct swap_look *look, const struct turns *turns, uint64_t bytes)
 {
         return turns->sum_bytes + bytes <= look->capacity_bytes;
 }
@@ -127,10 +127,10 @@ static bool fits(const struct swap_look *look, const struct turns *turns, uint64
 /* Whether it may have a turn beside the placed sessions. */
 static bool may_come(const struct swap_look *look, const struct turns *turns, uint64_t bytes)
 {
-        return turns->count < turns->most && fits(look, turns, bytes);
+        return turns->count < turns->most && fits_on_card(look, turns, bytes);
 }
 
-static void place(struct turns *turns, struct swap_session *session)
+static void place_session(struct turns *turns, struct swap_session *session)
 {
         session->is_placed = true;
         turns->count += session->kind != SWAP_FORCED;
@@ -146,7 +146,7 @@ static void place_new(const struct swap_look *look, struct turns *turns,
                 return;
         }
         session->need_bytes += session->grow_bytes;
-        place(turns, session);
+        place_session(turns, session);
         turns->has_come = true;
         turns->starts |= turns->is_over || !turns->is_passed;
 }
@@ -160,15 +160,15 @@ static void place_again(const struct swap_look *look, struct turns *turns,
 
         if (turns->count >= turns->most)
                 return;
-        if (fits(look, turns, more_of(session)) || (!fits_alone && !turns->has_come))
-                place(turns, session);
+        if (fits_on_card(look, turns, more_of(session)) || (!fits_alone && !turns->has_come))
+                place_session(turns, session);
 }
 
 static void place_one(const struct swap_look *look, struct turns *turns, unsigned kind,
                       struct swap_session *session)
 {
         if (kind == SWAP_FORCED)
-                place(turns, session);
+                place_session(turns, session);
         else if (kind == SWAP_WAITS || kind == SWAP_RESTS)
                 place_new(look, turns, session);
         else if (kind != SWAP_KEEPS || !is_stopped(session))
@@ -185,7 +185,7 @@ static void grow_session(const struct swap_look *look, struct turns *turns,
 
         if (!is_placed && !is_stopped(session))
                 return;
-        if (is_placed ? fits(look, turns, bytes) : may_come(look, turns, bytes)) {
+        if (is_placed ? fits_on_card(look, turns, bytes) : may_come(look, turns, bytes)) {
                 session->need_bytes += session->grow_bytes;
                 session->is_placed = true;
                 turns->count += !is_placed;

@@ -199,7 +199,7 @@ static bool is_unknown(const struct watch_session *session)
         return !session->is_clamped;
 }
 
-static void shorten(struct watch_file *file)
+static void drop_free_tail(struct watch_file *file)
 {
         while (file->entries && is_free(&file->one[file->entries - 1]))
                 file->entries--;
@@ -213,8 +213,8 @@ void watch_end(struct watch *watch, bool is_whole)
                 if (!one->is_seen || (!one->score && !one->is_told))
                         *one = (struct watch_case){ 0 };
         }
-        shorten(&watch->processes);
-        shorten(&watch->strangers);
+        drop_free_tail(&watch->processes);
+        drop_free_tail(&watch->strangers);
         while (watch->entries && is_unknown(&watch->session[watch->entries - 1]))
                 watch->entries--;
 }
@@ -236,8 +236,8 @@ static bool is_suspected(const struct watch *watch, const struct watch_session *
         return false;
 }
 
-static bool give(struct watch_action *ret, enum watch_action_type type, enum watch_answer answer,
-                 const struct watch_case *one)
+static bool give_action(struct watch_action *ret, enum watch_action_type type,
+                        enum watch_answer answer, const struct watch_case *one)
 {
         *ret = (struct watch_action){ .type = type, .answer = answer, .sight = one->sight };
         return true;
@@ -250,7 +250,7 @@ static bool clamp(struct watch *watch, const struct watch_case *one, struct watc
         if (session->is_clamped)
                 return false;
         session->is_clamped = true;
-        return give(ret, WATCH_SHUT, WATCH_CLAMP, one);
+        return give_action(ret, WATCH_SHUT, WATCH_CLAMP, one);
 }
 
 static bool terminate(struct watch_case *one, const struct watch_policy *policy, uint64_t now_ns,
@@ -259,12 +259,12 @@ static bool terminate(struct watch_case *one, const struct watch_policy *policy,
         if (!one->is_termed) {
                 one->is_termed = true;
                 one->termed_ns = now_ns;
-                return give(ret, WATCH_SIGTERM, WATCH_TERM, one);
+                return give_action(ret, WATCH_SIGTERM, WATCH_TERM, one);
         }
         if (one->is_killed || now_ns - one->termed_ns < policy->grace_ns)
                 return false;
         one->is_killed = true;
-        return give(ret, WATCH_SIGKILL, WATCH_TERM, one);
+        return give_action(ret, WATCH_SIGKILL, WATCH_TERM, one);
 }
 
 /* The next action about a guilty case; false: none is left. */
@@ -278,7 +278,7 @@ static bool next_answer(struct watch *watch, struct watch_case *one,
                 return false;
         if (!one->is_told) {
                 one->is_told = true;
-                return give(ret, WATCH_TELL, answer, one);
+                return give_action(ret, WATCH_TELL, answer, one);
         }
         if (answer == WATCH_CLAMP)
                 return clamp(watch, one, ret);
@@ -287,7 +287,7 @@ static bool next_answer(struct watch *watch, struct watch_case *one,
         if (answer != WATCH_KILL || one->is_killed)
                 return false;
         one->is_killed = true;
-        return give(ret, WATCH_SIGKILL, answer, one);
+        return give_action(ret, WATCH_SIGKILL, answer, one);
 }
 
 static bool open_next(struct watch *watch, const struct watch_policy *policy,

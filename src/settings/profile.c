@@ -13,7 +13,7 @@
 #define INDEX_STEM "gpu"
 #define USUAL_PRIORITY 1u
 
-static int refuse(const char *name, const char *why, struct error *err)
+static int refuse_profile(const char *name, const char *why, struct error *err)
 {
         return fail(err, -EINVAL, "profile %s: %s; expected " PROFILE_EXPECTED, text_shown(name),
                     why);
@@ -49,8 +49,8 @@ static int read_compute(const char *part, struct profile *ret, struct error *err
 
         if (percent_parse(part, &micro, NULL) < 0 || micro < SETTINGS_SHARE_MIN_MICRO_PERCENT ||
             micro % SETTINGS_SHARE_GRAIN_MICRO_PERCENT)
-                return refuse(ret->name, "the percentage is 0.1 to 100, in at most 3 decimals",
-                              err);
+                return refuse_profile(ret->name,
+                                      "the percentage is 0.1 to 100, in at most 3 decimals", err);
         ret->compute_milli_percent = micro / SETTINGS_SHARE_GRAIN_MICRO_PERCENT;
         return 0;
 }
@@ -62,9 +62,9 @@ static int read_memory(const char *part, struct profile *ret, struct error *err)
         struct error why = { 0 };
 
         if (size_parse_typed(part, &size, &why) < 0)
-                return refuse(ret->name, why.text, err);
+                return refuse_profile(ret->name, why.text, err);
         if (size.bytes > INT64_MAX)
-                return refuse(ret->name, "that is more memory than any GPU has", err);
+                return refuse_profile(ret->name, "that is more memory than any GPU has", err);
         ret->memory_bytes = size.bytes;
         return 0;
 }
@@ -80,10 +80,11 @@ static int read_gpu(const char *part, struct profile *ret, struct error *err)
             strspn(index, "0123456789") == strlen(index))
                 selector = index;
         else if (!text_begins(part, "gpu-") && !text_begins(part, "mig-"))
-                return refuse(ret->name,
-                              "the GPU is gpu and its index, or begins with GPU- or MIG-", err);
+                return refuse_profile(ret->name,
+                                      "the GPU is gpu and its index, or begins with GPU- or MIG-",
+                                      err);
         if (text_put(ret->gpu, sizeof(ret->gpu), NULL, "%s", selector) < 0)
-                return refuse(ret->name, "that is no GPU", err);
+                return refuse_profile(ret->name, "that is no GPU", err);
         return 0;
 }
 
@@ -102,7 +103,7 @@ int profile_parse(const char *name, struct profile *ret, struct error *err)
         if (is_class(part, &profile.priority))
                 part = part == rest ? "" : last_part(rest);
         if (part == rest || !part[0])
-                return refuse(name, "it says memory and a percentage", err);
+                return refuse_profile(name, "it says memory and a percentage", err);
         rc = read_compute(part, &profile, err);
         if (rc < 0)
                 return rc;

@@ -64,7 +64,7 @@ struct helper_watch {
         uint32_t seen[1 + WATCHED];
 };
 
-static struct helper_watch watch(void)
+static struct helper_watch list_watched(void)
 {
         struct helper_watch watch = { .word = { &helper.bell } };
 
@@ -76,7 +76,7 @@ static struct helper_watch watch(void)
 }
 
 /* Where the kernel cannot wait for several words, the others are read every WATCH_NS. */
-static void rest(const struct helper_watch *watch, uint64_t until_ns)
+static void rest_until(const struct helper_watch *watch, uint64_t until_ns)
 {
         unsigned count = 1;
         uint64_t look_ns;
@@ -105,9 +105,9 @@ static void at_program_end(void)
         lock_take(&helper.working);
         is_unfinished = load_acquire(&helper.is_unfinished);
         while (is_unfinished && is_unfinished()) {
-                struct helper_watch seen = watch();
+                struct helper_watch seen = list_watched();
 
-                rest(&seen, min_u64(helper.task(clock_now_ns()), clock_now_ns() + WATCH_NS));
+                rest_until(&seen, min_u64(helper.task(clock_now_ns()), clock_now_ns() + WATCH_NS));
         }
         lock_drop(&helper.working);
 }
@@ -119,14 +119,14 @@ static void *helper_main(void *expected)
         prctl(PR_SET_TIMERSLACK, 1UL);
         clock_begin((uint32_t)(uintptr_t)expected, TIME_BACKGROUND);
         for (;;) {
-                struct helper_watch seen = watch();
+                struct helper_watch seen = list_watched();
                 uint64_t next_ns;
 
                 lock_take(&helper.working);
                 next_ns = load_acquire(&helper.is_over) ? CLOCK_NEVER : helper.task(clock_now_ns());
                 lock_drop(&helper.working);
                 store_release(&helper.is_asleep, next_ns == CLOCK_NEVER);
-                rest(&seen, next_ns);
+                rest_until(&seen, next_ns);
                 store_release(&helper.is_asleep, 0);
         }
         return NULL;

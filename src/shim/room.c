@@ -64,7 +64,7 @@ static const struct page_room *room_of_card(int card)
         return &session_limits()->device[card].lease.room;
 }
 
-static uint64_t used(int row)
+static uint64_t used_bytes_of(int row)
 {
         return load_acquire(shared_word(&session_slots()->ledger[row].used_bytes));
 }
@@ -84,9 +84,9 @@ struct room_books room_read(void)
                 .answered_at_ns = load_acquire(shared_word(&room->answered_at_ns)),
                 .limit_bytes =
                         load_acquire(shared_word(&session_limits()->device[rows.card].limit_bytes)),
-                .out_bytes = used(rows.out),
-                .swappable_bytes = used(rows.swap),
-                .used_bytes = used(rows.card),
+                .out_bytes = used_bytes_of(rows.out),
+                .swappable_bytes = used_bytes_of(rows.swap),
+                .used_bytes = used_bytes_of(rows.card),
         };
 }
 
@@ -219,7 +219,7 @@ static bool is_answered(const struct room_wait *wait, const struct room_books *b
 }
 
 /* False: the answer is final. */
-static bool doubt(struct room_wait *wait, unsigned most)
+static bool wait_in_doubt(struct room_wait *wait, unsigned most)
 {
         if (wait->looks++ >= most)
                 return false;
@@ -252,9 +252,9 @@ bool room_wait(struct room_wait *wait, const struct room_want *want)
         books = room_read();
         answer = room_answer(&books, want->bytes, want->kind);
         if (answer == ROOM_FITS && !want->is_held)
-                return doubt(wait, DOUBTS_OF_YES);
+                return wait_in_doubt(wait, DOUBTS_OF_YES);
         if (answer == ROOM_NEVER || (answer == ROOM_PINNED && is_answered(wait, &books)))
-                return doubt(wait, DOUBTS_OF_NO);
+                return wait_in_doubt(wait, DOUBTS_OF_NO);
         if (is_silent(wait, &books))
                 return false;
         if (want->is_held)

@@ -126,7 +126,7 @@ struct session_wish {
         struct settings_limits limits;
 };
 
-static int resolve(struct session_wish *wish, session_gpu_lister *lister, struct error *err)
+static int resolve_limits(struct session_wish *wish, session_gpu_lister *lister, struct error *err)
 {
         const struct settings *settings = &self.settings;
         const struct settings_gpus *gpus = list_gpus(lister);
@@ -141,7 +141,7 @@ static int resolve(struct session_wish *wish, session_gpu_lister *lister, struct
         return rc;
 }
 
-static int create(struct session_wish *wish, session_gpu_lister *lister, struct error *err)
+static int create_session(struct session_wish *wish, session_gpu_lister *lister, struct error *err)
 {
         int rc;
 
@@ -156,7 +156,7 @@ static int create(struct session_wish *wish, session_gpu_lister *lister, struct 
                             "%s=%s: there is no such session in %s, and no limit to make it with; "
                             "use aliquot create, or set ALIQUOT_MEMORY",
                             self.settings.session_origin, wish->name, wish->store.path);
-        rc = resolve(wish, lister, err);
+        rc = resolve_limits(wish, lister, err);
         return rc < 0 ? rc : store_create(&wish->store, &wish->request, &self.session, err);
 }
 
@@ -168,7 +168,7 @@ static int check_joined(struct session_wish *wish, session_gpu_lister *lister, s
                 return 0;
         /* If the words differ, compares what they mean on this machine. */
         if (strncmp(made, wish->canonical, sizeof(wish->canonical)) != 0)
-                resolve(wish, lister, NULL);
+                resolve_limits(wish, lister, NULL);
         return store_check_same(&self.session, &wish->request, err);
 }
 
@@ -211,7 +211,7 @@ static int make_joinable(struct session_wish *wish, int rc, session_gpu_lister *
             store_remove(&wish->store, wish->name, false, NULL) == 0)
                 return 0;
         if (rc == -ENOENT) {
-                rc = create(wish, lister, err);
+                rc = create_session(wish, lister, err);
                 /* joined read-only, whoever created it */
                 if (rc == 0)
                         store_close(&self.session);
@@ -269,7 +269,7 @@ static int enter_socket(struct session_wish *wish, session_gpu_lister *lister, s
 }
 
 /* What readers of a session that was joined find besides its pages. */
-static int publish(struct error *err)
+static int publish_session(struct error *err)
 {
         int rc = text_put(self.slots_path, sizeof(self.slots_path), err, "%s%s", self.session.path,
                           socket_kept() ? "" : "/slots");
@@ -299,7 +299,7 @@ static int enter_with_settings(session_gpu_lister *lister, struct error *err)
         };
         rc = settings->socket[0] ? enter_socket(&wish, lister, err)
                                  : enter_folder(&wish, lister, err);
-        return rc < 0 ? rc : publish(err);
+        return rc < 0 ? rc : publish_session(err);
 }
 
 /* A program that asked for it, by ALIQUOT_SWAP alone, is refused where there is no such session.
@@ -315,7 +315,7 @@ static enum session_state enter_share(void)
         if (rc == 0)
                 rc = share_join(&self.settings, &self.session, &err);
         if (rc == 0)
-                rc = publish(&err);
+                rc = publish_session(&err);
         if (rc == 0)
                 return SESSION_ACTIVE;
         if (is_asked)

@@ -16,7 +16,7 @@ _Static_assert(SETTINGS_TOKEN_BYTES == MESSAGE_TOKEN_MAX + 1, "any token can be 
 /* By the machine's clock, whatever the GPU's clock: the daemon runs in real time. */
 #define RENEW_WAIT_NS UINT64_C(1000000000)
 
-static int renew(void);
+static int renew_slots(void);
 
 /* Written by the thread that finds the session; read-only after, except the atomic fields. */
 static struct {
@@ -26,10 +26,10 @@ static struct {
         bool is_joined;
         _Atomic uint64_t failed_ns; /* when the socket was last asked in vain */
         struct liveness_kept kept;
-} self = { .kept = { .fd = -1, .renew = renew } };
+} self = { .kept = { .fd = -1, .renew = renew_slots } };
 
 /* Asks the socket for new descriptors; under the lock of the descriptors. */
-static int renew(void)
+static int renew_slots(void)
 {
         static _Atomic bool is_told;
         uint64_t failed_ns = load_relaxed(&self.failed_ns);

@@ -98,7 +98,7 @@ static struct limits_device *take_row(struct limits_page *page, const uint64_t u
 }
 
 /* After a change, waiting processes look again. */
-static void publish(struct limits_page *page)
+static void publish_change(struct limits_page *page)
 {
         add_acq_rel(shared_half(&page->epoch), 1);
         clock_wake(shared_half(&page->epoch), PAGE_WAKE_MAX);
@@ -106,8 +106,8 @@ static void publish(struct limits_page *page)
 }
 
 /* Writes the first limit of a row, with the size of its card. */
-static int complete(const struct limits_page *page, struct limits_device *row, uint64_t card_bytes,
-                    struct error *err)
+static int complete_row(const struct limits_page *page, struct limits_device *row,
+                        uint64_t card_bytes, struct error *err)
 {
         for (unsigned look = 0; look < LOOKS; look++) {
                 const uint64_t none[2] = { 0, load_acquire(shared_word(&row->card_bytes)) };
@@ -123,8 +123,8 @@ static int complete(const struct limits_page *page, struct limits_device *row, u
         return fail(err, -EBUSY, "the session's limits change all the time");
 }
 
-static int claim(struct limits_page *page, const uint64_t uuid[2], uint64_t card_bytes,
-                 struct error *err)
+static int claim_row(struct limits_page *page, const uint64_t uuid[2], uint64_t card_bytes,
+                     struct error *err)
 {
         struct limits_device *row;
         uint64_t limit_bytes;
@@ -135,7 +135,7 @@ static int claim(struct limits_page *page, const uint64_t uuid[2], uint64_t card
         row = take_row(page, uuid);
         if (!row)
                 return fail(err, -ENOSPC, "all %u places for GPUs are taken", PAGE_DEVICES);
-        rc = complete(page, row, card_bytes, err);
+        rc = complete_row(page, row, card_bytes, err);
         return rc < 0 ? rc : (int)(row - page->device);
 }
 
@@ -195,9 +195,9 @@ int store_claim_row(const struct store_session *session, const uint8_t uuid[16],
         if (load_relaxed(shared_half(&page->owner)) != PAGE_OWNER_USER)
                 rc = fail(err, -EPERM, "its session does not include it");
         else if (session->is_writable)
-                rc = claim(page, words, card_bytes, err);
+                rc = claim_row(page, words, card_bytes, err);
         else if ((rc = map_writable(session, &page, err)) == 0) {
-                rc = claim(page, words, card_bytes, err);
+                rc = claim_row(page, words, card_bytes, err);
                 munmap(page, sizeof(*page));
         }
         if (rc < 0)
@@ -325,7 +325,7 @@ int store_set(const struct store_session *session, const struct settings_limits 
         /* computed again: there may be new rows */
         for (unsigned i = 0; i < PAGE_DEVICES; i++)
                 is_whole &= set_row(&page->device[i], limits) == 0;
-        publish(page);
+        publish_change(page);
         return is_whole ? 0 : fail(err, -EBUSY, "GPUs that are new here have the old default");
 }
 
@@ -345,5 +345,5 @@ void store_shut(const struct store_session *session)
                         store_release(shared_word(&page->device[i].limit_bytes),
                                       SETTINGS_NOTHING_BYTES);
         }
-        publish(page);
+        publish_change(page);
 }

@@ -186,7 +186,8 @@ static int write_session(int folder, const struct limits_page *limits, struct er
 }
 
 /* Never replaces: a file system without the flag still refuses a folder that is not empty. */
-static int publish(int sessions, const char *temporary, const char *name, struct error *err)
+static int rename_into_place(int sessions, const char *temporary, const char *name,
+                             struct error *err)
 {
         long rc = syscall(SYS_renameat2, sessions, temporary, sessions, name, RENAME_NOREPLACE);
 
@@ -218,7 +219,7 @@ static int make_session(int sessions, const struct limits_page *limits,
             fchmodat(folder, FOLDER_SLOTS, 0666, 0) < 0)
                 rc = fail(err, -errno, "open %s to a container: %m", FOLDER_SLOTS);
         if (rc == 0)
-                rc = publish(sessions, temporary, limits->name, err);
+                rc = rename_into_place(sessions, temporary, limits->name, err);
         if (rc < 0)
                 folder_delete(sessions, temporary, NULL);
         return rc;

@@ -48,7 +48,7 @@ struct list_wish {
         unsigned owner, tenant; /* permissions */
 };
 
-static int let(int fd, const char *what, const struct list_wish *wish, struct error *err)
+static int let_tenant_use(int fd, const char *what, const struct list_wish *wish, struct error *err)
 {
         const struct access_list list = { htole32(LIST_VERSION),
                                           { entry(LIST_OWNER, wish->owner, LIST_NO_ID),
@@ -74,9 +74,10 @@ int folder_grant(int folder, uint32_t uid, struct error *err)
                 return fail(err, limits, "%s cannot be opened", FOLDER_LIMITS);
         if (fchownat(folder, FOLDER_SLOTS, uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0)
                 return fail(err, -errno, "give %s to user %u: %m", FOLDER_SLOTS, uid);
-        rc = let(limits, FOLDER_LIMITS, &(struct list_wish){ uid, 6, 4 }, err);
+        rc = let_tenant_use(limits, FOLDER_LIMITS, &(struct list_wish){ uid, 6, 4 }, err);
         if (rc == 0)
-                rc = let(folder, "the session's folder", &(struct list_wish){ uid, 7, 1 }, err);
+                rc = let_tenant_use(folder, "the session's folder",
+                                    &(struct list_wish){ uid, 7, 1 }, err);
         if (rc == -EOPNOTSUPP)
                 rc = fchmod(folder, 0711) < 0 ? fail(err, -errno, "open the folder: %m") : 0;
         return rc;

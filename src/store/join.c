@@ -375,7 +375,7 @@ bool store_is_current(const struct store_session *session)
         return load_acquire(shared_half(&session->limits->removed)) == 0;
 }
 
-static int reserve(int fd, size_t offset, size_t bytes, struct error *err)
+static int reserve_pages(int fd, size_t offset, size_t bytes, struct error *err)
 {
         int rc = reserve_bytes(fd, offset, bytes);
 
@@ -392,13 +392,14 @@ int store_reserve_slot(int slots_fd, unsigned slot, struct error *err)
 
         if (slot >= PAGE_SLOTS)
                 return fail(err, -EINVAL, "slot %u of %u", slot, PAGE_SLOTS);
-        rc = reserve(slots_fd, offsetof(struct slots_page, slot) + slot * sizeof(struct page_slot),
-                     sizeof(struct page_slot), err);
+        rc = reserve_pages(slots_fd,
+                           offsetof(struct slots_page, slot) + slot * sizeof(struct page_slot),
+                           sizeof(struct page_slot), err);
         if (rc < 0)
                 return rc;
         /* An unused ledger names the first slot, whether it was ever taken or not. */
-        rc = reserve(slots_fd, offsetof(struct slots_page, row), rows, err);
+        rc = reserve_pages(slots_fd, offsetof(struct slots_page, row), rows, err);
         if (rc < 0)
                 return rc;
-        return reserve(slots_fd, offsetof(struct slots_page, row) + slot * rows, rows, err);
+        return reserve_pages(slots_fd, offsetof(struct slots_page, row) + slot * rows, rows, err);
 }

@@ -74,7 +74,7 @@ static void take_over(int folder)
 
 /* 0: truncated. Opens for writing even if nothing is to be truncated, because only that begins to
  * break a lease of either kind. */
-static int cut(int folder, off_t bytes)
+static int cut_slots(int folder, off_t bytes)
 {
         scoped_fd int slots = folder_open_file(folder, FOLDER_SLOTS, O_WRONLY);
         struct stat st;
@@ -161,7 +161,7 @@ int folder_look_open(int sessions, const char *name)
                 return kept.folder;
         if (!kept.is_live)
                 take_over(kept.folder);
-        rc = cut(kept.folder, bytes_kept(&kept));
+        rc = cut_slots(kept.folder, bytes_kept(&kept));
         if (rc == 0 && !has_writer(&kept))
                 folder_delete(sessions, name, NULL);
         close_kept(&kept);

@@ -51,7 +51,7 @@ int store_is_live(const struct store_session *session, struct error *err)
 
 /* 0 if no process lives in the session and none can join any more. Completes a removal that another
  * process began. */
-static int retire(const struct store *store, const char *name, struct error *err)
+static int retire_session(const struct store *store, const char *name, struct error *err)
 {
         struct store_session session;
         int rc = folder_map_session(store, name, true, &session, err);
@@ -129,7 +129,7 @@ static int move_away(const struct store *store, const char *name, struct removal
         if (removal->is_forced)
                 mark_removed(store, name);
         else
-                rc = retire(store, name, err);
+                rc = retire_session(store, name, err);
         if (rc < 0)
                 return rc;
         /* Both names are in one folder, so the kernel waits for no lock of the moved folder or its

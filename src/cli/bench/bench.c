@@ -101,7 +101,7 @@ static void read_word(struct bench *bench, const char *word, struct argp_state *
 }
 
 /* Refuses options that do not go together. */
-static void check(struct bench *bench, struct argp_state *state)
+static void check_options(struct bench *bench, struct argp_state *state)
 {
         struct record *record = &bench->record;
         struct error err = { 0 };
@@ -164,7 +164,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
                 read_word(bench, value, state);
                 return 0;
         case ARGP_KEY_END:
-                check(bench, state);
+                check_options(bench, state);
                 return 0;
         default:
                 return ARGP_ERR_UNKNOWN;
@@ -225,7 +225,7 @@ static int check_outputs(const struct bench *bench, struct error *err)
         return rc < 0 ? rc : figure_check(&own, err);
 }
 
-static int measure(struct bench *bench, struct error *err)
+static int measure_shares(struct bench *bench, struct error *err)
 {
         int rc = stage_open(&bench->stage, &bench->record.mix, err);
 
@@ -296,7 +296,7 @@ int command_bench(int argc, char **argv)
         rc = check_outputs(&bench, &err);
         if (rc == 0)
                 rc = bench.from ? record_read(bench.from, &bench.record, &err)
-                                : measure(&bench, &err);
+                                : measure_shares(&bench, &err);
         if (bench.stage.signal)
                 return child_end_alike(bench.stage.signal);
         if (rc == 0)

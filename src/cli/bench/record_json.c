@@ -209,7 +209,7 @@ static int read_of_record(struct json_walk *walk, const struct json_token *key, 
         return json_walk_is(key, "period_us") ? read_period(walk, record) : json_walk_skip(walk);
 }
 
-static int check(const struct record *record, struct error *err)
+static int check_record(const struct record *record, struct error *err)
 {
         if (!record->mix.count || !record->period_ns || !record->samples)
                 return fail(err, -EINVAL, "it is not what aliquot bench share --json wrote");
@@ -254,7 +254,7 @@ int record_read(const char *path, struct record *ret, struct error *err)
         if (rc == 0)
                 rc = json_walk_end(&walk);
         if (rc == 0)
-                rc = check(ret, err);
+                rc = check_record(ret, err);
         free(reader.number);
         if (rc < 0)
                 record_free(ret);

@@ -248,7 +248,7 @@ static int make_page(struct stage *stage, const struct record *record, struct er
         return 0;
 }
 
-static int change(struct stage *stage, const struct mix *mix, unsigned at, struct error *err)
+static int change_cap(struct stage *stage, const struct mix *mix, unsigned at, struct error *err)
 {
         static struct client_session seen;
         struct load_row *row = &stage->page->row[at];
@@ -271,7 +271,7 @@ static int make_changes(struct stage *stage, const struct mix *mix, struct error
 
                 if (load_acquire(&row->asked) > load_relaxed(&row->changed) &&
                     load_relaxed(&row->changed) < mix->session[i].change_count) {
-                        int rc = change(stage, mix, i, err);
+                        int rc = change_cap(stage, mix, i, err);
 
                         if (rc < 0)
                                 return wrap(err, "%s", mix->session[i].word);
@@ -287,7 +287,7 @@ static bool stood_still(int status)
 }
 
 /* Those that ended; one that did before its time, or stood still, ends it all. */
-static int reap(struct stage *stage, const struct record *record, struct error *err)
+static int reap_programs(struct stage *stage, const struct record *record, struct error *err)
 {
         char name[STAGE_NAME_BYTES], said[256];
 
@@ -370,7 +370,7 @@ static int attend(struct stage *stage, const struct record *record, struct error
                 }
                 rc = make_changes(stage, &record->mix, err);
                 if (rc == 0)
-                        rc = reap(stage, record, err);
+                        rc = reap_programs(stage, record, err);
                 if (rc == 0)
                         rc = watch_daemon(stage, err);
                 idle = progress(stage, record->mix.count) == before ? idle + 1 : 0;

@@ -185,7 +185,7 @@ static int ask_simulator(struct plan *plan, struct error *err)
 }
 
 /* All of ours that any container may need, so that a folder's name says a version. */
-static int keep(struct plan *plan, struct error *err)
+static int keep_files(struct plan *plan, struct error *err)
 {
         const struct installation *own = &plan->about->request->own;
         char shim[APIS][PATH_MAX];
@@ -219,7 +219,7 @@ int inject_plan(const struct inject_about *about, struct injection *ret, struct 
         plan = (struct plan){ .about = about, .injection = ret };
         rc = ask_simulator(&plan, err);
         if (rc == 0)
-                rc = keep(&plan, err);
+                rc = keep_files(&plan, err);
         if (rc == 0)
                 rc = about->is_preload ? add_preload(&plan, err) : add_facades(&plan, err);
         return rc < 0 || !plan.state[0] ? rc : add_simulator(&plan, err);

@@ -182,7 +182,7 @@ static int signal_one(const struct keys *keys, const struct snapshot_process *ta
         return syscall(SYS_pidfd_send_signal, fd, keys->signal, NULL, 0) < 0 ? -errno : 0;
 }
 
-static const char *reason(int rc)
+static const char *reason_of_error(int rc)
 {
         switch (rc) {
         case -EXDEV:
@@ -211,7 +211,7 @@ bool act_signal(const struct keys *keys, char ret_message[KEYS_LINE_BYTES])
                 if (rc == 0 || rc == -ESRCH || rc == -ENOENT)
                         continue;
                 snprintf(ret_message, KEYS_LINE_BYTES, "%s to %s (%u) of %.60s: %s", name,
-                         target->said.command, target->pid, keys->session, reason(rc));
+                         target->said.command, target->pid, keys->session, reason_of_error(rc));
                 return false;
         }
         if (ended)

@@ -145,7 +145,7 @@ static int sort_by(struct model *model, enum sort_key sort)
 }
 
 /* Whether the key only moved the selection. */
-static bool move(const struct keys *keys, struct model *model, int key)
+static bool move_selection(const struct keys *keys, struct model *model, int key)
 {
         long page = keys->page_rows > 1 ? keys->page_rows - 1 : 1;
 
@@ -240,7 +240,7 @@ static int press_list(struct keys *keys, struct model *model, int key)
         case 'K':
                 return ask_signal(keys, model, SIGKILL);
         default:
-                return move(keys, model, key) ? ORDER_NONE : arrange(keys, model, key);
+                return move_selection(keys, model, key) ? ORDER_NONE : arrange(keys, model, key);
         }
 }
 

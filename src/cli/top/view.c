@@ -88,7 +88,7 @@ static void draw_signal(struct grid *grid, const struct grid_place *place, const
 }
 
 /* Shortens UUIDs to their beginnings, so that the line has room for the message. */
-static const char *shorten(const char *text, char ret[KEYS_LINE_BYTES])
+static const char *shorten_uuids(const char *text, char ret[KEYS_LINE_BYTES])
 {
         char uuid[UUID_TEXT_BYTES];
         uint8_t bytes[16];
@@ -123,7 +123,7 @@ static void draw_last(struct grid *grid, const struct view_frame *frame, const s
                 draw_signal(grid, &place, keys);
         } else if (keys->message[0]) {
                 place.looks = GRID_BOLD | (keys->is_bad ? GRID_RED : GRID_GREEN);
-                grid_text(grid, &place, "%s", shorten(keys->message, message));
+                grid_text(grid, &place, "%s", shorten_uuids(keys->message, message));
         } else {
                 place.looks = GRID_DIM;
                 grid_text(grid, &place,

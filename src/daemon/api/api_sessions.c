@@ -160,8 +160,8 @@ static int by_name(const void *a, const void *b)
         return strcmp((*left)->name, (*right)->name);
 }
 
-static unsigned choose(const struct api_call *call, const struct filter *filter,
-                       const struct sessions_one **ret)
+static unsigned choose_sessions(const struct api_call *call, const struct filter *filter,
+                                const struct sessions_one **ret)
 {
         const struct sessions *all = node_sessions(call->api->options.node);
         unsigned count = 0;
@@ -185,7 +185,7 @@ void api_get_sessions(struct api_call *call)
 
         if ((is_short && api_reply_kept(call, query)) || !read_filter(call, &filter))
                 return;
-        count = choose(call, &filter, chosen);
+        count = choose_sessions(call, &filter, chosen);
         if (json_memory_was_short()) { /* an unread label must not count as a mismatch */
                 api_refuse(call, 503, "unavailable", NULL, "out of memory");
                 return;

@@ -33,7 +33,7 @@ static double total(const struct gpu_metrics *gpu)
         return (double)gpu->card->total_bytes;
 }
 
-static double used(const struct gpu_metrics *gpu)
+static double card_used(const struct gpu_metrics *gpu)
 {
         return (double)gpu->card->used_bytes;
 }
@@ -116,8 +116,8 @@ static double critical(const struct gpu_metrics *gpu)
 }
 
 /* Counts the GPU's processes for which `is_so` holds, called with their index in the look. */
-static double count(const struct gpu_metrics *gpu,
-                    bool (*is_so)(const struct gpu_metrics *gpu, unsigned process))
+static double count_processes(const struct gpu_metrics *gpu,
+                              bool (*is_so)(const struct gpu_metrics *gpu, unsigned process))
 {
         unsigned at, found = 0;
 
@@ -146,17 +146,17 @@ static bool is_unidentified(const struct gpu_metrics *gpu, unsigned process)
 
 static double tenants(const struct gpu_metrics *gpu)
 {
-        return count(gpu, is_of_session);
+        return count_processes(gpu, is_of_session);
 }
 
 static double strangers(const struct gpu_metrics *gpu)
 {
-        return count(gpu, is_stranger);
+        return count_processes(gpu, is_stranger);
 }
 
 static double unidentified(const struct gpu_metrics *gpu)
 {
-        return count(gpu, is_unidentified);
+        return count_processes(gpu, is_unidentified);
 }
 
 static const struct {
@@ -165,7 +165,7 @@ static const struct {
 } metrics[] = {
         { "aliquot_gpu_memory_bytes", "gauge", "Memory of a GPU.", total },
         { "aliquot_gpu_memory_used_bytes", "gauge", "Memory in use on a GPU, by its driver.",
-          used },
+          card_used },
         { "aliquot_gpu_memory_free_bytes", "gauge", "Memory that its driver says is free.",
           free_memory },
         { "aliquot_gpu_memory_unexplained_bytes", "gauge",

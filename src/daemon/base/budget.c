@@ -13,7 +13,7 @@ static bool has_room(const struct budget *budget, uint64_t now_ns)
         return budget->full_ns <= now_ns + BUDGET_SHARE * (BUDGET_BURST_NS - budget->most_ns);
 }
 
-static void wait(struct budget *budget, uint32_t place, uint64_t now_ns)
+static void reserve_turn(struct budget *budget, uint32_t place, uint64_t now_ns)
 {
         const bool is_anothers = now_ns < budget->turn_ns && budget->turn != place;
 
@@ -38,7 +38,7 @@ static uint64_t granted(struct budget *budget, const struct budget_work *work, u
                 accounts_room(accounts_find(&budget->accounts, work->owner, now_ns), &own, now_ns);
         if (room_ns >= BUDGET_OWN_MIN_NS)
                 return room_ns < budget->most_ns ? room_ns : budget->most_ns;
-        wait(budget, place, now_ns);
+        reserve_turn(budget, place, now_ns);
         return 0;
 }
 

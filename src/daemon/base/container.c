@@ -150,7 +150,7 @@ static bool find_container(struct slice path, struct slice *ret_id, struct slice
 /* -- All lines -------------------------------------------------------------------------------- */
 
 /* "7:cpu,cpuacct:/docker/..."; a path may have colons of its own. */
-static bool split(struct slice line, struct slice *ret_controllers, struct slice *ret_path)
+static bool split_line(struct slice line, struct slice *ret_controllers, struct slice *ret_path)
 {
         const char *first = memchr(line.at, ':', line.bytes);
         const char *second;
@@ -187,7 +187,7 @@ static int take_line(struct slice line, struct container *ret, struct error *err
 {
         struct slice controllers, path, own, id;
 
-        if (!split(line, &controllers, &path))
+        if (!split_line(line, &controllers, &path))
                 return fail(err, -EPROTO, "its control groups cannot be told from here");
         if (!find_container(path, &id, &own))
                 return 0;

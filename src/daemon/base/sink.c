@@ -79,7 +79,7 @@ static _Noreturn void close_all(int channel, int fd)
 
 /* -- Sinks come and go ------------------------------------------------------------------------ */
 
-static void reap(struct sink *sink)
+static void reap_ended(struct sink *sink)
 {
         unsigned kept = 0;
 
@@ -156,7 +156,7 @@ static bool hand_over(struct sink *sink, int fd)
         const char closed = 0;
 
         if (sink->channel < 0 || !send_socket(sink->channel, fd)) {
-                reap(sink);
+                reap_ended(sink);
                 if (sink->ended_count == ENDED_MAX)
                         return false;
                 end_child(sink);
@@ -218,7 +218,7 @@ static void on_again(evutil_socket_t fd, short what, void *context)
 {
         struct sink *sink = context;
 
-        reap(sink);
+        reap_ended(sink);
         if (sink->count)
                 turn_come(sink->turn);
         else if (sink->ended_count)

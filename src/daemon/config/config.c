@@ -394,7 +394,7 @@ static int check_address(const struct config *config, struct config_report *repo
 }
 
 /* Whether a file is missing that the configuration did not try to set. */
-static bool lacks(const struct config *config, const char *file, const char *key)
+static bool is_missing(const struct config *config, const char *file, const char *key)
 {
         return !file[0] && !config_was_refused(config, key);
 }
@@ -406,11 +406,11 @@ int config_check(const struct config *config, struct config_report *report)
         const char *token = getenv("GPUSLICE_IPC_TOKEN");
         int rc = check_address(config, report);
 
-        if (config->is_token_required && lacks(config, config->token_file, "http.token_file"))
+        if (config->is_token_required && is_missing(config, config->token_file, "http.token_file"))
                 rc = complain_of(config, "http.token_required", "expected http.token_file as well",
                                  report);
         if (config->is_join_token_required && !(token && token[0]) &&
-            lacks(config, config->join_token_file, "join.token_file"))
+            is_missing(config, config->join_token_file, "join.token_file"))
                 rc = complain_of(config, "join.token_required",
                                  "expected join.token_file as well, or GPUSLICE_IPC_TOKEN", report);
         if (policy->ttl_most_ns && policy->ttl_ns > policy->ttl_most_ns)

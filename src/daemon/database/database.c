@@ -270,7 +270,7 @@ static int check_whole(struct database *database, struct error *err)
 }
 
 /* WAL, our tables, and the statements; each fails as SQLite says. */
-static int prepare(struct database *database, struct error *err)
+static int prepare_database(struct database *database, struct error *err)
 {
         char mode[TEXT_QUOTE_BYTES] = "";
         int result =
@@ -304,7 +304,7 @@ static int open_checked(struct database *database, struct error *err)
         rc = check_version(database, &version, err);
         if (rc == 0 && version > 0)
                 rc = check_whole(database, err);
-        return rc == 0 ? prepare(database, err) : rc;
+        return rc == 0 ? prepare_database(database, err) : rc;
 }
 
 int database_open(const char *path, bool make, struct database **ret, struct error *err)

@@ -21,7 +21,7 @@
 
 #define READ_MAX 16384u
 
-static void let(struct http_connection *connection, enum http_phase phase, uint64_t for_ns)
+static void enter_phase(struct http_connection *connection, enum http_phase phase, uint64_t for_ns)
 {
         connection->phase = phase;
         connection->deadline_ns = for_ns ? clock_machine_ns() + for_ns : 0;
@@ -83,7 +83,7 @@ void http_connection_end(struct http_connection *connection)
 static void drain(struct http_connection *connection)
 {
         shutdown(connection->fd, SHUT_WR);
-        let(connection, HTTP_DRAINING, HTTP_DRAIN_NS);
+        enter_phase(connection, HTTP_DRAINING, HTTP_DRAIN_NS);
 }
 
 void http_connection_expire(struct http_connection *connection)
@@ -104,16 +104,16 @@ static bool finish_exchange(struct http_connection *connection)
                 return false;
         forget_request(connection);
         if (!keeps_alive) {
-                let(connection, HTTP_CLOSING, config->request_timeout_ns);
+                enter_phase(connection, HTTP_CLOSING, config->request_timeout_ns);
                 if (!waiting(connection))
                         drain(connection);
                 return false;
         }
         if (waiting(connection) > HTTP_WAITING_MAX) {
-                let(connection, HTTP_LEAVING, config->request_timeout_ns);
+                enter_phase(connection, HTTP_LEAVING, config->request_timeout_ns);
                 return false;
         }
-        let(connection, HTTP_IDLE, config->idle_timeout_ns);
+        enter_phase(connection, HTTP_IDLE, config->idle_timeout_ns);
         TAILQ_REMOVE(&connection->http->connections, connection, entry);
         TAILQ_INSERT_TAIL(&connection->http->connections, connection, entry);
         return true;
@@ -201,7 +201,7 @@ static void read_on(struct http_connection *connection)
         if (connection->phase == HTTP_IDLE) {
                 if (!evbuffer_get_length(input))
                         return;
-                let(connection, HTTP_HEAD, config_of(connection)->request_timeout_ns);
+                enter_phase(connection, HTTP_HEAD, config_of(connection)->request_timeout_ns);
         }
         if (connection->phase == HTTP_HEAD &&
             (!take_head(connection, input) || !begin_body(connection)))
@@ -209,7 +209,7 @@ static void read_on(struct http_connection *connection)
         if (connection->phase != HTTP_BODY ||
             evbuffer_get_length(input) < connection->request.body_bytes)
                 return;
-        let(connection, HTTP_READY, 0);
+        enter_phase(connection, HTTP_READY, 0);
         http_queue_add(connection);
 }
 
@@ -247,7 +247,7 @@ static void end_reading(struct http_connection *connection)
                 return;
         }
         event_del(connection->readable);
-        let(connection, HTTP_CLOSING, config_of(connection)->request_timeout_ns);
+        enter_phase(connection, HTTP_CLOSING, config_of(connection)->request_timeout_ns);
 }
 
 /* Root and the daemon's owner never rest. */
@@ -306,7 +306,7 @@ static void on_written(struct http_connection *connection)
         if (connection->phase == HTTP_CLOSING) {
                 drain(connection);
         } else if (connection->phase == HTTP_LEAVING) {
-                let(connection, HTTP_IDLE, config_of(connection)->idle_timeout_ns);
+                enter_phase(connection, HTTP_IDLE, config_of(connection)->idle_timeout_ns);
                 read_on(connection);
                 look_or_wait(connection);
         }
@@ -339,7 +339,7 @@ static void on_output(struct evbuffer *output, const struct evbuffer_cb_info *ch
 
 /* -- The beginning ---------------------------------------------------------------------------- */
 
-static bool prepare(struct http_connection *connection, int fd)
+static bool prepare_connection(struct http_connection *connection, int fd)
 {
         struct event_base *base = connection->http->options.base;
         int on = 1;
@@ -373,13 +373,14 @@ void http_accept(struct http *http, int fd, const struct http_peer *peer,
         connection->http = http;
         connection->peer = *peer;
         connection->counted = counted;
-        if (rests(connection) || !http_make_room(http, connection) || !prepare(connection, fd)) {
+        if (rests(connection) || !http_make_room(http, connection) ||
+            !prepare_connection(connection, fd)) {
                 peers_leave(counted);
                 free_connection(connection);
                 http_close(http, fd, peer->is_local, counted);
                 return;
         }
-        let(connection, HTTP_IDLE, http->options.config->idle_timeout_ns);
+        enter_phase(connection, HTTP_IDLE, http->options.config->idle_timeout_ns);
         TAILQ_INSERT_TAIL(&http->connections, connection, entry);
         http->count++;
         http->owner_count += peer->is_owner;

@@ -93,7 +93,7 @@ static int parse_first(char *line, struct request *ret, struct error *err)
         return parse_target(target, ret, err);
 }
 
-static char *trim(char *value)
+static char *trim_spaces(char *value)
 {
         size_t length;
 
@@ -115,7 +115,7 @@ static int parse_header(char *line, struct request *ret, struct error *err)
         *colon = '\0';
         if (!is_token(line))
                 return refuse_request(err, BAD_REQUEST, "the name of a header is no word");
-        value = trim(colon + 1);
+        value = trim_spaces(colon + 1);
         for (const char *at = value; *at; at++) {
                 if (((unsigned char)*at < ' ' && *at != '\t') || *at == 0x7f)
                         return refuse_request(err, BAD_REQUEST,

@@ -397,8 +397,8 @@ static int list_within(const struct opened *slots, uint64_t most_ns, struct fold
         return rc < 0 ? fail(err, rc, "locks of %s: %s", slots->file->path, strerror(-rc)) : rc;
 }
 
-static int list(const struct opened *slots, const struct sessions_one *session,
-                struct folder_use *ret, struct error *err)
+static int list_slots(const struct opened *slots, const struct sessions_one *session,
+                      struct folder_use *ret, struct error *err)
 {
         const struct budget_work work = { session->id, session->owner_uid };
         const uint64_t most_ns = budget_begin(&listings, &work, clock_machine_ns());
@@ -455,7 +455,7 @@ int folder_read(const struct store *store, const struct sessions_one *session,
                 file.device = (uint64_t)st.st_dev;
                 file.inode = (uint64_t)st.st_ino;
                 if (rc == 0)
-                        rc = list(&slots, session, ret, err);
+                        rc = list_slots(&slots, session, ret, err);
         }
         if (slots.fd >= 0)
                 close(slots.fd);

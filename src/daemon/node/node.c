@@ -118,7 +118,7 @@ static uint32_t owner_of(const struct sessions_action *action)
 
 /* SAVE or FORGET at `at`, and the TELL behind it in the same transaction. Returns how many actions
  * that was. */
-static int keep(struct node *node, struct work *work, unsigned at, struct error *err)
+static int save_session(struct node *node, struct work *work, unsigned at, struct error *err)
 {
         const struct sessions_action *action = &work->actions->action[at];
         bool has_note = at + 1 < work->actions->count && action[1].type == SESSIONS_TELL;
@@ -181,8 +181,8 @@ static int limit_or_make(struct node *node, const struct sessions_one *session, 
 
 /* Makes the session's folder. A folder of unknown owner under its name is moved away whole. If a
  * user has a session of that name, this one waits for its end. */
-static int make(struct node *node, const struct work *work, const struct sessions_one *session,
-                struct error *err)
+static int make_folder(struct node *node, const struct work *work,
+                       const struct sessions_one *session, struct error *err)
 {
         char kept[PAGE_NAME_BYTES];
         int rc;
@@ -213,7 +213,7 @@ static void show_folder(const struct node *node, const struct sessions_one *sess
 static int make_and_show(struct node *node, const struct work *work,
                          const struct sessions_one *session, struct error *err)
 {
-        int rc = make(node, work, session, err);
+        int rc = make_folder(node, work, session, err);
 
         if (rc < 0)
                 return rc;
@@ -238,8 +238,8 @@ static int signal_all(struct node *node, struct work *work, const struct session
         return 0;
 }
 
-static int act(struct node *node, struct work *work, const struct sessions_action *action,
-               struct error *err)
+static int carry_out_one(struct node *node, struct work *work, const struct sessions_action *action,
+                         struct error *err)
 {
         switch (action->type) {
         case SESSIONS_MAKE:
@@ -276,7 +276,8 @@ static int carry_out_actions(struct node *node, struct work *work, struct error 
         while (at < work->actions->count) {
                 const struct sessions_action *action = &work->actions->action[at];
                 bool is_kept = action->type == SESSIONS_SAVE || action->type == SESSIONS_FORGET;
-                int rc = is_kept ? keep(node, work, at, err) : act(node, work, action, err);
+                int rc = is_kept ? save_session(node, work, at, err)
+                                 : carry_out_one(node, work, action, err);
 
                 if (rc < 0) {
                         failed_tell(node, action->session, !work->is_unsaved, err);
@@ -352,8 +353,8 @@ void node_look_after(struct node *node, const struct sessions_one *session)
                 node_note_empty(node, name);
 }
 
-static void count(struct node *node, const struct sessions_event *event,
-                  const struct sessions_actions *actions)
+static void count_answer(struct node *node, const struct sessions_event *event,
+                         const struct sessions_actions *actions)
 {
         if (event->type != SESSIONS_CREATE)
                 return;
@@ -419,7 +420,7 @@ int node_step(struct node *node, const struct sessions_event *event, const char 
         if (rc < 0 && session)
                 give_up(node, session->name, work.is_unsaved, who);
         else
-                count(node, event, ret);
+                count_answer(node, event, ret);
         swap_note_promises(node);
         if (rc == 0 && work.must_look && session)
                 node_look_after(node, session);

@@ -153,8 +153,8 @@ static int restore_row(const struct sessions_one *row, void *context)
 /* -- Folders ---------------------------------------------------------------------------------- */
 
 /* The memory of its living processes is counted nowhere. */
-static int doubt(struct node_adoption *adoption, const char *name, const struct promise *page,
-                 const struct error *why)
+static int leave_alone(struct node_adoption *adoption, const char *name, const struct promise *page,
+                       const struct error *why)
 {
         if (page->is_live)
                 return fail(adoption->err, -EPROTO,
@@ -167,7 +167,7 @@ static int doubt(struct node_adoption *adoption, const char *name, const struct 
 }
 
 /* Fields that the page does not have get harmless values, so that no session ends by a guess. */
-static void complete(const struct node *node, struct promise *page)
+static void fill_unknown(const struct node *node, struct promise *page)
 {
         struct sessions_one *session = &page->session;
 
@@ -192,7 +192,7 @@ static int adopt_folder(const char *name, void *context)
                 return 0;
         rc = promise_read(&adoption->node->store, name, &page, &why);
         if (rc < 0)
-                return doubt(adoption, name, &page, &why);
+                return leave_alone(adoption, name, &page, &why);
         if (rc == 0 || (page.is_shut && !page.is_live))
                 return 0;
         if (adoption->node->is_temporary)
@@ -200,7 +200,7 @@ static int adopt_folder(const char *name, void *context)
                             "session %s is another daemon's, which is away: start that one; one "
                             "that ends with its last session does not take it over",
                             name);
-        complete(adoption->node, &page);
+        fill_unknown(adoption->node, &page);
         rc = restore_session(adoption, &page.session, false, &place);
         if (rc < 0)
                 return rc;

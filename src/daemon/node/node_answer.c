@@ -37,8 +37,8 @@ static const struct sessions_one *session_of(const struct node *node, const uint
 
 /* NULL: out of memory. `owner`: the session's own user may read it. Text from the kernel may
  * contain anything that a user chose. */
-static char *describe(const struct look *look, const struct watch_action *action,
-                      const struct sessions_one *session)
+static char *describe_finding(const struct look *look, const struct watch_action *action,
+                              const struct sessions_one *session)
 {
         const struct watch_sight *sight = &action->sight;
         const struct sample_device *device = &look->at->sample.device[sight->device];
@@ -113,7 +113,7 @@ static void tell_of(const struct look *look, const struct watch_action *action)
                 watch_untold(&node->judge->watch, &action->sight);
                 return;
         }
-        detail = describe(look, action, session);
+        detail = describe_finding(look, action, session);
         if (is_stranger)
                 tell_by(node, who ? who->uid : 0, "stranger", session, detail);
         else

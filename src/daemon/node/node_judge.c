@@ -370,7 +370,7 @@ static void see_everybody(const struct look *look)
 }
 
 /* Makes the look what others see from now on. */
-static void publish(struct judge *judge, struct look *look)
+static void publish_look(struct judge *judge, struct look *look)
 {
         free(judge->holding);
         judge->holding = look->holding;
@@ -430,7 +430,7 @@ void judge_look(struct node *node, const struct nvml_look *at)
                         claims_look(&look);
                 answer_errors(&look);
                 if (look.is_whole) {
-                        publish(node->judge, &look);
+                        publish_look(node->judge, &look);
                         held_look(node, at);
                         failed_look(node, at);
                 }

@@ -134,7 +134,7 @@ static void sample_cards(struct nvml_thread *thread)
         ret->took_ns = clock_machine_ns() - began_ns;
 }
 
-static void *run(void *context)
+static void *run_thread(void *context)
 {
         struct nvml_thread *thread = context;
 
@@ -317,7 +317,7 @@ int nvml_thread_start(struct nvml_thread **ret, const struct nvml_thread_options
                 release(thread);
                 return fail(err, -ENOMEM, "out of memory, or of descriptors");
         }
-        rc = thread_start(&thread->id, NULL, run, thread);
+        rc = thread_start(&thread->id, NULL, run_thread, thread);
         if (rc < 0) {
                 release(thread);
                 return fail(err, rc, "a thread for NVML: %s", strerror(-rc));

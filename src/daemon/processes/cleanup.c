@@ -105,7 +105,8 @@ static uint64_t taken(const struct stat *st)
 
 /* 1: truncated. 0: not a file of this user's session; or the file system counts more than the
  * content for the file, which truncating does not change. */
-static int cut(const char *path, const struct sessions_one *session, const struct stat *before)
+static int cut_slots(const char *path, const struct sessions_one *session,
+                     const struct stat *before)
 {
         scoped_fd int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
         const off_t page = (off_t)sizeof(struct slots_page);
@@ -178,7 +179,7 @@ static void clean(const struct cleanups *cleanups, unsigned at)
                     path_of(cleanups, session, path) < 0 || !is_too_large(path, &st))
                         continue;
                 store_release(&cleanups->board->at[at], i + 1);
-                rc = cut(path, session, &st);
+                rc = cut_slots(path, session, &st);
                 store_release(&cleanups->board->at[at], 0);
                 if (rc == -ETXTBSY)
                         end_who_runs(&st);
@@ -206,7 +207,7 @@ static bool is_passed(uint32_t uid, void *context)
         return find_cleanup(context, uid) != NULL;
 }
 
-static void want(uint32_t uid, void *context)
+static void want_cleanup(uint32_t uid, void *context)
 {
         struct cleanups *cleanups = context;
 
@@ -237,9 +238,9 @@ void cleanups_look(struct cleanups *cleanups)
 
                 if (session->state != SESSIONS_FREE && path_of(cleanups, session, path) == 0 &&
                     is_too_large(path, &st) && !is_passed(session->owner_uid, cleanups))
-                        want(session->owner_uid, cleanups);
+                        want_cleanup(session->owner_uid, cleanups);
         }
-        store_list_kept(cleanups->store, &(struct store_look){ is_passed, want, cleanups });
+        store_list_kept(cleanups->store, &(struct store_look){ is_passed, want_cleanup, cleanups });
 }
 
 /* -- Tending ---------------------------------------------------------------------------------- */

@@ -132,7 +132,7 @@ static const struct identity_sessions *sessions_now(const struct known *known)
         return &ours;
 }
 
-static void finish(struct ticket *ticket, enum ticket_state state)
+static void finish_ticket(struct ticket *ticket, enum ticket_state state)
 {
         uint32_t asked = TICKET_ASKED;
 
@@ -150,7 +150,7 @@ static void read_ticket(const struct user_reader *reader, struct ticket *ticket,
 
         add_relaxed(&desk->steps, 1);
         if (!identity_begin(ticket->pid, &identity, &maps)) {
-                finish(ticket, TICKET_NOBODY);
+                finish_ticket(ticket, TICKET_NOBODY);
                 return;
         }
         for (uint64_t ns = 0; identity.is_partial && ns < most_ns; ns += READERS_SLICE_NS) {
@@ -163,7 +163,7 @@ static void read_ticket(const struct user_reader *reader, struct ticket *ticket,
                 return;
         identity.is_partial = false;
         report_identity(ticket, &identity);
-        finish(ticket, TICKET_WHOLE);
+        finish_ticket(ticket, TICKET_WHOLE);
 }
 
 /* The ticket that was read least; -1: there is none. */

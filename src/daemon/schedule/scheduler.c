@@ -338,7 +338,7 @@ static void note_end(struct members *members, struct pass *pass, int end, uint64
                 members_note_late(members, now_ns - until_ns);
 }
 
-static void *run(void *argument)
+static void *run_scheduler(void *argument)
 {
         struct scheduler *self = argument;
         struct pass pass = { 0 };
@@ -365,7 +365,7 @@ static void *run(void *argument)
 
 static int start_thread(struct scheduler *self, struct error *err)
 {
-        int rc = thread_start(&self->thread, "aliquot-sched", run, self);
+        int rc = thread_start(&self->thread, "aliquot-sched", run_scheduler, self);
 
         if (rc < 0) {
                 errno = -rc;
@@ -434,7 +434,7 @@ void scheduler_stop(struct scheduler *self)
 
 /* Makes the thread read all pages again; the loop itself never reads one, because that might wait.
  * If the thread itself waits, the loop waits for it once. */
-static void refresh(struct scheduler *self)
+static void refresh_pages(struct scheduler *self)
 {
         const struct timespec until = clock_timespec(clock_machine_ns() + ANSWER_NS);
         uint64_t question = ++self->questions;
@@ -447,7 +447,7 @@ static void refresh(struct scheduler *self)
 }
 
 /* Changes a session that has a seat; false: it has none yet. */
-static bool change(struct scheduler *self, const struct sessions_one *session)
+static bool change_seated(struct scheduler *self, const struct sessions_one *session)
 {
         struct seat_share share[SESSIONS_GPUS];
         struct seated *seated;
@@ -468,7 +468,7 @@ int scheduler_put(struct scheduler *self, const struct sessions_one *session, un
         struct seat *seat;
         int rc;
 
-        if (!change(self, session)) {
+        if (!change_seated(self, session)) {
                 if (self->seats >= seats_most)
                         return fail(err, -EMFILE, "%u sessions are open (RLIMIT_NOFILE)",
                                     self->seats);
@@ -502,7 +502,7 @@ void scheduler_drop(struct scheduler *self, const uint8_t id[16])
 void scheduler_totals(struct scheduler *self, uint64_t *ret)
 {
         lock_scheduler(self);
-        refresh(self);
+        refresh_pages(self);
         members_count(&self->members);
         memcpy(ret, self->members.totals, sizeof(self->members.totals));
         unlock_scheduler(self);
@@ -570,7 +570,7 @@ bool scheduler_claim(struct scheduler *self, const uint8_t id[16], unsigned shar
         lock_scheduler(self);
         seated = members_find(&self->members, id);
         if (seated && clock_now_ns() > seated->seat->head_ns + STALE_NS) {
-                refresh(self);
+                refresh_pages(self);
                 seated = members_find(&self->members, id);
         }
         is_there = seated && share < seated->seat->share_count &&

@@ -178,7 +178,7 @@ static bool is_empty(const struct page_row *row)
 
 /* Bytes in the host count as not on the card, and swappable bytes as not pinned; so of these rows
  * the larger value is subtracted. */
-static void bury(struct pages *pages, const struct page_row *row)
+static void bury_row(struct pages *pages, const struct page_row *row)
 {
         for (unsigned i = 0; i < PAGES_ROWS; i++)
                 pages->buried_bytes[i] =
@@ -200,7 +200,7 @@ static void walk_dead(struct pages *pages, const struct head *head, uint64_t now
                 count * sizeof(row[0]));
         for (uint32_t i = 0; i < count; i++) {
                 if (!is_empty(row[i]) && !is_live(pages, pages->buried.next + i))
-                        bury(pages, row[i]);
+                        bury_row(pages, row[i]);
         }
         if (!walk_end(&pages->buried, count))
                 return;

@@ -205,7 +205,7 @@ static void show_all(struct swapper *self)
 }
 
 /* Returns when the next pass is due. */
-static uint64_t pass(struct swapper *self)
+static uint64_t run_pass(struct swapper *self)
 {
         uint64_t began_ns = clock_now_ns(), now_ns, due_ns;
 
@@ -232,7 +232,7 @@ static bool is_ending(struct swapper *self)
         return is_ending;
 }
 
-static void *run(void *argument)
+static void *run_swapper(void *argument)
 {
         struct swapper *self = argument;
 
@@ -240,7 +240,7 @@ static void *run(void *argument)
         self->swap.now_ns = clock_now_ns(); /* so that sessions added now have not waited yet */
         while (!is_ending(self)) {
                 uint32_t bell = load_acquire(&self->bell);
-                uint64_t due_ns = pass(self);
+                uint64_t due_ns = run_pass(self);
 
                 clock_wait(&self->bell, bell, due_ns);
         }
@@ -256,7 +256,7 @@ int swapper_run(struct swapper *self, struct error *err)
 
         if (self->has_thread)
                 return 0;
-        rc = thread_start(&self->thread, "aliquot-swap", run, self);
+        rc = thread_start(&self->thread, "aliquot-swap", run_swapper, self);
         if (rc < 0) {
                 errno = -rc;
                 return fail(err, rc, "the thread that deals turns of memory: %m");

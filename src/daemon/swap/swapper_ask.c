@@ -91,7 +91,7 @@ static struct swapper_entry *find_entry(struct swapper *self, const uint8_t id[1
 }
 
 /* Updates the session's entry; false: it has none, or its files were replaced. */
-static bool change(struct swapper *self, const struct sessions_one *session)
+static bool change_entry(struct swapper *self, const struct sessions_one *session)
 {
         struct swapper_entry *entry;
 
@@ -145,7 +145,7 @@ int swapper_put(struct swapper *self, const struct sessions_one *session, unsign
         struct pages *pages;
         int rc = swapper_run(self, err);
 
-        if (rc == 0 && !change(self, session)) {
+        if (rc == 0 && !change_entry(self, session)) {
                 if (self->count >= most)
                         return fail(err, -EMFILE, "%u sessions that swap are open (RLIMIT_NOFILE)",
                                     self->count);

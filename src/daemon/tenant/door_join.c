@@ -176,8 +176,8 @@ static int step_create(const struct tenant_visit *visit, struct sessions_one *on
         return node_step(node, &event, who, ret, err);
 }
 
-static int create(const struct tenant_visit *visit, struct sessions_one *one,
-                  struct tenant_refusal *ret)
+static int create_session(const struct tenant_visit *visit, struct sessions_one *one,
+                          struct tenant_refusal *ret)
 {
         struct sessions_actions actions = { .answer = SESSIONS_EXISTS };
         struct error err = { 0 };
@@ -207,7 +207,7 @@ static int create_or_wait(const struct tenant_visit *visit, struct sessions_one 
                      one->container.profile);
                 code = MESSAGE_TOO_MANY;
         } else {
-                code = create(visit, one, ret);
+                code = create_session(visit, one, ret);
         }
         if (code == MESSAGE_TOO_MANY && ret->why.code == NO_ROOM_YET)
                 tenant_wait(tenants, one, ret);
@@ -222,7 +222,8 @@ static bool has_entry(const struct tenants *tenants)
         return node_sessions(tenants->options.node)->count + SESSIONS_KEPT < SESSIONS_MAX;
 }
 
-static int make(struct tenant_visit *visit, struct sessions_one *one, struct tenant_refusal *ret)
+static int make_session(struct tenant_visit *visit, struct sessions_one *one,
+                        struct tenant_refusal *ret)
 {
         const struct profile *profile = &visit->door->profile;
         const struct cards *cards = &node_cards(visit->tenants->options.node)->cards;
@@ -268,7 +269,7 @@ int tenant_door_admit(struct tenant_visit *visit, struct tenant_refusal *ret)
                                ? find_listener(visit, session->name, ret)
                                : set_refusal(ret, MESSAGE_ENDED,
                                              "this container's session has ended");
-        code = make(visit, &one, ret);
+        code = make_session(visit, &one, ret);
         if (code == 0)
                 return find_listener(visit, one.name, ret);
         /* the container's former session ends soon */

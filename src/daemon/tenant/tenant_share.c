@@ -216,7 +216,7 @@ void tenant_share_undo(struct tenants *tenants, const char *name)
                 node_step(node, &event, "daemon", &actions, NULL);
 }
 
-static void renew(const struct tenant_listener *listener)
+static void renew_session(const struct tenant_listener *listener)
 {
         const struct sessions_one *session =
                 sessions_find(node_sessions(listener->tenants->options.node), listener->name);
@@ -232,7 +232,7 @@ static void check_residents(struct tenant_listener *listener)
 
         if (!LIST_EMPTY(&listener->residents)) {
                 listener->unused_beats = 0;
-                renew(listener);
+                renew_session(listener);
                 return;
         }
         if (++listener->unused_beats <= most)

@@ -191,7 +191,8 @@ static int enter_by_door(struct reply *reply)
 }
 
 /* The rate is checked first, even for a malformed message: guessing tokens must be slow. */
-static void judge(struct reply *reply, const void *message, size_t bytes, struct message_asked *ret)
+static void judge_hello(struct reply *reply, const void *message, size_t bytes,
+                        struct message_asked *ret)
 {
         const struct tenant_visit *visit = reply->visit;
         int malformed = message_read_hello(message, bytes, ret, &reply->err);
@@ -335,7 +336,7 @@ static void answer_message(struct tenant_visit *visit, const void *message, size
         struct reply reply = { .visit = visit };
         struct message_asked asked = { 0 };
 
-        judge(&reply, message, bytes, &asked);
+        judge_hello(&reply, message, bytes, &asked);
         if (!reply.code && visit->door && visit->tenants->is_batch) {
                 hold_back(visit, reply.version);
                 return;
@@ -503,7 +504,8 @@ static bool enter_peer(struct tenant_visit *visit)
 }
 
 /* NULL: out of memory. */
-static struct tenant_visit *make(struct tenant_listener *listener, struct tenant_door *door, int fd)
+static struct tenant_visit *make_visit(struct tenant_listener *listener, struct tenant_door *door,
+                                       int fd)
 {
         struct tenants *tenants = door ? door->tenants : listener->tenants;
         struct tenant_visit *visit = calloc(1, sizeof(*visit));
@@ -538,7 +540,7 @@ void tenant_visit_begin(struct tenant_listener *listener, struct tenant_door *do
         const uint64_t wait_us = config->join_timeout_ns / 1000;
         const struct timeval wait = { .tv_sec = (time_t)(wait_us / 1000000),
                                       .tv_usec = (suseconds_t)(wait_us % 1000000) };
-        struct tenant_visit *visit = make(listener, door, fd);
+        struct tenant_visit *visit = make_visit(listener, door, fd);
         struct tenant_crowd *crowd;
 
         if (!visit) {

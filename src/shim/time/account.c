@@ -176,7 +176,7 @@ static uint64_t billed_ns(const struct account *account)
         return load_acquire(shared_word(&account->meter->busy_ns));
 }
 
-static void charge(const struct account *account, int64_t ns, uint64_t now_ns)
+static void charge_bucket(const struct account *account, int64_t ns, uint64_t now_ns)
 {
         uint32_t cap_ppm = page_cap_ppm(account->limits, account->device);
 
@@ -188,7 +188,7 @@ static void bill(const struct account *account, int64_t ns, uint64_t now_ns)
 {
         if (ns)
                 add_acq_rel(shared_word(&account->meter->busy_ns), (uint64_t)ns);
-        charge(account, ns, now_ns);
+        charge_bucket(account, ns, now_ns);
 }
 
 /* True: nothing was in flight in this turn before. */
@@ -279,7 +279,7 @@ static uint64_t settle_silence(const struct account *account, uint64_t now_ns)
                         due_ns -= min_u64(others_ns, silence_ns);
                 due_ns = min_u64(due_ns, SETTLE_MAX_NS);
                 if (cas_acq_rel(busy, &billed, billed + due_ns)) {
-                        charge(account, (int64_t)due_ns, now_ns);
+                        charge_bucket(account, (int64_t)due_ns, now_ns);
                         return due_ns;
                 }
         }

@@ -68,7 +68,7 @@ static void ask_each(struct time_stream *stream, void *unused)
 }
 
 /* For this thread's own streams, which other threads cannot ask about. */
-static void mark(struct time_stream *stream, void *data)
+static void mark_stream(struct time_stream *stream, void *data)
 {
         const uint32_t *gate = data;
 
@@ -87,7 +87,7 @@ void streams_mark_in_hold(void)
         uint32_t gate = limits ? load_acquire(shared_half(&limits->gate)) : 0;
 
         if (gate)
-                streams_each(mark, &gate);
+                streams_each(mark_stream, &gate);
 }
 
 void streams_untouch(const struct time_driver *driver)

@@ -301,7 +301,7 @@ struct asking {
         uint32_t epoch_seen;
 };
 
-static void grant(const struct asking *asking, const struct terms *terms, uint32_t units)
+static void grant_credit(const struct asking *asking, const struct terms *terms, uint32_t units)
 {
         struct time_device *device = asking->stream->device;
         struct credit *credit = &credit_here;
@@ -365,7 +365,7 @@ static struct waiting pass_window(const struct asking *asking, const struct term
         struct part part;
 
         if (!is_bounded(terms)) {
-                grant(asking, terms, INT32_MAX);
+                grant_credit(asking, terms, INT32_MAX);
                 return (struct waiting){ 0 };
         }
         set_target(&wish, &device->account, terms);
@@ -377,7 +377,7 @@ static struct waiting pass_window(const struct asking *asking, const struct term
         }
         if (!part.units)
                 return wait_for_window(device, &wish, part.due_ns);
-        grant(asking, terms, part.units);
+        grant_credit(asking, terms, part.units);
         return (struct waiting){ 0 };
 }
 
@@ -403,7 +403,7 @@ static bool is_let_out(const struct asking *asking, uint64_t began_ns)
         }
         lock_drop(&device->lock);
         if (units)
-                grant(asking, &terms, units);
+                grant_credit(asking, &terms, units);
         return units != 0;
 }
 

@@ -131,7 +131,8 @@ struct chosen {
 };
 
 /* Under the device's lock; `stream` comes first. */
-static void choose(struct time_device *device, struct time_stream *stream, struct chosen *ret)
+static void choose_streams(struct time_device *device, struct time_stream *stream,
+                           struct chosen *ret)
 {
         ret->stream[0] = stream;
         ret->count = 1;
@@ -173,7 +174,8 @@ static bool has_room_for_marker(struct time_device *device, const struct time_st
 }
 
 /* False: a marker was needed and could not be placed. */
-static bool place(struct time_device *device, struct time_marker *ret, struct time_stream *stream)
+static bool place_marker(struct time_device *device, struct time_marker *ret,
+                         struct time_stream *stream)
 {
         bool is_meant;
 
@@ -224,7 +226,7 @@ static bool choose_for_round(struct time_device *device, struct time_stream *str
         *ret_cleared = device->window.cleared;
         is_due = window_is_due(&device->window);
         if (is_due)
-                choose(device, stream, ret);
+                choose_streams(device, stream, ret);
         lock_drop(&device->lock);
         if (is_due)
                 leave_out_parked(device, ret);
@@ -232,7 +234,7 @@ static bool choose_for_round(struct time_device *device, struct time_stream *str
         return is_due;
 }
 
-static void mark(struct time_device *device, struct time_stream *stream)
+static void mark_round(struct time_device *device, struct time_stream *stream)
 {
         struct time_marker marker[TIME_ROUND_MARKERS] = { 0 };
         struct chosen chosen;
@@ -242,7 +244,7 @@ static void mark(struct time_device *device, struct time_stream *stream)
         if (!choose_for_round(device, stream, &chosen, &cleared))
                 return;
         for (unsigned i = 0; i < chosen.count; i++)
-                is_unmarked |= !place(device, &marker[i], chosen.stream[i]);
+                is_unmarked |= !place_marker(device, &marker[i], chosen.stream[i]);
         for (unsigned i = 0; i < chosen.count; i++)
                 is_unmarked &= !marker[i].marker;
         device_stop_looks(device);
@@ -264,7 +266,7 @@ void device_mark(struct time_device *device, struct time_stream *stream)
 {
         if (!lock_try(&device->marking))
                 return;
-        mark(device, stream);
+        mark_round(device, stream);
         lock_drop(&device->marking);
 }
 

@@ -20,7 +20,7 @@
 
 /* -- Which streams of a device wait ------------------------------------------------------------ */
 
-static void list(struct time_stream *stream)
+static void list_parked(struct time_stream *stream)
 {
         struct time_device *device = stream->device;
         uint32_t count;
@@ -34,7 +34,7 @@ static void list(struct time_stream *stream)
         lock_drop(&device->lock);
 }
 
-static void unlist(struct time_stream *stream)
+static void unlist_parked(struct time_stream *stream)
 {
         struct time_device *device = stream->device;
         uint32_t count;
@@ -96,7 +96,7 @@ static void add_park(struct time_stream *stream, void *before, uint32_t grants)
         stream->park[parks] = (struct park){ before, NULL };
         store_relaxed(&stream->parks, parks + 1);
         if (!parks)
-                list(stream);
+                list_parked(stream);
 }
 
 static void remove_park(struct time_stream *stream, uint32_t at)
@@ -109,7 +109,7 @@ static void remove_park(struct time_stream *stream, uint32_t at)
         for (uint32_t i = at; i < parks; i++)
                 stream->park[i] = stream->park[i + 1];
         if (!parks)
-                unlist(stream);
+                unlist_parked(stream);
 }
 
 /* Records an event behind the stream's work; false: it is captured. */

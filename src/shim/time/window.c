@@ -33,7 +33,7 @@ static uint32_t weight_of(uint32_t hint)
         return (uint32_t)max_u64(window_weight(hint), 1);
 }
 
-static void sample(struct window_round *round, uint32_t hint)
+static void add_sample(struct window_round *round, uint32_t hint)
 {
         for (uint32_t i = 0; i < round->samples; i++) {
                 if (round->sample[i].hint == hint)
@@ -44,13 +44,13 @@ static void sample(struct window_round *round, uint32_t hint)
                         (struct window_sample){ (uint16_t)hint, (uint16_t)weight_of(hint) };
 }
 
-static uint32_t give(struct window *window, const struct window_wish *wish, uint32_t units)
+static uint32_t give_units(struct window *window, const struct window_wish *wish, uint32_t units)
 {
         if (!window->filling.units)
                 window->filling.begin_ns = wish->now_ns;
         window->left -= (uint32_t)min_u64(units, window->left);
         window->filling.units += units;
-        sample(&window->filling, wish->hint);
+        add_sample(&window->filling, wish->hint);
         return units;
 }
 
@@ -114,7 +114,7 @@ uint32_t window_take(struct window *window, const struct window_wish *wish)
                 return 0;
         }
         share = wish->is_single ? weight : max_u64(weight, budget / SHARES_OF_ROUND);
-        return give(window, wish, (uint32_t)min_u64(window->left, share));
+        return give_units(window, wish, (uint32_t)min_u64(window->left, share));
 }
 
 void window_give_back(struct window *window, uint32_t units)
@@ -127,7 +127,7 @@ void window_give_back(struct window *window, uint32_t units)
 
 uint32_t window_take_beyond(struct window *window, const struct window_wish *wish)
 {
-        return give(window, wish, weight_of(wish->hint));
+        return give_units(window, wish, weight_of(wish->hint));
 }
 
 uint32_t window_close(struct window *window)
@@ -150,7 +150,7 @@ struct weight_change {
 };
 
 /* Uses the weights as they were then: rounds in flight together report the same change. */
-static void weigh(const struct window_sample *sample, const struct weight_change *change)
+static void weigh_sample(const struct window_sample *sample, const struct weight_change *change)
 {
         uint64_t weight = sample->weight * change->took / max_u64(change->units, 1);
 
@@ -209,7 +209,7 @@ void window_pass(struct window *window, uint32_t passed, const struct window_loo
                 const struct window_round *round = &window->round[window->first];
 
                 for (uint32_t at = 0; at < round->samples && is_told; at++)
-                        weigh(&round->sample[at], &change);
+                        weigh_sample(&round->sample[at], &change);
                 window->first = (window->first + 1) % WINDOW_ROUNDS;
                 window->count--;
         }

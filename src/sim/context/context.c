@@ -178,7 +178,8 @@ void context_end(CUcontext context)
                      config_get()->context_bytes + growth_take(context));
 }
 
-static CUresult create(CUcontext *ret, unsigned flags, CUdevice device, unsigned api_version)
+static CUresult create_context(CUcontext *ret, unsigned flags, CUdevice device,
+                               unsigned api_version)
 {
         CUcontext context;
 
@@ -204,13 +205,13 @@ static CUresult create(CUcontext *ret, unsigned flags, CUdevice device, unsigned
 
 CUresult sim_cuCtxCreate(CUcontext *ret, unsigned int flags, CUdevice device)
 {
-        return create(ret, flags, device, API_VERSION_1);
+        return create_context(ret, flags, device, API_VERSION_1);
 }
 
 /* Also for OpenGL and VDPAU, which are not here: a context for their sake is a context like any. */
 CUresult sim_cuCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device)
 {
-        return create(ret, flags, device, API_VERSION_2);
+        return create_context(ret, flags, device, API_VERSION_2);
 }
 
 CUresult sim_cuCtxCreate_v3(CUcontext *ret, CUexecAffinityParam *affinity, int affinities,
@@ -218,7 +219,7 @@ CUresult sim_cuCtxCreate_v3(CUcontext *ret, CUexecAffinityParam *affinity, int a
 {
         if (affinities > 0)
                 return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-        return create(ret, flags, device, API_VERSION_2);
+        return create_context(ret, flags, device, API_VERSION_2);
 }
 
 CUresult sim_cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned int flags,
@@ -228,7 +229,7 @@ CUresult sim_cuCtxCreate_v4(CUcontext *ret, CUctxCreateParams *params, unsigned 
                 return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
         if (params && params->cigParams)
                 return CUDA_ERROR_NOT_SUPPORTED;
-        return create(ret, flags, device, API_VERSION_2);
+        return create_context(ret, flags, device, API_VERSION_2);
 }
 
 CUresult sim_cuCtxDestroy_v2(CUcontext context)

@@ -379,7 +379,7 @@ static CUstream stream_memory(void)
         return stream;
 }
 
-static void unlist(CUstream stream)
+static void unlist_stream(CUstream stream)
 {
         struct exec_context *exec = stream->exec;
 
@@ -402,7 +402,7 @@ void stream_retire(CUstream stream)
         has_worker = stream->has_worker;
         pthread_mutex_unlock(&stream->lock);
         if (!has_worker) {
-                unlist(stream);
+                unlist_stream(stream);
                 stream_recycle(stream);
                 return;
         }

@@ -113,7 +113,7 @@ static bool is_barrier_clear(void *argument)
                stream_is_clear(barrier->stream, barrier->ticket, barrier->ready_ns);
 }
 
-static void retire(CUstream stream, uint64_t head)
+static void retire_command(CUstream stream, uint64_t head)
 {
         store_release(&stream->head, head);
         store_release(&stream->completed, load_relaxed(&stream->completed) + 1);
@@ -274,7 +274,7 @@ void *stream_worker(void *argument)
                 /* its time is counted before waiting threads are woken */
                 if (load_acquire(&stream->published) == head)
                         leave_engine(stream, &mark);
-                retire(stream, head);
+                retire_command(stream, head);
         }
         leave_engine(stream, &mark);
         end_stream(stream);

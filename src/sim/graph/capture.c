@@ -390,7 +390,7 @@ static bool is_joined(const struct capture *capture)
         return true;
 }
 
-static void finish(struct capture *capture)
+static void finish_capture(struct capture *capture)
 {
         struct capture **at = &captures;
 
@@ -430,7 +430,7 @@ static CUresult end_locked(CUstream stream, CUgraph *ret_graph)
         graph = capture->graph;
         again = capture->again;
         is_into = capture->is_into;
-        finish(capture);
+        finish_capture(capture);
         if (rc == CUDA_SUCCESS && again)
                 rc = graph_retake(again, graph);
         if (again || (rc != CUDA_SUCCESS && !is_into))
@@ -474,7 +474,7 @@ void capture_stream_gone(CUstream stream)
                         CUgraph graph = capture->graph;
                         bool is_into = capture->is_into;
 
-                        finish(capture);
+                        finish_capture(capture);
                         if (!is_into)
                                 graph_free(graph);
                 }

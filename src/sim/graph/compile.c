@@ -32,7 +32,7 @@ static bool is_ready(const struct compiler *compiler, CUgraphNode node)
         return true;
 }
 
-static bool sort(struct compiler *compiler, CUgraph graph)
+static bool sort_nodes(struct compiler *compiler, CUgraph graph)
 {
         while (compiler->done < graph->node_count) {
                 CUgraphNode node = graph->first;
@@ -67,7 +67,7 @@ struct graph_program *graph_compile(CUgraph graph)
 {
         struct compiler compiler = { calloc(graph->node_count + 1, sizeof(CUgraphNode)), 0 };
         struct graph_program *program = calloc(1, sizeof(*program));
-        bool is_good = compiler.order && program && sort(&compiler, graph);
+        bool is_good = compiler.order && program && sort_nodes(&compiler, graph);
 
         if (is_good) {
                 program->references = 1;

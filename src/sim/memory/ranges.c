@@ -10,8 +10,8 @@ pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER;
 struct range_set outer_ranges, mapped_ranges;
 
 /* Splits into starts below `address` and the rest. */
-static void split(struct range *tree, CUdeviceptr address, struct range **below,
-                  struct range **rest)
+static void split_tree(struct range *tree, CUdeviceptr address, struct range **below,
+                       struct range **rest)
 {
         while (tree) {
                 if (tree->start < address) {
@@ -70,7 +70,7 @@ bool range_insert(struct range_set *set, struct range *range)
         struct range **link = &set->root;
         while (*link && (*link)->priority >= range->priority)
                 link = range->start < (*link)->start ? &(*link)->left : &(*link)->right;
-        split(*link, range->start, &range->left, &range->right);
+        split_tree(*link, range->start, &range->left, &range->right);
         *link = range;
         return true;
 }

@@ -114,7 +114,7 @@ static CUresult make_kernels(CUlibrary library, const struct image *image)
 /* The latest dead, kept for stale handles as modules are (module.c). module_lock. */
 #define GRAVES 256
 
-static void bury(CUlibrary library)
+static void bury_library(CUlibrary library)
 {
         static struct {
                 CUlibrary library[GRAVES];
@@ -142,7 +142,7 @@ static void library_end(CUlibrary library)
                 module_unload(library->modules);
         free(library->image);
         library->image = NULL;
-        bury(library);
+        bury_library(library);
 }
 
 /* Eager loading: at once in the context at hand; in any other when it is first used there, which

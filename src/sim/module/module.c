@@ -177,7 +177,7 @@ static struct {
         unsigned next;
 } graveyard;
 
-static void bury(CUmodule module)
+static void bury_module(CUmodule module)
 {
         unsigned place = graveyard.next++ % GRAVES;
         CUmodule old = graveyard.module[place];
@@ -195,7 +195,7 @@ static void bury(CUmodule module)
 
 static CUmodule all_modules; /* module_lock */
 
-static void unlist(CUmodule module)
+static void unlist_module(CUmodule module)
 {
         for (CUmodule *at = &all_modules; *at; at = &(*at)->all_next) {
                 if (*at == module) {
@@ -216,7 +216,7 @@ static void unlist(CUmodule module)
 /* module_lock held. */
 static void module_close(CUmodule module)
 {
-        unlist(module);
+        unlist_module(module);
         module->magic = 0;
         for (unsigned i = 0; i < module->function_count; i++)
                 module->functions[i].magic = 0;
@@ -230,7 +230,7 @@ static void module_close(CUmodule module)
         if (module->object)
                 dlclose(module->object);
         module->object = NULL;
-        bury(module);
+        bury_module(module);
 }
 
 CUresult module_load(CUcontext context, const struct image *image, CUmodule *ret_module)

@@ -73,7 +73,7 @@ static void look_after(struct authority *authority, uint32_t index, uint32_t see
 }
 
 /* Sleeps until it may run: until `go` is no longer as it was seen. Whether it was woken. */
-static bool rest(struct authority *authority, uint32_t index, uint32_t seen)
+static bool rest_until_go(struct authority *authority, uint32_t index, uint32_t seen)
 {
         struct party_place *place = &authority->place[index];
         bool is_woken, is_over;
@@ -111,7 +111,7 @@ static bool yield(struct draft *draft, struct party *party, bool *ret_is_woken)
                 return false;
         if (is_resting)
                 store_relaxed(&authority->watcher, index);
-        *ret_is_woken = rest(authority, index, seen);
+        *ret_is_woken = rest_until_go(authority, index, seen);
         return true;
 }
 
@@ -397,7 +397,7 @@ void authority_begin(struct authority *authority, uint32_t index)
                 party_be(&draft, party);
                 seen = load_relaxed(&party->go) - (party->state == PARTY_RUNNING);
         } while (!draft_commit(&draft));
-        (void)rest(authority, index, seen);
+        (void)rest_until_go(authority, index, seen);
 }
 
 void authority_forget(struct authority *authority, uint32_t index)

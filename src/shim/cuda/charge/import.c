@@ -74,7 +74,7 @@ uint64_t import_name_fabric(const void *handle, size_t bytes)
 }
 
 /* Descriptors of a device file all have its inode, so they say nothing. */
-static bool describe(int fd, struct stat *ret)
+static bool stat_import(int fd, struct stat *ret)
 {
         int saved = errno;
         bool is_good = fstat(fd, ret) == 0 && !S_ISCHR(ret->st_mode);
@@ -87,7 +87,7 @@ uint64_t import_name_fd(int fd)
 {
         struct stat status;
 
-        if (!describe(fd, &status))
+        if (!stat_import(fd, &status))
                 return 0;
         return mix(mix(2, status.st_dev), status.st_ino) | NAMED | STATED;
 }
@@ -483,7 +483,7 @@ void import_owner_gone(uint32_t owner)
 }
 
 /* Under imports_lock. */
-static void claim(struct memory_import *import)
+static void claim_import(struct memory_import *import)
 {
         struct charge charge;
         bool is_free;
@@ -508,7 +508,7 @@ void import_claim(int row)
         for (struct memory_import *import = table_each(&shared_state.imports, NULL); import;
              import = table_each(&shared_state.imports, import)) {
                 if (import->state == IMPORT_WAITING && (row < 0 || import->row == row))
-                        claim(import);
+                        claim_import(import);
         }
         lock_drop(&shared_state.imports_lock);
 }

@@ -292,7 +292,7 @@ void meter_reopen(CUmemoryPool pool, struct place place, struct charge *take_cha
         meter_settle(meter, take_charge);
 }
 
-static void refresh(struct meter *meter)
+static void refresh_meter(struct meter *meter)
 {
         if (load_relaxed(&meter->is_ended))
                 pool_bury(meter);
@@ -310,11 +310,11 @@ void meters_refresh(int row, bool is_dirty_only)
                 if (!load_acquire(&meter->key) || (row >= 0 && load_relaxed(&meter->row) != row))
                         continue;
                 if (!is_dirty_only || load_relaxed(&meter->is_dirty))
-                        refresh(meter);
+                        refresh_meter(meter);
         }
 }
 
-static void trim(int row)
+static void trim_pools(int row)
 {
         scoped_relaxed struct relaxed was = relax();
         uint32_t high = load_acquire(&meter_state.meters_high);
@@ -331,7 +331,7 @@ static void trim(int row)
                 else if (key)
                         real.cuDeviceGraphMemTrim((CUdevice)key - 1);
                 meter_let_go(meter);
-                refresh(meter);
+                refresh_meter(meter);
         }
 }
 
@@ -355,7 +355,7 @@ bool meters_relieve(struct place place, unsigned step)
                 orphans_sweep(place.row);
                 meters_refresh(place.row, false);
         } else {
-                trim(place.row);
+                trim_pools(place.row);
         }
         return true;
 }

@@ -38,7 +38,7 @@ static bool grant_swappable(const struct reserve_request *request)
         return true;
 }
 
-static bool grant(const struct reserve_request *request)
+static bool grant_request(const struct reserve_request *request)
 {
         bool is_granted = request->kind == ROOM_OF_SWAPPABLE ? grant_swappable(request)
                                                              : grant_pinned(request);
@@ -56,10 +56,10 @@ static bool grant_or_relieve(const struct reserve_request *request)
                 remainder_tend(place.row, request->bytes);
                 import_claim(place.row);
         }
-        if (grant(request) || (remainder_relieve(place.row) && grant(request)))
+        if (grant_request(request) || (remainder_relieve(place.row) && grant_request(request)))
                 return true;
         for (unsigned step = 0; meters_relieve(place, step); step++) {
-                if (grant(request))
+                if (grant_request(request))
                         return true;
         }
         return false;

@@ -118,7 +118,7 @@ static CUresult answer_without(const struct proc_request *r, const struct proc_q
 }
 
 /* The driver is there and has no such form. */
-static bool lacks(const char *form)
+static bool driver_lacks(const char *form)
 {
         return library_get(&cuda_api) && !driver_has(form);
 }
@@ -136,7 +136,7 @@ CUresult hook_cuGetProcAddress(const char *name, void **address, int version, cu
         if (is_answered(&r, &query, row))
                 return CUDA_SUCCESS;
 
-        if (lacks("cuGetProcAddress")) {
+        if (driver_lacks("cuGetProcAddress")) {
                 *address = find_without(&r, &query, row);
                 return *address ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
         }
@@ -162,7 +162,7 @@ CUresult hook_cuGetProcAddress_v2(const char *name, void **address, int version,
         if (is_answered(&r, &query, row))
                 return CUDA_SUCCESS;
 
-        if (lacks("cuGetProcAddress_v2"))
+        if (driver_lacks("cuGetProcAddress_v2"))
                 return answer_without(&r, &query, row);
 
         CUresult rc = real.cuGetProcAddress_v2(name, address, version, flags, status);

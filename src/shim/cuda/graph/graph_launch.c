@@ -160,7 +160,7 @@ static void part_end(struct launch_part *part)
 }
 
 /* On all cards, or on none. */
-static CUresult grant(struct launch *launch)
+static CUresult grant_launch(struct launch *launch)
 {
         CUresult rc = CUDA_SUCCESS;
         unsigned begun = 0;
@@ -189,7 +189,7 @@ CUresult launch_begin(struct launch *ret, CUgraphExec exec, CUstream stream)
         find_parts(ret);
         if (ret->count)
                 ret->capture = capture_hold(stream);
-        return ret->capture ? CUDA_SUCCESS : grant(ret);
+        return ret->capture ? CUDA_SUCCESS : grant_launch(ret);
 }
 
 CUresult launch_begin_unknown(struct launch *ret, const struct graph_need *need, CUstream stream)
@@ -206,7 +206,7 @@ CUresult launch_begin_unknown(struct launch *ret, const struct graph_need *need,
                                                                 .need_bytes = need->bytes[device],
                                                                 .stays = need->stays };
         }
-        return grant(ret);
+        return grant_launch(ret);
 }
 
 /* A launch that was not captured after all runs, and is charged what the driver has reserved, above

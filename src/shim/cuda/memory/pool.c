@@ -107,7 +107,7 @@ static void leave_pool(struct growth *growth)
 }
 
 /* Whether the request fits in the pool's present memory. */
-static bool fits(const struct growth *growth)
+static bool fits_in_pool(const struct growth *growth)
 {
         uint64_t reserved, used;
 
@@ -116,7 +116,7 @@ static bool fits(const struct growth *growth)
 }
 
 /* Under the meter's lock, so that a refusal knows which threads had a grant at that instant. */
-static bool grant(struct growth *growth, uint64_t bytes)
+static bool grant_growth(struct growth *growth, uint64_t bytes)
 {
         struct meter *meter = growth->meter;
         bool is_granted;
@@ -136,7 +136,7 @@ static bool grant(struct growth *growth, uint64_t bytes)
 }
 
 /* Memory that was freed in another stream, without a wait for it, does not serve this stream.
- * Checked after fits(): a free is marked before it is made. */
+ * Checked after fits_in_pool(): a free is marked before it is made. */
 static bool is_free_here(const struct growth *growth)
 {
         uint64_t freed = load_relaxed(&growth->meter->freed_stream);
@@ -147,14 +147,14 @@ static bool is_free_here(const struct growth *growth)
 static bool grant_at_once(struct growth *growth, uint64_t bytes)
 {
         remainder_tend(growth->place.row, bytes);
-        return grant(growth, bytes);
+        return grant_growth(growth, bytes);
 }
 
 static bool grant_after(struct growth *growth, unsigned relief, uint64_t bytes)
 {
         meters_relieve(growth->place, relief);
         remainder_relieve(growth->place.row);
-        return grant(growth, bytes);
+        return grant_growth(growth, bytes);
 }
 
 static bool grant_after_reading(struct growth *growth, uint64_t bytes)
@@ -171,9 +171,9 @@ static bool grant_after_trimming(struct growth *growth, uint64_t bytes)
 static bool do_without(struct growth *growth, uint64_t bytes)
 {
         (void)bytes;
-        if (!fits(growth) || !enter_pool(growth, true))
+        if (!fits_in_pool(growth) || !enter_pool(growth, true))
                 return false;
-        if (fits(growth) && is_free_here(growth) &&
+        if (fits_in_pool(growth) && is_free_here(growth) &&
             charge_begin(&growth->charge, load_relaxed(&growth->meter->row), 0))
                 return true;
         leave_pool(growth);
@@ -185,7 +185,7 @@ static bool grant_in_time(struct growth *growth, uint64_t bytes)
 {
         remainder_tend(growth->place.row, bytes);
         for (unsigned i = 0; i < ENTER_TRIES; i++) {
-                if (grant(growth, bytes))
+                if (grant_growth(growth, bytes))
                         return true;
                 if (growth->is_final)
                         return false;

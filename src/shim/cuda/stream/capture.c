@@ -41,7 +41,7 @@ static void end_begun(struct begun *begun)
 }
 
 /* A capture of the same stream has ended unseen. */
-static void list(uint64_t key, CUcontext context)
+static void list_capture(uint64_t key, CUcontext context)
 {
         struct begun *place;
 
@@ -57,7 +57,7 @@ static void list(uint64_t key, CUcontext context)
 
 /* `is_seen`: the driver reported that there was one. One for which there was no entry is over,
  * too. */
-static void unlist(uint64_t key, bool is_seen)
+static void unlist_capture(uint64_t key, bool is_seen)
 {
         struct begun *begun;
 
@@ -73,7 +73,7 @@ static void unlist(uint64_t key, bool is_seen)
 void capture_stream_gone(CUstream stream)
 {
         if (load_relaxed(&capture_state.captures) && stream)
-                unlist(key_of(stream), false);
+                unlist_capture(key_of(stream), false);
 }
 
 void captures_context_gone(CUcontext context)
@@ -242,7 +242,7 @@ CUresult capture_end(const struct capture_stream *capture, CUresult rc)
 
         unlock_stream(capture, was_captured || rc == CUDA_SUCCESS);
         if (rc == CUDA_SUCCESS)
-                list(capture->key, capture->context);
+                list_capture(capture->key, capture->context);
         else
                 add_acq_rel(&capture_state.captures, -1u);
         return rc;
@@ -283,7 +283,7 @@ static CUresult capture_ended(const struct capture_stream *capture, CUresult rc)
         is_there = may_be_capturing(capture->handle);
         unlock_stream(capture, is_there);
         if (capture->is_there && !is_there)
-                unlist(capture->key, true);
+                unlist_capture(capture->key, true);
         streams_each(ask_again, NULL);
         return rc;
 }

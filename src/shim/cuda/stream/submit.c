@@ -117,7 +117,7 @@ struct time_stream *submission_stream(CUstream stream)
 }
 
 /* True: credit was given. */
-static bool prepare(const struct submission *submission)
+static bool obtain_credit(const struct submission *submission)
 {
         struct submit_target target = find_target(submission->stream);
 
@@ -139,7 +139,7 @@ static bool prepare(const struct submission *submission)
 }
 
 /* A recorded call touches no memory, so it does not wait for the end of a hold. */
-static bool pass(const struct submission *submission)
+static bool pass_submission(const struct submission *submission)
 {
         bool is_again;
 
@@ -150,7 +150,7 @@ static bool pass(const struct submission *submission)
         front_start();
         threads_join();
         if (session_state() == SESSION_ACTIVE) {
-                is_again = prepare(submission);
+                is_again = obtain_credit(submission);
         } else {
                 is_again = session_state() == SESSION_NONE;
                 if (is_again)
@@ -170,7 +170,7 @@ bool submission_wait(const struct submission *submission)
                 return true;
         do {
                 credit_leave(&credit_here);
-                is_again = pass(submission);
+                is_again = pass_submission(submission);
                 credit_enter(&credit_here);
         } while (gate_is_shut() && !may_capture(submission->stream));
         if (is_again && gate_is_shut()) {

@@ -54,7 +54,7 @@ static struct swap_segment *choose_in(const struct swap_block *block, uint64_t m
 }
 
 /* In the order of addresses, from the last choice on; then once more from the first address. */
-static struct move_choice choose(uint64_t most_bytes)
+static struct move_choice choose_segment(uint64_t most_bytes)
 {
         for (unsigned round = 0; round < 2; round++) {
                 const struct address_span *span = spans_above(&swap_state.spans, mover->at);
@@ -313,7 +313,7 @@ static bool begin_next(const struct task *task)
             clock_now_ns() < mover->not_before_ns)
                 return false;
         mover->is_inward = is_inward;
-        choice = choose(task->in_bytes);
+        choice = choose_segment(task->in_bytes);
         if (!choice.segment)
                 return false;
         is_begun = is_inward ? begin_in(choice) : begin_out(choice);
@@ -356,7 +356,7 @@ static bool is_to_begin(void)
         return drain_is_answered() && room_excess(&books);
 }
 
-static uint64_t move(uint64_t now_ns)
+static uint64_t tend_moves(uint64_t now_ns)
 {
         struct task task;
 
@@ -388,5 +388,5 @@ static uint64_t move(uint64_t now_ns)
 void swap_move_begin(void)
 {
         helper_finish(hold_stands_at_end);
-        tend_also(move);
+        tend_also(tend_moves);
 }
