@@ -87,7 +87,7 @@ static void print_list(FILE *stream)
 }
 
 /* Starts the command under its whole name, which its messages use. */
-static int start(const struct command *command, int argc, char **argv)
+static int start_command(const struct command *command, int argc, char **argv)
 {
         static char name[64];
 
@@ -114,7 +114,7 @@ int command_help(int argc, char **argv)
                         text_shown(argv[1]));
                 return STATUS_WRONG;
         }
-        return start(command, 2, (char *[]){ NULL, (char *)"--help", NULL });
+        return start_command(command, 2, (char *[]){ NULL, (char *)"--help", NULL });
 }
 
 int command_version(int argc, char **argv)
@@ -150,5 +150,5 @@ int main(int argc, char **argv)
                         text_shown(argv[1]));
                 return STATUS_WRONG;
         }
-        return start(command, argc - 1, argv + 1);
+        return start_command(command, argc - 1, argv + 1);
 }

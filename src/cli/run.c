@@ -190,7 +190,7 @@ static void note_ended(const struct run_call *run)
         fputc('\n', stderr);
 }
 
-static int start(struct run_call *run, struct error *err)
+static int start_program(struct run_call *run, struct error *err)
 {
         const struct entrance *entrance = &run->entrance;
         int status;
@@ -226,5 +226,5 @@ int command_run(int argc, char **argv)
         note_no_limit(&run);
         if (!run.is_quiet)
                 enter_note_passed("run", &run.request, &run.entrance);
-        return start(&run, &err);
+        return start_program(&run, &err);
 }

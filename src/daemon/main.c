@@ -459,7 +459,7 @@ static struct event_base *new_base(void)
         return base;
 }
 
-static int start(struct error *err)
+static int start_daemon(struct error *err)
 {
         int rc = find_runtime(err);
 
@@ -539,7 +539,7 @@ int main(int argc, char **argv)
         umask(077);
         start_log();
         descriptors_raise();
-        rc = start(&err);
+        rc = start_daemon(&err);
         if (rc < 0) {
                 log_tell("aliquotd: %s", err.text);
                 end_daemon();

@@ -31,7 +31,7 @@ static int try_lock(int fd)
 }
 
 /* The descriptor, which stays open for the life of the process, or a negative errno. */
-static int lock(const char *folder, const char *path, int flags, struct error *err)
+static int lock_file(const char *folder, const char *path, int flags, struct error *err)
 {
         int fd = open(path, flags | O_CLOEXEC, 0600);
         char by[32] = "";
@@ -58,7 +58,7 @@ static int take_file(const char *folder, struct error *err)
 
         if (rc < 0)
                 return rc;
-        fd = lock(folder, path, O_RDWR | O_CREAT | O_NOFOLLOW, err);
+        fd = lock_file(folder, path, O_RDWR | O_CREAT | O_NOFOLLOW, err);
         if (fd < 0)
                 return fd;
         if (ftruncate(fd, 0) < 0 || dprintf(fd, "%d\n", getpid()) < 0) {
@@ -71,7 +71,7 @@ static int take_file(const char *folder, struct error *err)
 /* Locks the folder first, so that a refused daemon has created no file. */
 int runtime_lock_take(const char *folder, struct error *err)
 {
-        int rc, fd = lock(folder, folder, O_RDONLY | O_DIRECTORY, err);
+        int rc, fd = lock_file(folder, folder, O_RDONLY | O_DIRECTORY, err);
 
         if (fd < 0)
                 return fd;

@@ -55,7 +55,7 @@ static struct message_head head_of(enum message_type type, unsigned version, siz
 }
 
 /* Copies the text, cut if it is too long. */
-static void put(char *ret, size_t size, const char *text)
+static void put_text(char *ret, size_t size, const char *text)
 {
         size_t length = text ? strnlen(text, size - 1) : 0;
 
@@ -73,7 +73,7 @@ size_t message_write_hello(void *buffer, const struct message_wish *wish)
         hello.head = head_of(MESSAGE_HELLO, 0, bytes);
         if (wish->session_id)
                 memcpy(hello.session_id, wish->session_id, sizeof(hello.session_id));
-        put(hello.command, sizeof(hello.command), wish->command);
+        put_text(hello.command, sizeof(hello.command), wish->command);
         if (token_bytes) {
                 hello.token_at = sizeof(hello);
                 hello.token_bytes = (uint32_t)token_bytes;
@@ -90,7 +90,7 @@ size_t message_write_welcome(struct message_welcome *ret, unsigned version,
                                          .flags = flags,
                                          .page_version = PAGE_VERSION };
         memcpy(ret->session_id, session_id, sizeof(ret->session_id));
-        put(ret->name, sizeof(ret->name), name);
+        put_text(ret->name, sizeof(ret->name), name);
         return sizeof(*ret);
 }
 
@@ -100,7 +100,7 @@ size_t message_write_refused(struct message_refused *ret, unsigned version, enum
         *ret = (struct message_refused){ .head = head_of(MESSAGE_REFUSED, version, sizeof(*ret)),
                                          .code = code,
                                          .retry_ms = retry_ms };
-        put(ret->reason, sizeof(ret->reason), reason);
+        put_text(ret->reason, sizeof(ret->reason), reason);
         return sizeof(*ret);
 }
 

@@ -133,7 +133,7 @@ static void *helper_main(void *expected)
 }
 
 /* The new thread inherits the calling thread's signal mask. */
-static bool start(void)
+static bool start_helper(void)
 {
         thread_maker *make = maker_find();
         pthread_attr_t attributes;
@@ -170,7 +170,7 @@ static bool start_once(helper_task *task)
                 atexit(at_program_end);
         helper.task = task;
         store_relaxed(&helper.process, (uint32_t)getpid());
-        is_started = start();
+        is_started = start_helper();
         store_release(&helper.state, is_started ? HELPER_RUNS : HELPER_NONE);
         return is_started;
 }

@@ -393,7 +393,7 @@ static bool become_starter(uint64_t me, bool *ret_is_nested)
         return false;
 }
 
-static enum session_state start(session_gpu_lister *lister)
+static enum session_state start_session(session_gpu_lister *lister)
 {
         uint64_t me = (uint64_t)(uint32_t)getpid() << 32 | (uint32_t)syscall(SYS_gettid);
 
@@ -423,7 +423,7 @@ enum session_state session_start(session_gpu_lister *lister)
                 return state;
         /* A thread cancelled in an open() of ours would leave the others waiting. */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-        state = start(lister);
+        state = start_session(lister);
         pthread_setcancelstate(cancel_state, NULL);
         return state;
 }

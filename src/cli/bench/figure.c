@@ -131,7 +131,7 @@ static void put_figure(const struct record *record, const char *title, FILE *str
 
 /* Starts it on what it is to write ("--version": nothing): its pid and its standard input, or a
  * negative errno and no input. */
-static pid_t start(const struct installation *own, const char *word, int *ret_input)
+static pid_t start_plot(const struct installation *own, const char *word, int *ret_input)
 {
         int ends[2] = { -1, -1 };
         pid_t pid;
@@ -180,7 +180,7 @@ int figure_check(const struct installation *own, struct error *err)
                 return fail(err, -ENOENT,
                             "--png: this installation has no aliquot-plot, as it was built without "
                             "cairo; --json keeps what was measured, and --from draws it elsewhere");
-        pid = start(own, "--version", &input);
+        pid = start_plot(own, "--version", &input);
         return pid < 0 ? fail(err, pid, "aliquot-plot: %s", strerror(-pid))
                        : wait_for_plot(pid, err);
 }
@@ -190,7 +190,7 @@ int figure_draw(const struct installation *own, const struct record *record, con
 {
         void (*before)(int) = signal(SIGPIPE, SIG_IGN); /* it may end before it has read all */
         int input = -1, rc;
-        pid_t pid = start(own, path, &input);
+        pid_t pid = start_plot(own, path, &input);
         FILE *stream = pid < 0 ? NULL : fdopen(input, "w");
 
         if (stream) {

@@ -74,8 +74,8 @@ struct crew_member {
         char *const *words;
 };
 
-static int start(const struct stage *stage, const struct crew_member *member, pid_t *ret,
-                 struct error *err)
+static int start_member(const struct stage *stage, const struct crew_member *member, pid_t *ret,
+                        struct error *err)
 {
         char log[STORE_PATH_BYTES];
         pid_t ours = getpid(), pid;
@@ -105,7 +105,8 @@ int stage_start_daemon(struct stage *stage, struct error *err)
         snprintf(spec, sizeof(spec), "--sim=%s", stage->spec);
         if (stage->request.is_sim)
                 words[5] = spec;
-        rc = start(stage, &(struct crew_member){ "aliquotd", program, words }, &stage->daemon, err);
+        rc = start_member(stage, &(struct crew_member){ "aliquotd", program, words },
+                          &stage->daemon, err);
         for (unsigned i = 0; rc == 0 && i < PATIENCE; i++) {
                 if (presence_look(&stage->store) == PRESENCE_LISTENS)
                         return 0;
@@ -178,8 +179,8 @@ int stage_start_program(struct stage *stage, const struct mix *mix, unsigned at,
                 snprintf(number[numbers], NUMBER_BYTES, "%llu", (unsigned long long)times[i]);
                 words[count++] = number[numbers++];
         }
-        return start(stage, &(struct crew_member){ name, stage->request.own.program, words },
-                     &stage->program[at], err);
+        return start_member(stage, &(struct crew_member){ name, stage->request.own.program, words },
+                            &stage->program[at], err);
 }
 
 void stage_end_process(pid_t pid, int number)

@@ -69,7 +69,7 @@ static void *ask_daemon(void *context)
 }
 
 /* Signals are the other thread's. */
-static int start(struct question *question)
+static int start_thread(struct question *question)
 {
         sigset_t all, before;
         pthread_t thread;
@@ -98,7 +98,7 @@ struct question *question_ask(const struct store *store, bool wants_devices)
         pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
         pthread_cond_init(&question->ended, &monotonic);
         pthread_condattr_destroy(&monotonic);
-        if (start(question) == 0)
+        if (start_thread(question) == 0)
                 return question;
         free_question(question);
         return NULL;

@@ -80,7 +80,7 @@ void http_connection_end(struct http_connection *connection)
 }
 
 /* Half closed, so that the answer arrives although the other side may still be sending. */
-static void drain(struct http_connection *connection)
+static void drain_connection(struct http_connection *connection)
 {
         shutdown(connection->fd, SHUT_WR);
         enter_phase(connection, HTTP_DRAINING, HTTP_DRAIN_NS);
@@ -106,7 +106,7 @@ static bool finish_exchange(struct http_connection *connection)
         if (!keeps_alive) {
                 enter_phase(connection, HTTP_CLOSING, config->request_timeout_ns);
                 if (!waiting(connection))
-                        drain(connection);
+                        drain_connection(connection);
                 return false;
         }
         if (waiting(connection) > HTTP_WAITING_MAX) {
@@ -223,7 +223,7 @@ static void look_or_wait(struct http_connection *connection)
 }
 
 /* Receives bytes: how many, or what receive_plain() says. */
-static ssize_t receive(struct http_connection *connection, int fd)
+static ssize_t receive_bytes(struct http_connection *connection, int fd)
 {
         struct evbuffer_iovec room;
         ssize_t got;
@@ -260,7 +260,7 @@ static void on_readable(evutil_socket_t fd, short what, void *context)
 {
         struct http_connection *connection = context;
         const uint64_t begin_ns = peers_call_begin();
-        const ssize_t got = rests(connection) ? -EBUSY : receive(connection, fd);
+        const ssize_t got = rests(connection) ? -EBUSY : receive_bytes(connection, fd);
 
         peers_call_end(connection->counted, begin_ns, clock_machine_ns());
         if (got == -EAGAIN || got == -EINTR)
@@ -304,7 +304,7 @@ void http_connection_serve(struct http_connection *connection)
 static void on_written(struct http_connection *connection)
 {
         if (connection->phase == HTTP_CLOSING) {
-                drain(connection);
+                drain_connection(connection);
         } else if (connection->phase == HTTP_LEAVING) {
                 enter_phase(connection, HTTP_IDLE, config_of(connection)->idle_timeout_ns);
                 read_on(connection);

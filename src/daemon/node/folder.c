@@ -271,7 +271,8 @@ int folder_limit(const struct store *store, const struct sessions_one *session, 
 }
 
 /* 1: no process can join any more. 0: there is no session. */
-static int shut(const struct store *store, const struct sessions_one *session, struct error *err)
+static int shut_folder(const struct store *store, const struct sessions_one *session,
+                       struct error *err)
 {
         struct store_session joined;
         int rc = join_folder(store, session, &joined, err);
@@ -285,14 +286,14 @@ static int shut(const struct store *store, const struct sessions_one *session, s
 
 int folder_shut(const struct store *store, const struct sessions_one *session, struct error *err)
 {
-        int rc = shut(store, session, err);
+        int rc = shut_folder(store, session, err);
 
         return rc < 0 ? rc : 0;
 }
 
 int folder_remove(const struct store *store, const struct sessions_one *session, struct error *err)
 {
-        int rc = shut(store, session, err);
+        int rc = shut_folder(store, session, err);
 
         if (rc <= 0)
                 return rc;

@@ -215,7 +215,7 @@ static int adopt_folder(const char *name, void *context)
 /* -- Saving ----------------------------------------------------------------------------------- */
 
 /* Where that fails, the next start finds the same. */
-static void save(struct node *node, const struct sessions_one *session)
+static void save_adopted(struct node *node, const struct sessions_one *session)
 {
         char room[DATABASE_DETAIL_BYTES];
         struct database_event event = {
@@ -244,7 +244,7 @@ int node_adopt(struct node *node, struct node_adoption *adoption, struct error *
                 rc = store_list(&node->store, adopt_folder, adoption, err);
         for (unsigned i = 0; rc == 0 && i < node->sessions->entries; i++) {
                 if (adoption->is_news[i])
-                        save(node, &node->sessions->session[i]);
+                        save_adopted(node, &node->sessions->session[i]);
         }
         return rc;
 }

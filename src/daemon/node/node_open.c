@@ -50,7 +50,7 @@ void node_sweep(struct node *node)
                 log_line(LOG_WARN, "%s", err.text);
 }
 
-static int start(struct node *node, const struct node_options *options, struct error *err)
+static int start_opened(struct node *node, const struct node_options *options, struct error *err)
 {
         struct node_adoption adoption;
         int rc = folder_prepare(&node->store, err);
@@ -105,7 +105,7 @@ int node_open(struct node **ret, const struct node_options *options, struct erro
         node->is_temporary = options->is_temporary;
         sessions_init(node->sessions, options->policy);
         set_rules(node, options);
-        rc = start(node, options, err);
+        rc = start_opened(node, options, err);
         if (rc < 0) {
                 node_close(node);
                 return rc;

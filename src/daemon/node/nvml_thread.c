@@ -271,7 +271,7 @@ static void release_look(struct nvml_look *look)
         free(look);
 }
 
-static void release(struct nvml_thread *thread)
+static void release_thread(struct nvml_thread *thread)
 {
         people_release(&thread->people);
         release_look(thread->work);
@@ -314,12 +314,12 @@ int nvml_thread_start(struct nvml_thread **ret, const struct nvml_thread_options
                                          on_done, thread);
         if (!thread->work || !thread->latest || !thread->done ||
             event_add(thread->done, NULL) < 0) {
-                release(thread);
+                release_thread(thread);
                 return fail(err, -ENOMEM, "out of memory, or of descriptors");
         }
         rc = thread_start(&thread->id, NULL, run_thread, thread);
         if (rc < 0) {
-                release(thread);
+                release_thread(thread);
                 return fail(err, rc, "a thread for NVML: %s", strerror(-rc));
         }
         *ret = thread;
@@ -342,7 +342,7 @@ void nvml_thread_stop(struct nvml_thread *thread)
         pthread_mutex_unlock(&thread->lock);
         if (is_stopped) {
                 pthread_join(thread->id, NULL);
-                release(thread);
+                release_thread(thread);
                 return;
         }
         /* it is in the driver: its memory stays the thread's until it returns, if ever */

@@ -163,7 +163,7 @@ static void report_cut(struct cleanup_told *told, const struct sessions_one *ses
         store_release(&told->is_told, 1);
 }
 
-static void clean(const struct cleanups *cleanups, unsigned at)
+static void clean_files(const struct cleanups *cleanups, unsigned at)
 {
         const struct sessions *all = cleanups->sessions;
         const uint32_t uid = cleanups->cleanup[at].uid;
@@ -254,7 +254,7 @@ static void begin_cleanup(struct cleanups *cleanups, unsigned at, uint64_t now_n
         store_relaxed(&cleanups->board->at[at], 0);
         switch (aside_fork(&cleanup->aside, "aliquot-clean", now_ns)) {
         case 0:
-                clean(cleanups, at);
+                clean_files(cleanups, at);
                 _exit(0);
         case -1:
                 log_line(LOG_ERROR, "cannot fork to clean up slots of user %u: %m", cleanup->uid);

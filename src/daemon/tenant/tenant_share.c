@@ -115,8 +115,8 @@ void tenant_share_keep(struct tenants *tenants)
 
 /* -- A session for a program ------------------------------------------------------------------ */
 
-static int terms(const struct tenants *tenants, uint32_t uid, struct sessions_one *ret,
-                 struct error *err)
+static int set_terms(const struct tenants *tenants, uint32_t uid, struct sessions_one *ret,
+                     struct error *err)
 {
         const struct cards *cards = &node_cards(tenants->options.node)->cards;
         uint64_t reserve_bytes = node_sessions(tenants->options.node)->policy.reserve_bytes;
@@ -170,7 +170,7 @@ struct tenant_listener *tenant_share_admit(const struct tenant_visit *visit, str
         struct sessions_actions actions = { .answer = SESSIONS_YES };
         struct tenant_listener *made;
         char who[32];
-        int rc = terms(tenants, uid, &one, err);
+        int rc = set_terms(tenants, uid, &one, err);
 
         snprintf(who, sizeof(who), "uid %u", uid);
         event.group = peers_groups(visit->fd, &event.group_count);

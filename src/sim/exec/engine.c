@@ -301,7 +301,7 @@ void exec_place_close(struct exec_place *place)
 }
 
 /* Adds to the meters what the seat has used since the last report. */
-static void report(struct exec_place *place, uint64_t clock, uint64_t now_ns)
+static void report_use(struct exec_place *place, uint64_t clock, uint64_t now_ns)
 {
         uint64_t seen = load_acquire(&place->reported_clock);
 
@@ -416,7 +416,7 @@ static void look_at_seat(struct exec_place *place, uint64_t end_clock, struct st
                                (ret->is_holder ? end_clock - state->seat[place->seat].held_ns
                                                : state->slice_ns);
         } while (!change_end(&change));
-        report(place, worked_clock(place, clock, end_clock), now_ns);
+        report_use(place, worked_clock(place, clock, end_clock), now_ns);
         if (ret->wake_ns > now_ns + NAP_NS)
                 ret->wake_ns = now_ns + NAP_NS;
 }
@@ -472,5 +472,5 @@ void place_off(struct exec_place *place, struct exec_mark *mark)
                 return;
         /* estimates of finished work no longer count */
         store_relaxed(&place->device->queued_clock[place->seat], clock);
-        report(place, clock, now_ns);
+        report_use(place, clock, now_ns);
 }

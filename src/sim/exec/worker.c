@@ -184,7 +184,7 @@ static void pass_channel(CUstream stream, uint64_t begun_ns)
         progress_announce();
 }
 
-static void serve(CUstream stream, struct stream_command *command, struct exec_mark *mark)
+static void serve_command(CUstream stream, struct stream_command *command, struct exec_mark *mark)
 {
         struct op_run run = { stream->exec, mark, command->enqueued_ns };
         struct barrier barrier = { stream, command->ticket, &run.ready_ns };
@@ -267,7 +267,7 @@ void *stream_worker(void *argument)
                 head += command->bytes;
                 if (command->kind == COMMAND_PAD)
                         continue;
-                serve(stream, command, &mark);
+                serve_command(stream, command, &mark);
                 if (command->is_in_flight)
                         flights_complete(stream->context->unit, end_ns_of(stream, &mark));
                 add_relaxed(&stream->queue.ns, -command->estimate_ns);

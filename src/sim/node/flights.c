@@ -29,7 +29,7 @@ static void recount(struct sim_node *node, unsigned device)
                 of_tag(node, device, row)->open += node->flight[device][row].open;
 }
 
-static void lock(struct sim_node *node, unsigned device)
+static void lock_flights(struct sim_node *node, unsigned device)
 {
         if (robust_lock(&node->device[device].flight_lock) == EOWNERDEAD) {
                 recount(node, device);
@@ -37,7 +37,7 @@ static void lock(struct sim_node *node, unsigned device)
         }
 }
 
-static void unlock(struct sim_node *node, unsigned device)
+static void unlock_flights(struct sim_node *node, unsigned device)
 {
         pthread_mutex_unlock(&node->device[device].flight_lock);
 }
@@ -53,10 +53,10 @@ static void change_flights(unsigned device, void (*what)(struct node_flight *fli
         if (!self)
                 return;
         row = (unsigned)(self - node->row);
-        lock(node, device);
+        lock_flights(node, device);
         what(&node->flight[device][row], ns);
         what(of_tag(node, device, row), ns);
-        unlock(node, device);
+        unlock_flights(node, device);
 }
 
 void flights_submit(unsigned device, uint64_t submitted_ns)
@@ -73,7 +73,7 @@ void flights_settle(struct sim_node *node, unsigned device)
 {
         unsigned high = load_acquire(&node->row_high);
 
-        lock(node, device);
+        lock_flights(node, device);
         for (unsigned row = 0; row < high; row++) {
                 struct node_flight *flight = &node->flight[device][row];
                 uint32_t open = flight->open;
@@ -83,7 +83,7 @@ void flights_settle(struct sim_node *node, unsigned device)
                 flight_abandon(flight, open, flight->seen_ns);
                 flight_abandon(of_tag(node, device, row), open, flight->seen_ns);
         }
-        unlock(node, device);
+        unlock_flights(node, device);
 }
 
 void flights_begin(struct sim_node *node, unsigned row)
@@ -97,9 +97,9 @@ static uint64_t read_flight(struct sim_node *node, unsigned device,
 {
         uint64_t ns;
 
-        lock(node, device);
+        lock_flights(node, device);
         ns = flight_ns(flight, sim_now_ns());
-        unlock(node, device);
+        unlock_flights(node, device);
         return ns;
 }
 

@@ -114,7 +114,7 @@ static uint64_t charge_name(uint64_t name, uint64_t bytes)
         return name & STATED ? mix(name, bytes) : name;
 }
 
-static void unlock(void *lock)
+static void unlock_name(void *lock)
 {
         if (lock)
                 liveness_unlock(lock);
@@ -239,12 +239,12 @@ CUresult import_settle(struct import_growth *growth, CUresult rc)
         } else {
                 charge_drop(&growth->more);
                 /* first, so that the next process does not find this one charged */
-                unlock(growth->charge_lock);
+                unlock_name(growth->charge_lock);
                 set_state(import, growth->was_waiting ? IMPORT_WAITING : IMPORT_SETTLED);
         }
         charge_drop(&charge);
         lock_drop(&shared_state.imports_lock);
-        unlock(old_lock); /* after the charge: the next to be charged finds the room */
+        unlock_name(old_lock); /* after the charge: the next to be charged finds the room */
         growth->import = NULL;
         return rc;
 }
@@ -288,7 +288,7 @@ void import_end(struct memory_import *import)
         if (--import->references == 0) {
                 charge_lock = import->charge_lock;
                 set_state(import, IMPORT_SETTLED);
-                unlock(import->hold_lock);
+                unlock_name(import->hold_lock);
                 charge_take(&charge, SPACE_IMPORT, import->number);
                 if (import->link.key)
                         give_up(import->link.key, &charge_lock, &charge);
@@ -297,7 +297,7 @@ void import_end(struct memory_import *import)
                 table_free(&shared_state.imports, import);
         }
         lock_drop(&shared_state.imports_lock);
-        unlock(charge_lock); /* after the charge: the next to be charged finds the room */
+        unlock_name(charge_lock); /* after the charge: the next to be charged finds the room */
 }
 
 void import_keep(struct memory_import *import, enum charge_space space, uint64_t key)
@@ -396,7 +396,7 @@ void import_export(uint64_t name, enum charge_space space, uint64_t key)
         }
         lock_drop(&shared_state.imports_lock);
         if (!export)
-                unlock(charge_lock);
+                unlock_name(charge_lock);
 }
 
 /* Under imports_lock: an import of the same memory, held by this process without a charge. */
@@ -444,7 +444,8 @@ void import_unexport(enum charge_space space, uint64_t key, struct charge *charg
                 give_up(name, &charge_lock, charge);
         }
         lock_drop(&shared_state.imports_lock);
-        unlock(charge_lock); /* the rest of the charge is for memory that no other process holds */
+        /* the rest of the charge is for memory that no other process holds */
+        unlock_name(charge_lock);
 }
 
 /* Takes the charge of an export of this context; 0: there is none. It also visits others' exports,
@@ -496,7 +497,7 @@ static void claim_import(struct memory_import *import)
                 charge_mark_unseen(&charge);
                 inherit(import, &charge, lock);
         } else {
-                unlock(lock);
+                unlock_name(lock);
         }
 }
 

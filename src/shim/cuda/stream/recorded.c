@@ -28,7 +28,7 @@ static struct recorded *find_recorded(uint64_t id)
         return place < capture_state.recorded + STATE_RECORDED ? place : NULL;
 }
 
-static bool replace(uint64_t id, struct recorded by)
+static bool replace_recorded(uint64_t id, struct recorded by)
 {
         struct recorded *place;
 
@@ -44,7 +44,7 @@ static bool replace(uint64_t id, struct recorded by)
 static bool put_recorded(CUstream stream, uint64_t id)
 {
         struct recorded recorded = { .id = id, .owner = place_of_stream(stream).owner };
-        bool is_put = replace(0, recorded);
+        bool is_put = replace_recorded(0, recorded);
 
         if (is_put)
                 add_acq_rel(&capture_state.recorded_count, 1u);
@@ -53,7 +53,7 @@ static bool put_recorded(CUstream stream, uint64_t id)
 
 static bool take_recorded(uint64_t id)
 {
-        bool is_taken = id && replace(id, (struct recorded){ 0 });
+        bool is_taken = id && replace_recorded(id, (struct recorded){ 0 });
 
         if (is_taken)
                 add_acq_rel(&capture_state.recorded_count, -1u);

@@ -336,7 +336,7 @@ static void meet_threads(void)
 /* Shuts the own gate. True: the process is drained, and stays so. After the answer to the hold no
  * thread has submitted anything, if the session is still in that hold, whose number is used once,
  * and no thread is on its way to the driver. */
-static bool stop(void)
+static bool stop_process(void)
 {
         hold_shut_own();
         gate_end_credit();
@@ -365,7 +365,7 @@ static uint64_t tend_moves(uint64_t now_ns)
         if (!hold_is_own()) {
                 if (!is_to_begin()) /* a change of gate or epoch wakes the helper */
                         return CLOCK_NEVER;
-                if (now_ns < mover->not_before_ns || !stop())
+                if (now_ns < mover->not_before_ns || !stop_process())
                         return now_ns + LOOK_NS;
                 relax();
         }
