@@ -92,8 +92,10 @@ static void one_that_could_not_be_started_is_tried_again(void **state)
 /* A vfork child runs the program's handlers at exit, in the program's memory. */
 static void it_does_not_end_with_a_child(void **state)
 {
-        pid_t child = vfork();
+        pid_t child;
 
+        who_kicks_while_it_sleeps_is_heard(state);
+        child = vfork();
         if (child == 0)
                 exit(0);
         assert_int_equal(waitpid(child, NULL, 0), child);
