@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the variables by which other systems set the same limits, each in its system's units.
+ * Reads the variables of other systems that set the same things as ours, each in its system's
+ * units.
  *
  *      TENSOR_FUSION_CUDA_MEM_LIMIT    {"GPU-...": bytes, "0": bytes}
- *      VCUDA_MEMORY_LIMIT              bytes, binary suffixes, or a product; every device
- *      CUDA_DEVICE_MEMORY_LIMIT[_i]    bytes, binary suffixes; every device, or device i
- *      CUDA_MEM_LIMIT[_i]              bytes, decimals, binary suffixes; every device, or device i
+ *      VCUDA_MEMORY_LIMIT              bytes, binary suffixes, or a product; every GPU
+ *      CUDA_DEVICE_MEMORY_LIMIT[_i]    bytes, binary suffixes; every GPU, or GPU i
+ *      CUDA_MEM_LIMIT[_i]              bytes, decimals, binary suffixes; every GPU, or GPU i
  *                                      (vgpu-manager 3d7f66d: library/src/util.c, iec_to_bytes(),
  *                                      get_mem_limit())
- *      XPUSHARE_GPU_MEMORY_LIMIT       as our own sizes; every device
- *      GPUSLICE_IPC_SOCK               the socket of a daemon, which lies in the runtime folder; or
- *                                      that of a session
- *      GPUSLICE_IPC_TOKEN              the token of joins (settings.c)
+ *      XPUSHARE_GPU_MEMORY_LIMIT       bytes, or a decimal or binary suffix; every GPU
+ *      GPUSLICE_IPC_SOCK               path of a daemon's socket, whose folder is the runtime
+ *                                      folder; or path of a session's socket
+ *      GPUSLICE_IPC_TOKEN              the join token (read in settings.c)
  *
- * Several variables with the same meaning are one wish. Several that differ are refused, since
- * neither system's precedence can be right for the other.
+ * Several variables that set the same limits are accepted. If their limits differ, they are
+ * refused: each system has its own order of precedence, and none fits the others.
  */
 #include "settings/reading.h"
 
@@ -24,7 +25,8 @@
 #include "common/json.h"
 #include "common/text.h"
 
-/* Reads one GPU and its number; `key` was just read. */
+/* Reads the number of one GPU and adds the rule. `key` is the JSON key that was just read: the
+ * GPU. */
 static int read_pair(struct json *json, const struct json_token *key,
                      int (*put)(uint64_t number, struct size *ret, struct error *err),
                      struct settings_rules *rules, struct error *err)
@@ -67,12 +69,12 @@ int rules_parse_json(const char *text,
                         rc = json_next(&json, &token, err);
         }
         if (rc == 0)
-                rc = json_next(&json, &token, err); /* nothing may follow the object */
+                rc = json_next(&json, &token, err); /* fails if anything follows the object */
         if (rc == 0 && !rules.count)
                 rc = fail(err, -EINVAL, "names no GPU");
         if (rc < 0)
                 return rc;
-        rules.may_repeat = true; /* that system allows two names of a GPU */
+        rules.may_repeat = true; /* TensorFusion allows a GPU's index and its UUID together */
         *ret = rules;
         return 0;
 }
@@ -95,8 +97,9 @@ static int read_tensor_fusion(const struct said *said, struct settings_rules *me
         return rc;
 }
 
-/* That system's documentation has a remark after the product, "(1024 * 1024) // limit 1M": if a
- * file of variables is read without a shell, the remark is part of the value. */
+/* Reads a number or product of bytes, and ignores a remark after it. vcuda's documentation has such
+ * a remark, "(1024 * 1024) // limit 1M". If a file of variables is read without a shell, the remark
+ * is part of the value. */
 static int read_vcuda(const struct said *said, struct settings_rules *memory, struct error *err)
 {
         const char *remark = strstr(said->value, "//");
@@ -116,7 +119,8 @@ static int read_vcuda(const struct said *said, struct settings_rules *memory, st
 static int read_xpushare(const struct said *said, struct settings_rules *memory, struct error *err)
 {
         struct size size = { 0 };
-        /* K, M and G are decimal there, and Ki, Mi and Gi binary: convert to our spelling */
+        /* xpushare's K, M and G are decimal, and Ki, Mi and Gi are binary. An added B makes them
+         * ours. */
         char spelled[64];
         struct text text;
         size_t length = strlen(said->value);
@@ -142,7 +146,7 @@ static const struct alias memory_aliases[] = {
         { "XPUSHARE_GPU_MEMORY_LIMIT", read_xpushare },
 };
 
-/* The text before the equals sign. */
+/* Copies the name of an environment entry, which is the text before '='. */
 static void name_of(const char *entry, char ret[64])
 {
         text_quote(entry, ret, 64);
@@ -150,6 +154,7 @@ static void name_of(const char *entry, char ret[64])
                 *strchr(ret, '=') = '\0';
 }
 
+/* Whether the entry is NAME=... or begins with NAME_. */
 static bool is_indexed(const char *entry, const char *name)
 {
         size_t stem = strlen(name);
@@ -158,7 +163,8 @@ static bool is_indexed(const char *entry, const char *name)
                (entry[stem] == '=' || entry[stem] == '_');
 }
 
-/* Adds NAME=VALUE or NAME_i=VALUE as a rule; an empty value adds none where that is allowed. */
+/* Adds the rule of an entry NAME=VALUE or NAME_i=VALUE. An empty value adds no rule if the variable
+ * may be empty. */
 static int add_indexed(const char *entry, const struct indexed_name *indexed,
                        struct settings_rules *rules, struct error *err)
 {
@@ -196,7 +202,7 @@ int rules_read_indexed(const struct reading *reading, const struct indexed_name 
                 if (rc < 0)
                         return rc;
         }
-        /* for a single device: the full name of the variable */
+        /* if the only rule is for one GPU, the origin is NAME_i */
         text_put(rules.origin, sizeof(rules.origin), NULL,
                  rules.count == 1 && rules.rule[0].selector[0] ? "%s_%s" : "%s", indexed->name,
                  rules.rule[0].selector);
@@ -209,8 +215,8 @@ static int parse_binary(const char *text, struct size *ret, struct error *err)
         return bytes_parse_binary(text, &ret->bytes, err);
 }
 
-/* Reads a number, with or without decimals, and the letter of a binary unit. That system ignores
- * what follows the letter, so "2g", "2GB" and "2GiB" are the same. */
+/* Reads a number, with or without decimals, and the letter of a binary unit. vgpu-manager ignores
+ * all letters after the first, so "2g", "2GB" and "2GiB" are the same. */
 static int parse_iec(const char *text, struct size *ret, struct error *err)
 {
         static const char *const endings[] = { "", "b", "ib" };
@@ -334,7 +340,7 @@ int aliases_read_folder(const struct reading *reading, char ret[SETTINGS_PATH_BY
         return 0;
 }
 
-/* Converts that system's levels, trace to critical, to ours. */
+/* Converts vcuda's log levels, trace to critical, to ours. */
 static bool parse_foreign_level(const char *text, enum log_level *ret)
 {
         if (text_is_same(text, "trace")) {
@@ -352,8 +358,8 @@ static bool parse_foreign_level(const char *text, enum log_level *ret)
         return log_level_parse(text, ret);
 }
 
-/* Reads stderr, file[:path] or null. Standard output becomes standard error, since the former
- * belongs to the program. */
+/* Reads where the log goes: stderr, file[:PATH] or null. Standard output is replaced by standard
+ * error, since the program uses standard output itself. */
 static int parse_sink(const struct reading *reading, const char *sink, struct log_config *config,
                       struct error *err)
 {

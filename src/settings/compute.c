@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a cap on GPU time, from our variables and those of other systems.
+ * Reads the caps on GPU time and the rank of a session, from our variables and those of other
+ * systems.
  *
  *      ALIQUOT_COMPUTE, --compute      percent, or GPU=percent, ...; 0.1 to 100
  *      TENSOR_FUSION_CUDA_UP_LIMIT     {"GPU-...": percent, "0": percent}; 100 and more: no cap
  *      CUDA_DEVICE_SM_LIMIT[_i]        percent; 0, and 100 and more: no cap
- *      CUDA_CORE_LIMIT[_i]             likewise (vgpu-manager 3d7f66d: library/src/util.c,
- *                                      get_core_limit())
- *      CUDA_CORE_SOFT_LIMIT[_i]        percent; above the other, how far a session may go while the
- *                                      card has time left (loader.c, init_g_vgpu_config_by_env())
- *      CUDA_TASK_PRIORITY              0: high, 1: low, which is usual (HAMi-core 8f3a89c:
- *                                      multiprocess_memory_limit.c; HAMi's monitor holds the low
- *                                      ones while a high one works)
- *      ALIQUOT_GUARANTEE, _WEIGHT, _PRIORITY, _GANG, and their flags: where a session stands among
- *                                      others
+ *      CUDA_CORE_LIMIT[_i]             percent; 0, and 100 and more: no cap (vgpu-manager 3d7f66d:
+ *                                      library/src/util.c, get_core_limit())
+ *      CUDA_CORE_SOFT_LIMIT[_i]        percent up to which a session may go beyond CUDA_CORE_LIMIT
+ *                                      while the GPU has time left (loader.c,
+ *                                      init_g_vgpu_config_by_env())
+ *      CUDA_TASK_PRIORITY              0: high, 1: low, the usual value (HAMi-core 8f3a89c:
+ *                                      multiprocess_memory_limit.c; HAMi's monitor holds up
+ *                                      programs of low priority while one of high priority works)
+ *      ALIQUOT_GUARANTEE, _WEIGHT, _PRIORITY, _GANG, and their flags
+ *                                      the rank of a session among others
  *
- * A wish for the whole time is no wish, unless a flag says it: that may be there to raise a cap.
+ * A variable that asks for 100 % of every GPU sets no cap, and so asks for no session. A flag for
+ * 100 % counts as a setting, since it may be meant to raise the cap of an existing session.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,7 +26,7 @@
 #include "common/text.h"
 #include "settings/reading.h"
 
-/* Nothing is rounded: a share that cannot be stored exactly is invalid. */
+/* Whether the share is in range and can be stored exactly; a share is never rounded. */
 static bool is_share(uint32_t micro_percent)
 {
         return micro_percent >= SETTINGS_SHARE_MIN_MICRO_PERCENT &&
@@ -84,7 +87,7 @@ static int parse_sm_limit(const char *text, struct size *ret, struct error *err)
         return put_percent(number ? number : 100, ret, err);
 }
 
-/* In that system 0 means no soft limit, and no soft limit is below every hard one. */
+/* vgpu-manager reads 0 as no soft limit. That is stored as 0, which is below every hard limit. */
 static int parse_soft(const char *text, struct size *ret, struct error *err)
 {
         int rc = parse_sm_limit(text, ret, err);
@@ -94,6 +97,7 @@ static int parse_soft(const char *text, struct size *ret, struct error *err)
         return rc;
 }
 
+/* Whether all rules are 100 %. */
 static bool is_whole(const struct settings_rules *rules)
 {
         for (unsigned i = 0; i < rules->count; i++) {
@@ -103,7 +107,8 @@ static bool is_whole(const struct settings_rules *rules)
         return true;
 }
 
-/* The share that the rules give to the selector; `otherwise`: they give none. */
+/* Returns the share that the rules give to the GPU `selector`, or `otherwise` if no rule
+ * applies. */
 static uint32_t find_share(const struct settings_rules *rules, const char *selector,
                            uint32_t otherwise)
 {
@@ -111,13 +116,14 @@ static uint32_t find_share(const struct settings_rules *rules, const char *selec
 
         for (unsigned i = 0; i < rules->count; i++) {
                 if (!rules->rule[i].selector[0] || strcmp(rules->rule[i].selector, selector) == 0)
-                        share = rules->rule[i].size.micro_percent; /* the default is first */
+                        /* the default rule is first, so a GPU's own rule overrides it */
+                        share = rules->rule[i].size.micro_percent;
         }
         return share;
 }
 
-/* Refuses a soft limit above the hard one: a certain share, and more while the card has time left,
- * is a guarantee with a cap. */
+/* Refuses a soft limit above the hard one: it would promise a share, and more while the GPU has
+ * time left. In Aliquot that takes a guarantee with a cap, which need a daemon. */
 static int check_soft(const struct settings_rules *hard, const struct settings_rules *soft,
                       struct error *err)
 {
@@ -140,7 +146,7 @@ static int check_soft(const struct settings_rules *hard, const struct settings_r
         return 0;
 }
 
-/* Reads the variables of vgpu-manager. */
+/* Reads the hard and the soft limits of vgpu-manager. */
 static int read_cores(const struct reading *reading, struct settings_rules *ret, struct error *err)
 {
         static const struct indexed_name hard = { "CUDA_CORE_LIMIT", parse_sm_limit };
@@ -234,7 +240,7 @@ static int read_priority(const struct said *said, struct settings_rank *ret, str
         return ret->priority[0] ? 0 : fail(err, -EINVAL, "expected rt, normal or batch");
 }
 
-/* 1 is what a user without a wish sets, so it does not count as a wish. */
+/* Reads CUDA_TASK_PRIORITY. 1 is the usual value, so it sets no priority. */
 static int read_task_priority(const struct said *said, struct settings_rank *ret, struct error *err)
 {
         if (strcmp(said->value, "0") == 0)
@@ -244,7 +250,7 @@ static int read_task_priority(const struct said *said, struct settings_rank *ret
         return 0;
 }
 
-/* "none" leaves the session's gang. */
+/* Reads the name of a gang; "none" removes the session from its gang. */
 static int read_gang(const struct said *said, struct settings_rank *ret, struct error *err)
 {
         ret->has_gang = true;
@@ -259,6 +265,7 @@ static int read_gang(const struct said *said, struct settings_rank *ret, struct 
         return 0;
 }
 
+/* Whether the rank is the default one, which needs no daemon. */
 static bool is_usual(const struct settings_rank *rank)
 {
         return !rank->guarantee_micro_percent && (!rank->weight || rank->weight == WEIGHT_USUAL) &&
@@ -270,7 +277,7 @@ int rank_read(const struct reading *reading, struct settings_rank *ret, struct e
         static const struct {
                 const char *name;
                 int (*read)(const struct said *said, struct settings_rank *ret, struct error *err);
-                const char *unless; /* a stronger variable that makes this one moot; NULL: none */
+                const char *unless; /* variable that overrides this one if it is set; NULL: none */
         } words[] = { { "ALIQUOT_GUARANTEE", read_guarantee, NULL },
                       { "ALIQUOT_WEIGHT", read_weight, NULL },
                       { "ALIQUOT_PRIORITY", read_priority, NULL },

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wishes in other systems' variables: those that are granted, and those that cannot be.
+ * Reads switches for features: oversubscription, swap, and the variables of other systems for
+ * features that Aliquot has or lacks.
  *
- * Each such variable has values that ask for nothing ("off") and pass. Any other value is granted
- * if the feature is built, and otherwise refused, because a program that was promised a feature
- * must not run without it. Switches that turn other systems off ask for nothing without a limit,
- * and are refused beside one: they would lift it.
+ * Each variable has values that ask for nothing, such as 0, which are accepted. Any other value is
+ * granted if Aliquot has the feature, and otherwise refused, because a program that was promised a
+ * feature must not run without it. Some variables turn another system's limits off. They are
+ * ignored if no other setting asks for a limit, and refused if one does, because they contradict
+ * it.
  */
 #include "settings/reading.h"
 
@@ -16,6 +18,7 @@
 
 enum verdict { ASKS_NOTHING, ASKS, MALFORMED };
 
+/* Reads yes or no in one of four spellings. */
 static enum verdict judge_switch(const char *value)
 {
         static const char *const off[] = { "0", "no", "off", "false" };
@@ -30,19 +33,21 @@ static enum verdict judge_switch(const char *value)
         return MALFORMED;
 }
 
-/* In its system the variable counts if it is set, whatever its value. */
+/* Judges a variable that asks for its feature whenever it is set, whatever its value. */
 static enum verdict judge_presence(const char *value)
 {
         (void)value;
         return ASKS;
 }
 
-/* As its system's plugin sets it; any other value asks for nothing there. */
+/* Judges a variable that its system's plugin sets to "true"; any other value asks for nothing. */
 static enum verdict judge_true(const char *value)
 {
         return strcmp(value, "true") == 0 ? ASKS : ASKS_NOTHING;
 }
 
+/* Judges a variable of vgpu-manager that is on for true, TRUE or 1; any other value asks for
+ * nothing. */
 static enum verdict judge_oversold(const char *value)
 {
         bool is_on =
@@ -51,7 +56,8 @@ static enum verdict judge_oversold(const char *value)
         return is_on ? ASKS : ASKS_NOTHING;
 }
 
-/* Its device plugin reads it with Go's ParseBool(); an invalid value is false. */
+/* Judges a variable that HAMi's device plugin reads with Go's ParseBool(), which takes an invalid
+ * value as false. */
 static enum verdict judge_go(const char *value)
 {
         static const char *const on[] = { "1", "t", "T", "true", "True", "TRUE" };
@@ -63,7 +69,8 @@ static enum verdict judge_go(const char *value)
         return ASKS_NOTHING;
 }
 
-/* Total memory as a multiple of the card's: above 1, a part of it lies in the host. */
+/* Judges CUDA_MEM_RATIO: total memory as a multiple of the card's. Above 1 a part of the memory is
+ * in the host. */
 static enum verdict judge_ratio(const char *value)
 {
         size_t whole = strspn(value, "0123456789");
@@ -81,17 +88,20 @@ static enum verdict judge_ratio(const char *value)
         return is_one && strspn(value + whole + has_point, "0") == fraction ? ASKS_NOTHING : ASKS;
 }
 
+/* A variable that asks for a feature, and how to judge its value. */
 struct feature {
         const char *name;
-        const char *unless; /* a stronger variable that makes this one irrelevant; NULL: none */
+        const char *unless; /* variable that overrides this one if it is set; NULL: none */
         enum verdict (*judge)(const char *value);
-        const char *expected;
-        const char *missing; /* the mistake, and what the user can do now */
-        bool is_indexed;     /* NAME_i counts too */
-        bool is_built;       /* the wish is granted */
+        const char *expected; /* the valid values, for the message about a malformed one */
+        /* message if the feature is refused: the reason, and what the user can do */
+        const char *missing;
+        bool is_indexed; /* NAME_0, NAME_1, ... are variables too, one per GPU */
+        bool is_built;   /* Aliquot has the feature */
 };
 
-/* vgpu-manager 3d7f66d: library/src/util.c, get_mem_ratio() and get_mem_oversold(). */
+/* Features that Aliquot lacks. Source: vgpu-manager 3d7f66d, library/src/util.c, get_mem_ratio()
+ * and get_mem_oversold(). */
 static const struct feature features[] = {
         { "CUDA_MEM_RATIO", "ALIQUOT_OVERSUBSCRIBE", judge_ratio, "a number such as 1.00",
           "memory by a ratio of the card's is not supported; expected 1 or less, or "
@@ -99,7 +109,7 @@ static const struct feature features[] = {
           true },
 };
 
-/* Other systems' variables for host memory in place of card memory. */
+/* Variables of other systems that ask for host memory in place of card memory. */
 static const struct feature host_wishes[] = {
         { "NVSHARE_ENABLE_SINGLE_OVERSUB", NULL, judge_presence, "", .is_built = true },
         { "XPUSHARE_ENABLE_SINGLE_OVERSUB", NULL, judge_presence, "", .is_built = true },
@@ -107,8 +117,8 @@ static const struct feature host_wishes[] = {
         { "CUDA_MEM_OVERSOLD", NULL, judge_oversold, "", .is_indexed = true, .is_built = true },
 };
 
-/* Switches that leave a container without their library: HAMi (its device plugin's server.go),
- * vgpu-manager (ValueEnabled()), TensorFusion (its bootstrap). */
+/* Variables that turn off the limits of other systems in a container: HAMi (its device plugin's
+ * server.go), vgpu-manager (ValueEnabled()), TensorFusion (its bootstrap). */
 #define NO_LIMIT "contradicts the limit or session that is also set; remove one of the two"
 static const struct feature off_switches[] = {
         { "CUDA_DISABLE_CONTROL", NULL, judge_go, "", NO_LIMIT },
@@ -116,7 +126,8 @@ static const struct feature off_switches[] = {
         { "DISABLE_GPU_LIMITER", NULL, judge_true, "", NO_LIMIT },
 };
 
-/* 1: asks for a feature that is built; 0: asks for nothing. */
+/* Checks one value. 1: it asks for a feature that Aliquot has; 0: it asks for nothing; negative:
+ * refused. */
 static int check_feature(const struct feature *feature, const struct said *said, struct error *err)
 {
         enum verdict verdict = feature->judge(said->value);
@@ -134,7 +145,8 @@ static int check_feature(const struct feature *feature, const struct said *said,
         return code;
 }
 
-/* Checks NAME_0, NAME_1, ...: walks the environment, since their number is unknown. */
+/* Checks NAME_0, NAME_1, ... It searches the environment for them, since their number is unknown.
+ * Returns as check_feature(). */
 static int check_indexed(const struct reading *reading, const struct feature *feature,
                          struct error *err)
 {
@@ -155,6 +167,8 @@ static int check_indexed(const struct reading *reading, const struct feature *fe
         return rc;
 }
 
+/* Checks all variables of a table that are set. Stops at the first result that is not 0, and
+ * returns it (check_feature()). */
 static int check_table(const struct reading *reading, const struct feature *table, size_t count,
                        struct error *err)
 {
@@ -230,7 +244,8 @@ int swap_read(const struct reading *reading, struct settings *into, struct error
         return rc;
 }
 
-/* A program that asks the daemon by itself may ask for the whole card, and for nothing else. */
+/* A program that asks the daemon by itself may ask for swap of the whole card, and for no other
+ * setting. */
 int swap_check_alone(const struct reading *reading, const struct settings *settings,
                      struct error *err)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of variables that set something of a session, ours and those of other systems: it says
- * which exist, which are refused in a privileged program, and which names are close to one of them.
+ * The table of all variables that configure a session, ours and those of other systems. From it
+ * this file answers which variables set limits, which are refused in a privileged program, and
+ * which unknown names are probably misspellings.
  */
 #include <errno.h>
 #include <limits.h>
@@ -17,14 +18,16 @@
                 variable, .is_kept = true, .is_whole = true \
         }
 
-/* Ours are first. */
+/* All known variables; ours are first, which find_meant() relies on. */
 static const struct setting_name {
         const char *text;
-        bool limits;       /* sets a limit, or names the session that has one */
-        bool is_indexed;   /* NAME_0, NAME_1, ... are for one GPU */
-        bool may_be_empty; /* and then asks for nothing */
-        bool is_kept;      /* a command's child keeps it: no limit, or perhaps the runtime folder */
-        bool is_whole;     /* a longer name with this prefix is another variable */
+        bool limits;       /* sets a limit, or names a session, which has limits */
+        bool is_indexed;   /* NAME_0, NAME_1, ... each set the value for one GPU */
+        bool may_be_empty; /* an empty value is allowed, and sets nothing */
+        /* stays in the environment of a command's child: sets no limit, or only the runtime
+         * folder */
+        bool is_kept;
+        bool is_whole; /* a longer name that begins with this one is no misspelling of it */
 } names[] = {
         { "ALIQUOT_MEMORY", .limits = true },
         { "ALIQUOT_SESSION", .limits = true },
@@ -71,9 +74,10 @@ static const struct setting_name {
 };
 
 #define NAME_COUNT (sizeof(names) / sizeof(names[0]))
-#define OURS "aliquot_" /* for text_begins(): in any case */
+#define OURS "aliquot_" /* text_begins() ignores case, so this matches ALIQUOT_ too */
 #define OURS_BYTES (sizeof(OURS) - 1)
 
+/* Whether `text`, without "=value", is the name or, for an indexed variable, NAME_... */
 static bool is_named(const struct setting_name *name, const char *text)
 {
         size_t length = strlen(name->text);
@@ -135,8 +139,8 @@ static char upper(char c)
         return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
-/* The number of letters to insert, drop, replace or swap with a neighbour to get from a to b; both
- * are shorter than WORD_BYTES. */
+/* Returns how many letters must be inserted, dropped, replaced or swapped with a neighbour to turn
+ * `a` into `b`. Both must be shorter than WORD_BYTES. */
 static unsigned distance(const char *a, const char *b)
 {
         unsigned table[WORD_BYTES][WORD_BYTES];
@@ -160,7 +164,8 @@ static unsigned distance(const char *a, const char *b)
 
 #define NO_SLIP UINT_MAX
 
-/* For "MEM", "MEMORY_LIMIT", "MEMROY", "memory": the distance to the intended name. */
+/* Returns the distance from `word` to the name without its ALIQUOT_, if `word` is probably a
+ * misspelling, such as MEM, MEMORY_LIMIT or MEMROY for MEMORY. NO_SLIP: it is not. */
 static unsigned slip(const char *word, const struct setting_name *name)
 {
         const char *meant = name->text + OURS_BYTES;
@@ -172,7 +177,8 @@ static unsigned slip(const char *word, const struct setting_name *name)
         return is_part || far <= (whole <= 4 ? 1u : 2u) ? far : NO_SLIP;
 }
 
-/* The nearest of our names, the first of equals; NULL: none is close. */
+/* Returns the one of our names that is nearest to `word`, the first if several are equally near;
+ * NULL: none is close. */
 static const struct setting_name *find_meant(const char *word)
 {
         const struct setting_name *meant = NULL;
@@ -197,8 +203,8 @@ static int refuse_name(const char *name, const struct setting_name *meant, struc
 
 #define OUR_NAME_BYTES (OURS_BYTES + WORD_BYTES + 1)
 
-/* Finds the name that was probably intended; NULL: it is one of ours, or close to none. `entry` is
- * the whole entry, from ALIQUOT_ in any case. */
+/* Returns the name that was probably intended by an environment entry that begins with ALIQUOT_, in
+ * any case, and writes the given name to `ret_name`. NULL: the name is known, or close to none. */
 static const struct setting_name *find_slip(const char *entry, char ret_name[OUR_NAME_BYTES])
 {
         char word[WORD_BYTES + 1] = "";
@@ -211,8 +217,8 @@ static const struct setting_name *find_slip(const char *entry, char ret_name[OUR
         return find_name(ret_name) ? NULL : find_meant(word);
 }
 
-/* A privileged program reads none of the kept variables, so their spelling does not matter
- * there. */
+/* Refuses a misspelled name of ours. A privileged program reads none of the variables with is_kept,
+ * so it accepts a misspelling of those. */
 static int check_our_name(const char *entry, bool is_privileged, struct error *err)
 {
         char name[OUR_NAME_BYTES];
@@ -235,12 +241,12 @@ int typos_check_folder(const struct reading *reading, struct error *err)
         return 0;
 }
 
-/* -- Any other name: two letters from a limit's ----------------------------------------------- */
+/* -- Other names: at most two slips from a limit's name ---------------------------------------- */
 
-#define LONGEST_NAME_BYTES 32u /* terminated */
+#define LONGEST_NAME_BYTES 32u /* with the terminating NUL */
 #define SLIPS_MAX 2u
 
-/* Whether at most this many letters inserted, dropped, replaced or swapped make the names equal. */
+/* Whether at most `slips` letters inserted, dropped, replaced or swapped make the names equal. */
 static bool is_within(const char *a, const char *b, unsigned slips)
 {
         while (*a && *a == *b)
@@ -254,12 +260,13 @@ static bool is_within(const char *a, const char *b, unsigned slips)
                (*a && *b && a[0] == b[1] && a[1] == b[0] && is_within(a + 2, b + 2, slips));
 }
 
-/* Other spellings of parts of a name, in lower case, and the common form for comparing. */
+/* Parts of names that are spelled in several ways: `said` (in any case) is replaced by `as` before
+ * names are compared. */
 static const struct folding {
         const char *said, *as;
 } foldings[] = { { "memory", "MEM" }, { "gpu_", "" }, { "nvshare_", "XPUSHARE_" } };
 
-/* NULL: the name begins with none of them. */
+/* Returns the folding whose `said` the name begins with; NULL: none. */
 static const struct folding *find_folding(const char *name, size_t length)
 {
         for (size_t i = 0; i < sizeof(foldings) / sizeof(foldings[0]); i++) {
@@ -269,8 +276,8 @@ static const struct folding *find_folding(const char *name, size_t length)
         return NULL;
 }
 
-/* Writes the name in capitals, with the foldings applied and without its index. False: longer than
- * any known name. */
+/* Writes the name in capitals, with the foldings applied and without its GPU index. False: the
+ * result is longer than any known name. */
 static bool fold(const char *name, size_t length, char ret[LONGEST_NAME_BYTES])
 {
         size_t used = 0, index = length;
@@ -295,9 +302,9 @@ static bool fold(const char *name, size_t length, char ret[LONGEST_NAME_BYTES])
         return true;
 }
 
-/* The names of limits, folded once for all variables of an environment. */
+/* The folded names of all limit variables, made once for all entries of an environment. */
 struct folded_names {
-        char text[NAME_COUNT][LONGEST_NAME_BYTES]; /* "": not a limit */
+        char text[NAME_COUNT][LONGEST_NAME_BYTES]; /* "": the variable is not a limit */
 };
 
 static void fold_names(struct folded_names *ret)
@@ -309,7 +316,8 @@ static void fold_names(struct folded_names *ret)
         }
 }
 
-/* The nearest name, the first of equals; NULL: none is close. */
+/* Returns the limit variable whose folded name is nearest, the first if several are equally near;
+ * NULL: none is close. */
 static const struct setting_name *find_near(const char *folded, const struct folded_names *limits)
 {
         const struct setting_name *near = NULL;

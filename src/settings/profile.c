@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A UUID has dashes of its own, so a name is read from its end.
+ * Parses the parts of a profile's name from the end, since the GPU at its beginning may be a UUID,
+ * which contains dashes.
  */
 #include "settings/profile.h"
 
@@ -19,7 +20,7 @@ static int refuse_profile(const char *name, const char *why, struct error *err)
                     why);
 }
 
-/* Cuts the last part off `rest`; without a dash that is all of it. */
+/* Cuts the part behind the last dash off `rest` and returns it. Without a dash, returns `rest`. */
 static char *last_part(char *rest)
 {
         char *dash = strrchr(rest, '-');
@@ -55,7 +56,7 @@ static int read_compute(const char *part, struct profile *ret, struct error *err
         return 0;
 }
 
-/* A name cannot contain %, so this is always bytes. */
+/* Reads the memory part. It is always in bytes, since a name cannot contain %. */
 static int read_memory(const char *part, struct profile *ret, struct error *err)
 {
         struct size size = { 0 };
@@ -69,7 +70,7 @@ static int read_memory(const char *part, struct profile *ret, struct error *err)
         return 0;
 }
 
-/* Reads "gpu0" or the beginning of a UUID. */
+/* Reads the GPU part: "gpu0", or the beginning of a UUID. */
 static int read_gpu(const char *part, struct profile *ret, struct error *err)
 {
         const size_t stem = sizeof(INDEX_STEM) - 1;

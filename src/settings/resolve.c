@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Applies settings to this machine, and writes the text that equal settings share.
+ * Resolves the rules for the GPUs of a machine, writes the canonical text of the limits, and
+ * derives the session's name from it.
  */
 #include "settings/resolve.h"
 
@@ -23,7 +24,8 @@ void settings_spell(const struct settings_rules *rules, struct text *text)
         }
 }
 
-/* True if every rule is 100 %, which is no cap and is left out of the canonical text. */
+/* Whether every compute rule is 100 %. Such rules set no cap, and are left out of the canonical
+ * text. */
 static bool is_whole(const struct settings_rules *compute)
 {
         for (unsigned i = 0; i < compute->count; i++) {
@@ -73,7 +75,8 @@ int settings_canonical(const struct settings *settings, char ret[SETTINGS_CANONI
         return 0;
 }
 
-/* FNV-1a. Settings that collide still share no session: the page holds the text itself. */
+/* Adds bytes to an FNV-1a hash. Different limits with the same hash still cannot share a session,
+ * because its page stores the canonical text, which is compared. */
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
 {
         const unsigned char *at = bytes;
@@ -108,7 +111,7 @@ static bool is_index(const char *selector)
         return strspn(selector, "0123456789") == strlen(selector);
 }
 
-/* Fails with a line that lists the known GPUs. */
+/* Fails with a message that lists the known GPUs. */
 static int fail_unknown(const char *selector, const struct settings_gpus *gpus, struct error *err)
 {
         char known[320];
@@ -130,6 +133,7 @@ static int fail_unknown(const char *selector, const struct settings_gpus *gpus, 
                     text.is_cut ? " ..." : "");
 }
 
+/* Returns the index in gpus->gpu of the GPU with this physical index. */
 static int find_index(const char *selector, const struct settings_gpus *gpus, struct error *err)
 {
         unsigned wanted = 0, index = 0;
@@ -143,7 +147,8 @@ static int find_index(const char *selector, const struct settings_gpus *gpus, st
         return fail_unknown(selector, gpus, err);
 }
 
-/* The index of the only GPU that a selector matches. */
+/* Returns the index in gpus->gpu of the GPU that the selector names; fails if none or several
+ * match. */
 static int find_gpu(const char *selector, const struct settings_gpus *gpus, struct error *err)
 {
         char first[UUID_TEXT_BYTES], second[UUID_TEXT_BYTES];
@@ -167,7 +172,7 @@ static int find_gpu(const char *selector, const struct settings_gpus *gpus, stru
         return found >= 0 ? found : fail_unknown(selector, gpus, err);
 }
 
-/* Finds the rule of each GPU; -1: it has none of its own. */
+/* Sets rule_of[i] to the index of the rule that names GPU i; -1: no rule names it. */
 static int assign(const struct settings_rules *rules, const struct settings_gpus *gpus,
                   int rule_of[SETTINGS_GPUS], struct error *err)
 {
@@ -194,7 +199,7 @@ static int assign(const struct settings_rules *rules, const struct settings_gpus
 
 static const struct settings_rule *default_rule(const struct settings_rules *rules)
 {
-        /* it sorts first */
+        /* the rules are sorted: the default is first */
         return rules->count && !rules->rule[0].selector[0] ? &rules->rule[0] : NULL;
 }
 
@@ -203,7 +208,8 @@ static uint32_t ppm_of(const struct settings_rule *rule)
         return rule ? rule->size.micro_percent / MICRO_PERCENT_A_PPM : PAGE_WHOLE_PPM;
 }
 
-/* The rules of one kind, and the rule of each GPU. */
+/* The rules for memory, or those for compute, and for each GPU the index of the rule that names it
+ * (-1: none). */
 struct assigned {
         const struct settings_rules *rules;
         int rule_of[SETTINGS_GPUS];
@@ -220,6 +226,7 @@ struct assignment {
         struct assigned memory, compute;
 };
 
+/* Whether a memory or compute rule names the GPU. */
 static bool has_own_rule(const struct assignment *assignment, int gpu)
 {
         return assignment->memory.rule_of[gpu] >= 0 || assignment->compute.rule_of[gpu] >= 0;
@@ -250,7 +257,8 @@ static int add_gpu(struct settings_limits *limits, const struct settings_gpus *g
         return 0;
 }
 
-/* If not all fit, those with their own rule come first. */
+/* Adds the limits of all GPUs. If there are more than PAGE_DEVICES, pass 0 adds those that a rule
+ * names, and pass 1 adds others while there is room. */
 static int add_gpus(const struct assignment *assignment, const struct settings_gpus *gpus,
                     struct settings_limits *limits, struct error *err)
 {
@@ -329,6 +337,7 @@ int settings_resolve(const struct settings *settings, const struct settings_gpus
         return 0;
 }
 
+/* Whether a compute (`is_cap`) or memory rule names the GPU. */
 static bool is_named(const struct settings_limits *limits, const uint8_t uuid[16], bool is_cap)
 {
         for (unsigned i = 0; i < limits->count; i++) {
@@ -341,7 +350,7 @@ static bool is_named(const struct settings_limits *limits, const uint8_t uuid[16
         return false;
 }
 
-/* Turns "4 GiB" into the form that is typed. */
+/* Turns "4 GiB" into "4GiB", the form that a user types. */
 static void without_space(char *size)
 {
         char *space = strchr(size, ' ');
@@ -350,6 +359,7 @@ static void without_space(char *size)
                 memmove(space, space + 1, strlen(space));
 }
 
+/* Checks the compute rules (`is_cap`) or the memory rules for settings_check_selected(). */
 static int check_rules(const struct settings *settings, const struct settings_gpus *gpus,
                        const struct settings_selection *selection,
                        const struct settings_limits *limits, bool is_cap, struct error *err)
@@ -408,7 +418,7 @@ int settings_resolve_default(const struct settings_limits *limits, uint64_t card
         return size_resolve(&size, card_bytes, ret, err);
 }
 
-/* Adds one item of a list of GPUs to the selection. */
+/* Adds the GPU that `item`, an index or UUID, names to the selection. */
 static int select_item(const char *item, const struct settings_gpus *gpus,
                        struct settings_selection *selection, struct error *err)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads settings in this order: refusals of what cannot be honoured, the session, the limits, the
+ * Reads settings in this order: log, misspelled names, unsupported features, session, limits, the
  * rest.
  *
  * A variable that is set but empty is refused like any other malformed value (except those for the
- * log and the runtime folder): it is the remains of a limit whose script variable was not set, and
- * such a program must not run unlimited.
+ * log and the runtime folder). Usually a script set it from another variable that was missing, so a
+ * limit was meant, and the program must not run without one.
  */
 #include "settings/settings.h"
 
@@ -49,7 +49,8 @@ void said_wrap(const struct said *said, struct error *err)
              text_shown(said->value));
 }
 
-/* Sorts the default first, then indices as numbers, then UUIDs as text. */
+/* Orders selectors as strcmp() does strings: the default first, then indices as numbers, then UUIDs
+ * as text. */
 static int compare_selectors(const char *a, const char *b)
 {
         bool a_is_index = text_is_digit(a[0]) && !strpbrk(a, "abcdef-");
@@ -64,7 +65,7 @@ static int compare_selectors(const char *a, const char *b)
         return strcmp(a, b);
 }
 
-/* "007" -> "7", "gpu-ABC" -> "GPU-abc". */
+/* Checks a selector and writes its normal form: "007" becomes "7", "gpu-ABC" becomes "GPU-abc". */
 static int normalise_selector(const char *given, char ret[SETTINGS_SELECTOR_BYTES],
                               struct error *err)
 {
@@ -120,7 +121,7 @@ int rules_add(struct settings_rules *rules, const char *selector, const struct s
         return 0;
 }
 
-/* Adds one item: "4GiB" or "GPU=4GiB". */
+/* Adds the rule of one item: "4GiB" or "GPU=4GiB". */
 static int add_item(struct settings_rules *rules, const char *item, const struct rule_value *value,
                     struct error *err)
 {
@@ -175,7 +176,8 @@ static int read_memory(const struct reading *reading, struct settings_rules *ret
 
         if (reading_find(reading, "ALIQUOT_MEMORY", &said)) {
                 rc = rules_parse(&said, &size, ret, err);
-                /* last, since the first reading has a better message for "1,5GiB" */
+                /* A flag is parsed again, with the stricter size_parse_typed(). size_parse() comes
+                 * first since it has a better message for "1,5GiB". */
                 return rc == 0 && said.origin[0] == '-' ? rules_parse(&said, &typed, ret, err) : rc;
         }
         rc = aliases_read_memory(reading, ret, err);
@@ -212,8 +214,9 @@ static int read_session(const struct reading *reading, struct settings *into, st
         return text_put(into->session_origin, sizeof(into->session_origin), err, "%s", said.origin);
 }
 
-/* A program that is given a session by its socket joins that one; our command would make another,
- * or join one by its folder. A flag that names one overrides the socket. */
+/* Checks that a socket variable may be set. A program joins the session of that socket. A command
+ * refuses the variable, since it would make another session, or join one through the runtime
+ * folder, unless --session or --memory overrides the socket. */
 static int check_socket(const struct reading *reading, struct error *err)
 {
         static const char *const stronger[] = { "ALIQUOT_SESSION", "ALIQUOT_MEMORY" };
@@ -253,7 +256,7 @@ static int read_socket(const struct reading *reading, struct settings *into, str
         return 0;
 }
 
-/* Messages must not contain the token. */
+/* Reads the join token. Error messages must not contain it. */
 static int read_token(const struct reading *reading, char ret[SETTINGS_TOKEN_BYTES],
                       struct error *err)
 {
@@ -286,7 +289,8 @@ static int read_context(const struct reading *reading, bool *ret_is_free, struct
         return 0;
 }
 
-/* Checks the name of a card: it is shown in other people's terminals. */
+/* Checks the name for the card: it has no control characters, since it is shown in other people's
+ * terminals. */
 static int check_device_name(const char *name, struct error *err)
 {
         size_t length = strlen(name);
@@ -316,6 +320,7 @@ static int read_device_name(const struct reading *reading, struct settings *into
         return 0;
 }
 
+/* Checks a list of GPU selectors: each is well formed, and none is named twice. */
 static int check_selectors(const char *list, struct error *err)
 {
         struct settings_rules seen = { 0 };
@@ -392,7 +397,7 @@ static int read_runtime_dir(const struct reading *reading, char ret[SETTINGS_PAT
                 rc = aliases_read_folder(reading, ret, err);
                 return rc == -ENOENT ? 0 : rc;
         }
-        /* leaves room for /sessions/NAME/slots */
+        /* The 128 characters are for /sessions/NAME/slots behind the folder. */
         if (said.value[0] != '/' || strlen(said.value) + 128 > SETTINGS_PATH_BYTES) {
                 fail(err, -EINVAL, "expected an absolute path of at most %u characters",
                      SETTINGS_PATH_BYTES - 128);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the text of settings_canonical() for people: sizes get a unit if that is exact, so that
- * the text can be given to --memory again.
+ * Writes the text of settings_canonical() for display. A size gets a unit if the result is exact,
+ * so the text can be given to --memory again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "common/text.h"
 #include "settings/settings.h"
 
+/* Adds a number of bytes in the largest binary unit that divides it. */
 static void add_bytes(struct text *text, const char *digits, size_t length)
 {
         static const char *const units[] = { "TiB", "GiB", "MiB", "KiB" };
@@ -25,7 +26,8 @@ static void add_bytes(struct text *text, const char *digits, size_t length)
         text_add(text, "%.*s", (int)length, digits);
 }
 
-/* Converts each number of bytes that is an item or a part of one, as in "0=8589934592,25%". */
+/* Adds the text from `at` to `end`, with a unit for each number of bytes that follows '=', as in
+ * "memory=8589934592,0=25%". */
 static void add_sizes(struct text *text, const char *at, const char *end)
 {
         const char *begin = at;
@@ -49,7 +51,7 @@ const char *settings_shown(const char *canonical, char *ret, size_t bytes)
         struct text text;
 
         text_begin(&text, ret, bytes);
-        /* A card's name is last, and may contain anything. */
+        /* name= is the last setting, and a card's name may contain any character, such as ';'. */
         while (at[0] && !text_begins(at, "name=")) {
                 const char *end = at + strcspn(at, ";");
 
