@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shared file of `aliquot bench share`: the programs (src/load) and the process that started
- * them map it; each program has a row.
+ * The layout of the shared file of `aliquot bench share`. The command and the load programs that it
+ * starts (src/load) map the file; each program has a row.
  *
- * The programs begin together: the last one to become ready sets the beginning. At the end of each
- * period each program records the GPU time that it has had so far. If its session is to be changed
- * meanwhile, it asks for that at the right moment of its own clock, which may be virtual, and waits
- * until it is done.
+ * All programs start their load at the same time, begin_ns, which the last one to become ready
+ * sets. At the end of each period each program records the GPU time that it has had so far. The
+ * command can also change a session's settings during the run. The program requests such a change
+ * (load_row.asked) at the right time of its own clock, which may be virtual, and waits until the
+ * command has made it (load_row.changed).
  *
- * Both sides are of one build: the layout has no version.
+ * The command and the programs are always of the same build, so the layout has no version.
  */
 #ifndef ALIQUOT_PROTO_LOAD_H
 #define ALIQUOT_PROTO_LOAD_H
@@ -17,12 +18,18 @@
 #include <stdint.h>
 
 #define LOAD_ROWS 16u
-#define LOAD_CHANGES 8u /* per session */
+#define LOAD_CHANGES 8u /* maximum changes of settings per session */
 #define LOAD_SAMPLES_MAX 36000u
 
-/* How a program launches: one kernel after another; through cuLaunchKernelEx; cooperative ones;
- * graphs (of ten); waiting for each (sync); polling until each is done (poll); twenty and then a
- * wait (step); in two streams alternately. The first is the default. */
+/* How a program launches. The first is the default.
+ *   kernel       one kernel after another
+ *   ex           kernels through cuLaunchKernelEx()
+ *   cooperative  cooperative kernels
+ *   graph        graphs of ten kernels
+ *   sync         kernels, and a wait for each
+ *   poll         kernels, and a poll of each until it is done
+ *   step         twenty kernels, and then a wait
+ *   streams      kernels in two streams alternately */
 #define LOAD_KINDS(X)  \
         X(kernel)      \
         X(ex)          \
@@ -33,37 +40,38 @@
         X(step)        \
         X(streams)
 
-/* Source of the GPU time that a program had. */
+/* How the GPU time of a program is measured. */
 enum load_judge {
         LOAD_JUDGE_NONE,   /* not known yet */
-        LOAD_JUDGE_ENGINE, /* the simulated GPU's engine */
-        LOAD_JUDGE_STAMPS, /* time stamps written by the kernels themselves (%globaltimer) */
+        LOAD_JUDGE_ENGINE, /* read from the simulated GPU's engine */
+        LOAD_JUDGE_STAMPS, /* computed from time stamps that the kernels write (%globaltimer) */
 };
 
 struct load_sample {
-        uint64_t at_ns;   /* since the beginning */
-        uint64_t busy_ns; /* GPU time of this program until then */
+        uint64_t at_ns;   /* time since load_page.begin_ns */
+        uint64_t busy_ns; /* GPU time that the program had until then */
 };
 
-/* Written by its program, except the last field. */
+/* The row of one program, which writes it. Only `changed` is written by the command. */
 struct load_row {
         _Atomic uint32_t judge;   /* enum load_judge */
         _Atomic uint32_t sampled; /* number of samples written */
-        _Atomic uint32_t asked;   /* changes requested so far */
-        _Atomic uint32_t changed; /* changes made, by the process that started the program */
+        _Atomic uint32_t asked;   /* number of changes that the program has requested */
+        _Atomic uint32_t changed; /* number of changes that the command has made */
 };
 
 struct load_page {
-        /* Set before the programs start; constant. */
+        /* Constant: the command sets these three before it starts the programs. */
         uint64_t period_ns;
         uint32_t programs;
-        uint32_t samples; /* per program */
+        uint32_t samples; /* samples per program */
 
-        _Atomic uint32_t ready;
+        _Atomic uint32_t ready; /* number of programs that are ready */
         uint32_t reserved;
-        _Atomic uint64_t begin_ns; /* by the programs' clock; 0: not begun */
+        /* when the load starts, by the programs' clock; 0: not yet set */
+        _Atomic uint64_t begin_ns;
         struct load_row row[LOAD_ROWS];
-        struct load_sample sample[]; /* programs x samples */
+        struct load_sample sample[]; /* `samples` entries for each program */
 };
 
 static inline size_t load_page_bytes(uint32_t programs, uint32_t samples)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packs and reads messages, and asserts their offsets, which are protocol: fixed for ever, in every
- * version.
+ * Packs and reads messages, and asserts the offsets of their fields. The offsets are protocol: they
+ * never change in any version.
  */
 #include "proto/message.h"
 
@@ -54,7 +54,8 @@ static struct message_head head_of(enum message_type type, unsigned version, siz
                                       .bytes = (uint32_t)bytes };
 }
 
-/* Copies the text, cut if it is too long. */
+/* Copies the text, cut if it is too long, and fills the rest of `ret` with zeroes. NULL is an
+ * empty text. */
 static void put_text(char *ret, size_t size, const char *text)
 {
         size_t length = text ? strnlen(text, size - 1) : 0;
@@ -122,7 +123,7 @@ static int read_head(const void *buffer, size_t bytes, struct message_head *ret,
         return 0;
 }
 
-/* Returns the highest common version; 0: none. */
+/* Returns the highest version that both sides speak; 0: none. */
 static unsigned choose_version(const struct message_head *head)
 {
         unsigned most =
@@ -154,7 +155,7 @@ static int check_token(const struct message_hello *hello, struct error *err)
         return 0;
 }
 
-/* For display only: replaces characters that could harm a terminal. */
+/* Copies a text for display, with '?' for characters that could harm a terminal. */
 static void copy_shown(char *ret, const char *text, size_t size)
 {
         char terminated[MESSAGE_REASON_BYTES + 1] = "";

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks a mapped page before its first use, and asserts the offsets, which are protocol.
+ * Checks a mapped page before its first use, and asserts the offsets of its fields.
  *
- * Another process writes the page. Checked here are the fields that only a malicious writer changes
- * later (magic, version, sizes); all other fields are checked at each use. Code that maps a page of
- * this version may rely on the offsets below for ever: a new layout is a new version.
+ * Another process writes the page. The checks cover the fields that only a malicious writer changes
+ * later (magic, version, sizes); all other fields are checked at each use. The offsets are
+ * protocol: programs of other builds map the page too, so a new layout needs a new version.
  */
 #include "proto/page.h"
 
@@ -125,7 +125,8 @@ static int check_head(const char *what, uint64_t found, uint64_t expected, struc
         return 0;
 }
 
-/* All fields that these versions share have the same sizes and offsets. */
+/* Accepts all versions from the oldest to the newest: the fields that they share have the same
+ * sizes and offsets. */
 static int check_version(const char *what, uint32_t found, struct error *err)
 {
         if (found < PAGE_VERSION_OLDEST || found > PAGE_VERSION_SWAP)
@@ -201,7 +202,7 @@ int page_check_slots(const struct slots_page *page, uint64_t bytes, struct error
         return rc;
 }
 
-/* The row with these 16 letters as its uuid; -1: none. */
+/* Returns the index of the row whose uuid is these 16 letters; -1: none. */
 static int named_row(const struct limits_page *page, const char letters[PAGE_ROW_NAME_BYTES])
 {
         uint64_t name[2];
@@ -247,7 +248,8 @@ uint64_t page_row_bytes(const struct slots_page *page, uint32_t slot, unsigned d
         const struct page_row *row = &page->row[slot % PAGE_SLOTS][device % PAGE_DEVICES];
         uint64_t held = 0;
 
-        /* The older of the two charges may be rewritten during the read: then read again. */
+        /* charge[] has two entries, and `committed` says which one is current. A writer may replace
+         * it during the read; then the value is read again. */
         for (int attempt = 0; attempt < 8; attempt++) {
                 uint64_t committed = load_acquire(shared_word(&row->committed));
 

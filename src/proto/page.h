@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layout of a session's two files, which all its processes map.
+ * The layout of a session's two files, which all processes of the session map.
  *
  * The owner writes `limits`: what the session may use. Without a daemon the owner is the user
- * (`aliquot run`, `aliquot set`, or the first program); with one it is the daemon, and tenants map
- * the file read-only. The tenants write `slots`: a slot per process, a row per slot and device, and
- * the ledger word of each device. Both lie on tmpfs in the session's folder, are created whole
- * under another name and renamed, and begin with magic, version and size.
+ * (`aliquot run`, `aliquot set`, or the first program). With a daemon the owner is the daemon, and
+ * the session's programs, its tenants, map the file read-only. The tenants write `slots`: a slot
+ * per process, a row per slot and device, and the ledger and meter of each device. Both files are
+ * on tmpfs in the session's folder, and begin with magic, version and size. Each is created whole
+ * under another name and then renamed.
  *
- * Neither contains a pointer, a lock or an owner's pid: a process is alive while the kernel holds
- * its file lock on the slot's byte of `slots` (see store/liveness.h). Page contents are hostile
- * input: call page_check_*() before the first use, and check every index and size at each use.
+ * Neither file contains a pointer or a lock, and no pid in them says whether a process is alive: it
+ * is alive while the kernel holds its file lock on the slot's byte of `slots` (store/liveness.h).
+ * Page contents are hostile input: call page_check_*() before the first use, and check every index
+ * and size at each use.
  */
 #ifndef ALIQUOT_PROTO_PAGE_H
 #define ALIQUOT_PROTO_PAGE_H
@@ -21,23 +23,25 @@
 
 #include "common/error.h"
 
-/* The version of a session's pages covers all that a reader must understand. Pages of a session
- * that does not swap have the first version, those of one that swaps the second
- * (page_version_of()): a library from before swap refuses these, and does not take their memory for
- * pinned. */
+/* Versions of the pages; each covers all that a reader must understand. The pages of a session that
+ * does not swap have PAGE_VERSION, those of a session that swaps PAGE_VERSION_SWAP
+ * (page_version_of()). So a library from before swap refuses a session that swaps, whose memory it
+ * would take for pinned. */
 #define PAGE_VERSION 3u
 #define PAGE_VERSION_SWAP 4u
-/* A daemon also keeps sessions of this version, whose programs began with an older library. Memory
- * and the hard cap are the same in all versions; turns are not (page_has_turns()). */
+/* The oldest version of sessions that a daemon still keeps; their programs began with an older
+ * library. Memory and the hard cap are the same in all versions; turns are not
+ * (page_has_turns()). */
 #define PAGE_VERSION_OLDEST 2u
 #define PAGE_DEVICES 16u /* GPUs or MIG instances that a session can name */
-#define PAGE_SLOTS 4096u /* processes of a session alive at once; fits the tag's 12 bits */
-/* At most this many waiters of a word are woken at once: a tenant can create any number of them.
- * The others look again after their timeout. */
+/* live processes of a session; a slot number fits the 12 bits of page_ledger.tag */
+#define PAGE_SLOTS 4096u
+/* How many waiters of a word are woken at once at most, since a tenant can create any number of
+ * them. The others read the word again after their timeout. */
 #define PAGE_WAKE_MAX PAGE_SLOTS
 #define PAGE_NAME_BYTES 64u
-#define PAGE_UNLIMITED UINT64_MAX /* a limit that was not set */
-#define PAGE_WHOLE_PPM 1000000u   /* a share of compute time that is no cap */
+#define PAGE_UNLIMITED UINT64_MAX /* value of a limit that was not set */
+#define PAGE_WHOLE_PPM 1000000u   /* all of the GPU time in parts per million: no cap */
 
 #define PAGE_LIMITS_MAGIC UINT64_C(0x314d494c514c41) /* "ALQLIM1" */
 #define PAGE_SLOTS_MAGIC UINT64_C(0x314f4c53514c41)  /* "ALQSLO1" */
@@ -46,103 +50,120 @@
 enum page_owner { PAGE_OWNER_USER = 1, PAGE_OWNER_DAEMON = 2 };
 
 /*
- * Name of the row for host memory that the session may hold in place of card memory
- * (oversubscription). Its uuid is these 16 letters, which no card has; it has a limit and a ledger
- * like any other row. Fixed at creation: without this row the session may hold none.
+ * The uuid of the row for host memory: these 16 letters, which no card has as its uuid. The row
+ * limits and counts host memory that the session may hold in place of card memory
+ * (oversubscription). It is made at the session's creation; a session without the row may hold no
+ * host memory.
  */
 #define PAGE_HOST_NAME "aliquot host mem"
 #define PAGE_ROW_NAME_BYTES 16u /* without the NUL */
 
 /*
- * A session that swaps (PAGE_SWAPS) has one GPU, and two rows that stand for no card. The GPU's row
- * counts all memory of its programs, wherever it is; this row counts the part that can leave the
- * card; the host's row counts the part that is in the host now. So used(GPU) - used(host) is on the
- * card, and used(GPU) - used(swap) of that is pinned. Made at creation, without a limit.
+ * The uuid of the row for swappable memory: these 16 letters. A session that swaps (PAGE_SWAPS) has
+ * one GPU and three rows, made at its creation. The GPU's row counts all memory of its programs, on
+ * the card or in the host. The swap row (this one) counts the part that can leave the card. The
+ * host row (PAGE_HOST_NAME) counts the part that is in the host now. So used(GPU) - used(host) is
+ * on the card, and used(GPU) - used(swap) is pinned: it never leaves the card. The swap row has no
+ * limit.
  */
 #define PAGE_SWAP_NAME "aliquot swap mem"
 
-/* Whether a row's uuid (16 bytes) is one of these names. */
+/* Whether a row's uuid (16 bytes) is PAGE_HOST_NAME or PAGE_SWAP_NAME, so that the row stands for
+ * no card. */
 bool page_is_no_card(const void *uuid);
 
 /* Bits of limits_page.flags; fixed at creation. */
 enum page_flags {
         PAGE_CONTEXT_FREE = 1u << 0, /* contexts are not charged (context=free) */
-        PAGE_SWAPS = 1u << 1,        /* its memory may be moved to the host, and back */
+        PAGE_SWAPS = 1u << 1,        /* the session's memory may be moved to the host and back */
 };
 
 /* What a session may launch on a device now: limits_device.lease.mode. */
 enum page_mode {
-        PAGE_MODE_FREE = 0, /* open; the session's processes keep the hard cap (slots_page.meter) */
-        PAGE_MODE_OPEN = 1, /* a lease: open until end_ns */
-        PAGE_MODE_CLOSED = 2, /* other sessions have the device: wait */
+        /* no lease: only the hard cap (page_meter.bucket_ns) bounds launches */
+        PAGE_MODE_FREE = 0,
+        PAGE_MODE_OPEN = 1,   /* leased: launches are allowed until page_lease.end_ns */
+        PAGE_MODE_CLOSED = 2, /* other sessions have the device: launches wait */
 };
 
 /*
- * How much memory a session that swaps may have on a device now. The daemon writes (release), then
- * raises limits_page.epoch and wakes its waiters. A process adds to a ledger, then reads these
- * words behind a fence, and takes the bytes back if they are too many. So after the daemon has
- * lowered a word, every ledger that it reads grows at most to the new value.
+ * How much memory a session that swaps may have on a device now. The daemon writes these words
+ * (release), then raises limits_page.epoch and wakes the waiters of that word. A process adds a
+ * request to a ledger, then reads these words behind a fence, and takes the bytes back if they are
+ * too many. So a ledger that the daemon reads after it has lowered a word can then grow at most to
+ * the new maximum.
  */
 struct page_room {
-        /* Most bytes on the card. During a hold, a drained process moves memory out until the
-         * session is within this, and in as far as this allows. */
+        /* Maximum bytes on the card. During a hold, a drained process moves memory to the
+         * host until the session is within this maximum, and moves memory back as far as the
+         * maximum allows. */
         uint64_t resident_bytes;
-        uint64_t most_bytes;   /* most bytes on the card and in the host; more is refused at once */
-        uint64_t pinned_bytes; /* most bytes that can never leave the card */
-        /* Wishes (page_meter) written before this time are answered; CLOCK_MONOTONIC, ns. */
+        /* maximum bytes on the card and in the host together; a request beyond it fails at once */
+        uint64_t most_bytes;
+        uint64_t pinned_bytes; /* maximum bytes that can never leave the card */
+        /* CLOCK_MONOTONIC, ns. All wishes (page_meter.wished_at_ns) from before this time
+         * are answered. */
         uint64_t answered_at_ns;
 };
 
 /*
- * The lease of a session on a device. Only the node's scheduler (the daemon) writes the fields,
- * then raises `turn` (release) and wakes its waiters: odd while it writes, even when they are
- * valid. A reader reads `turn` before (acquire) and after them. A session whose `scheduler_at_ns`
- * is older than PAGE_SCHEDULER_SILENT_NS acts as in PAGE_MODE_FREE.
+ * The lease of a session on a device: when the session may submit work. Only the node's scheduler
+ * (a thread of the daemon) writes the fields. `turn` is odd while it writes and even when the
+ * fields are valid. After writing it raises `turn` (release) and wakes the waiters of that word. A
+ * reader reads `turn` before (acquire) and after the fields. If limits_page.scheduler_at_ns is
+ * older than PAGE_SCHEDULER_SILENT_NS, a process acts as in PAGE_MODE_FREE.
  */
 struct page_lease {
-        _Alignas(64) uint32_t turn; /* a futex word; shims compare it before each launch */
+        _Alignas(64) uint32_t turn; /* a futex word; our library compares it before each launch */
         uint32_t mode;              /* enum page_mode */
-        /* CLOCK_MONOTONIC, ns. Open lease: no submission begins after it. Closed lease: since when
-         * the scheduler has assumed that the session wants no turn; a program that wants one rings.
-         * 0: the scheduler knows that it does. */
+        /* CLOCK_MONOTONIC, ns. PAGE_MODE_OPEN: no submission begins after this time.
+         * PAGE_MODE_CLOSED: since this time the scheduler has assumed that the session wants no
+         * turn, so a program that wants one raises slots_page.bell. 0: the scheduler knows that the
+         * session wants a turn. */
         uint64_t end_ns;
-        /* GPU time that may be in flight; 0: no bound. */
+        /* ns of submitted GPU time that may be incomplete; 0: no bound */
         uint64_t target_ns;
-        struct page_room room; /* not part of the lease: `turn` does not cover it */
+        struct page_room room; /* not part of the lease: `turn` does not cover this struct */
         uint8_t reserved[8];
 };
 
+/* If limits_page.scheduler_at_ns is older than this, the scheduler counts as stopped.
+ */
 #define PAGE_SCHEDULER_SILENT_NS UINT64_C(500000000)
 
-/* A process with work in flight writes page_row.flight_seen_ns at each look, so at least every two
- * long slots (2.5 ms, flight.h). The rest is for a thread that wakes late. If the word is older
- * than this, the process counts as stopped, with nothing in flight. */
+/* After this time without a write to page_row.flight_seen_ns, a process counts as stopped, with
+ * nothing in flight. A process with work in flight polls the driver at least every two long slots
+ * (2.5 ms, flight.h), and writes the word each time. The rest of the time is for a thread that
+ * wakes late. */
 #define PAGE_FLIGHT_SILENT_NS UINT64_C(20000000)
 
 /*
- * One device of a session. A row is claimed by replacing its all-zero uuid in one 16-byte swap: by
- * the creator for every GPU it can see, and in a user's session by a tenant for a GPU that the
- * creator could not see. It is never given up.
+ * One device of a session. A row is claimed by replacing its all-zero uuid in one 16-byte swap. The
+ * creator of the session claims a row for every GPU that it can see. In a user's session a tenant
+ * can claim a row for a GPU that the creator could not see. A claimed row is never released.
  */
 struct limits_device {
-        _Alignas(16) uint64_t uuid[2]; /* the driver's 16 bytes; 0,0: free row */
-        /* Owner writes, every shim reads (acquire), live. 0 only between the claim of a row and its
-         * first limit, which the process that wants the row may write, both words in one 16-byte
-         * swap. */
+        _Alignas(16) uint64_t uuid[2]; /* the driver's 16 bytes; all zero: the row is free */
+        /* The memory limit. The owner may change it at any time; every process reads it (acquire).
+         * It is 0 only between the claim of the row and its first limit. A process that needs the
+         * row may write that first limit, together with card_bytes in one 16-byte swap. */
         _Alignas(16) uint64_t limit_bytes;
-        /* The card's own total when the row was claimed; 0: unknown. While there is no limit: how
-         * often limits were changed meanwhile, so that no claimer's swap writes an old one. */
+        /* The card's total memory when the row was claimed; 0: unknown. While limit_bytes is 0,
+         * this word counts the changes of limits. Then the swap that sets the first limit fails if
+         * limits were changed meanwhile, and cannot write an outdated one. */
         uint64_t card_bytes;
-        /* The hard cap: GPU time per million, 1..PAGE_WHOLE_PPM; 0: the default. Owner writes,
-         * live; read it by page_cap_ppm(). */
+        /* The hard cap: GPU time in parts per million, 1..PAGE_WHOLE_PPM; 0: the session's default.
+         * The owner may change it at any time; read it through page_cap_ppm(). */
         uint32_t cap_ppm;
-        /* The promise to a daemon's session, even while `limit_bytes` is lower (it is clamped, or
-         * ends): the daemon writes it, and reads it back if its database has lost the session. */
+        /* What a daemon promised the session: a minimum share of GPU time, and bytes
+         * (promised_bytes). The daemon writes both. They stay when `limit_bytes` is lowered
+         * because the session is clamped or ends. The daemon reads them back if its database has
+         * lost the session. */
         uint32_t guarantee_milli_percent;
-        uint64_t promised_bytes;
-        /* When promised_bytes was last raised, CLOCK_MONOTONIC, ns; 0: unknown. Likewise. For a
-         * while the driver may still have to free that memory of another session's dead
-         * processes. */
+        uint64_t promised_bytes; /* see guarantee_milli_percent */
+        /* When promised_bytes was last raised (CLOCK_MONOTONIC, ns); 0: unknown. The daemon writes
+         * it. For some time after a raise, the driver may still have to free memory of another
+         * session's dead processes. */
         uint64_t promised_at_ns;
         uint8_t reserved[8];
         struct page_lease lease;
@@ -151,58 +172,68 @@ struct limits_device {
 struct limits_page {
         uint64_t magic;
         uint32_t version;
-        uint32_t page_bytes;        /* sizeof(struct limits_page) */
-        uint64_t session_id[2];     /* random, the same in `slots`: identifies the pair of files */
+        uint32_t page_bytes; /* sizeof(struct limits_page) */
+        /* random, the same in both files: shows that they belong together */
+        uint64_t session_id[2];
         uint32_t owner;             /* enum page_owner */
         uint32_t flags;             /* enum page_flags */
-        char name[PAGE_NAME_BYTES]; /* NUL-terminated, as in ALIQUOT_SESSION */
-        char device_name[96];       /* name of the card in this session; empty: its own name */
-        char created_as[1024]; /* canonical limits at creation; joining with others is refused */
-        uint64_t default_limit_bytes; /* for a device without a rule; owner writes, live */
-        /* Not 0: the default is this many millionths of a percent of the card, rounded down to 2
-         * MiB, and default_limit_bytes is PAGE_UNLIMITED. Owner writes, live. */
+        char name[PAGE_NAME_BYTES]; /* name of the session, NUL-terminated */
+        char device_name[96];       /* name that programs see for the card; empty: the card's own */
+        /* canonical limits at creation; a program with other limits may not join */
+        char created_as[1024];
+        /* limit of a device without a rule; the owner may change it at any time */
+        uint64_t default_limit_bytes;
+        /* If not 0, the default limit is this many millionths of a percent of the card, rounded
+         * down to 2 MiB, and default_limit_bytes is PAGE_UNLIMITED. The owner may change it at
+         * any time. */
         uint64_t default_micro_percent;
         /*
-         * The owner writes, shims read (acquire): 0 is open. Otherwise the session is held: calls
-         * that touch a device's memory wait on this word (futex). The value is the number of the
-         * hold, different each time. A process answers in page_slot.drained_gate. One that does not
-         * (it is stopped, or its work waits for an event that does not come) is not drained: the
-         * owner ends the hold after a time of its choice. Only in a daemon's session.
+         * 0: the session is not held. Otherwise the daemon holds it: calls that touch a device's
+         * memory wait on this futex word. The value is the number of the hold, different for each.
+         * A process with nothing in flight copies the number to page_slot.drained_gate. A process
+         * that does not (it is stopped, or its work waits for an event that does not come) is not
+         * drained, and the owner ends the hold after a time of its choice. The owner writes the
+         * word, processes read it (acquire). Only a daemon holds sessions.
          */
         _Alignas(64) uint32_t gate;
-        /* Owner writes (release) after any change above took effect; also a futex word. */
+        /* A futex word that the owner raises (release) after a change of any field above has
+         * taken effect. */
         uint32_t epoch;
-        /* Owner writes it before it looks for live slots: not 0 while the session is being removed,
-         * and ever after. A process that has just locked a slot reads it (acquire) and, if it is
-         * set, unlocks the slot: a session that cannot be joined any more gets no charges. */
+        /* Not 0 from when the session is being removed, for ever. The owner writes it before it
+         * searches for live slots. A process that has just locked a slot reads it (acquire),
+         * and unlocks the slot if it is set. So a session that can no longer be joined gets no
+         * new charges. */
         uint32_t removed;
-        uint32_t default_cap_ppm; /* for a row without its own cap; 0 is PAGE_WHOLE_PPM */
-        /* The scheduler writes it ten times a second while it leases a device of this session, or
-         * watches it: CLOCK_MONOTONIC, ns. 0: the session has none. */
+        uint32_t default_cap_ppm; /* cap of a row that has none of its own; 0: PAGE_WHOLE_PPM */
+        /* CLOCK_MONOTONIC, ns. The scheduler writes the time ten times a second while it leases a
+         * device of this session, or watches the session. 0: no scheduler has done so. */
         uint64_t scheduler_at_ns;
-        /* The daemon writes it after all other fields here: the version of its session that they
-         * show. 0: none yet. */
+        /* The version of the daemon's record of the session that this page shows; 0: none yet. The
+         * daemon writes it after all other fields of the page. */
         uint64_t session_version;
         _Alignas(64) struct limits_device device[PAGE_DEVICES];
 };
 
-/* The ledger of one device: read and written only by core/ledger, in 16-byte operations. */
+/* The ledger of one device: the sum of all charges of the session. Only core/ledger reads and
+ * writes the first two words, in 16-byte operations. */
 struct page_ledger {
         _Alignas(64) uint64_t used_bytes;
-        uint64_t tag; /* slot << 52 | seq of the last operation that took effect; 0: none */
+        /* slot << 52 | page_row.seq of the last operation that took effect; 0: none */
+        uint64_t tag;
         /*
          * When bytes of a dead process were last recovered (CLOCK_MONOTONIC, ns). The recovering
-         * process writes (relaxed). A hook with a granted charge, for which the driver is out of
-         * memory, reads it to decide whether waiting can help (draining).
+         * process writes it (relaxed). If the driver is out of memory for a request within the
+         * limit, a hook reads it to decide whether waiting can help, since the driver may still be
+         * freeing those bytes.
          */
         uint64_t reclaimed_at_ns;
         /*
-         * Bytes that a context was seen to take on this card; 0: not measured yet, 1: not
-         * measurable so far. A process that makes a measurable context writes (relaxed); an
-         * estimate, checked at use.
+         * Estimate of the card memory that a context takes, in bytes, which users of the value
+         * check. 0: not measured yet; 1: could not be measured so far. A process that makes a
+         * context whose size can be measured writes it (relaxed).
          */
         uint64_t context_bytes;
-        /* Counters for views: any process adds (relaxed). */
+        /* Counters for display; any process adds to them (relaxed). */
         uint64_t refused;         /* requests beyond the limit */
         uint64_t reclaimed_bytes; /* recovered from dead processes */
         uint64_t drained;         /* requests that waited for the driver to drain */
@@ -210,71 +241,79 @@ struct page_ledger {
 };
 
 /*
- * GPU time of a session on a device, as measured by its processes. All of them write; the scheduler
- * and views read. A claim like everything in `slots`: checked at use, and against the device's own
- * values.
+ * GPU time of a session on a device, as its processes measure it. All of them write; the scheduler
+ * and the commands that display it read. Like everything in `slots` it is an untrusted claim, which
+ * is checked at each use, and against the device's own values.
  */
 struct page_meter {
         /*
-         * The token bucket of the hard cap, both words swapped together (16 bytes): GPU time left,
-         * two's complement, negative in debt; and the time (CLOCK_MONOTONIC) up to which it was
-         * filled.
+         * The token bucket of the hard cap. Both words are swapped together (16 bytes). bucket_ns
+         * is the GPU time left, in two's complement, and negative in debt. filled_at_ns is the time
+         * (CLOCK_MONOTONIC, ns) up to which the bucket was filled.
          */
         _Alignas(64) uint64_t bucket_ns;
         uint64_t filled_at_ns;
-        uint64_t busy_ns;  /* GPU time billed, of all processes */
-        uint64_t launches; /* submissions */
-        /* When a thread last waited at a closed gate, and when work was last seen in flight
-         * (CLOCK_MONOTONIC). Both expire by age, so a death needs no cleanup. */
+        uint64_t busy_ns;  /* GPU time billed to all processes together */
+        uint64_t launches; /* number of submissions */
+        /* wanted_at_ns: when a thread last waited for a turn. active_at_ns: when work was last seen
+         * in flight. Both are CLOCK_MONOTONIC, ns. They count only while they are young, so nobody
+         * has to reset them when a process dies. */
         uint64_t wanted_at_ns;
         uint64_t active_at_ns;
-        /* The flights of all processes are billed up to this time (CLOCK_MONOTONIC): each look
-         * moves it, by an exchange. */
+        /* CLOCK_MONOTONIC, ns. The time in which any process had work in flight is billed up to
+         * this time. Each process that bills moves it forward in an atomic exchange, so no time is
+         * billed twice. */
         uint64_t settled_until_ns;
-        /* Even: the value of page_lease.turn when the session's last work in flight ended. Odd:
-         * work is in flight. */
+        /* Odd: work of the session is in flight. Even: nothing is, and this was the value of
+         * page_lease.turn when the last work completed. */
         uint32_t drained_turn;
         uint32_t reserved_half;
-        /* Counters for views. Only ever raised. */
-        uint64_t waits;       /* submissions that waited */
-        uint64_t waited_ns;   /* their time of waiting, summed */
-        uint64_t began_at_ns; /* when the first flight of a turn last began */
-        /* The largest wish of a session that swaps: bytes on the card, and pinned bytes, with the
-         * waiting request; the time is written last (CLOCK_MONOTONIC). The waiting process repeats
-         * its wish every 10 ms, and an old wish is void. */
+        /* Counters for display, which only rise. */
+        uint64_t waits;       /* number of submissions that waited */
+        uint64_t waited_ns;   /* total time that submissions waited */
+        uint64_t began_at_ns; /* when a turn's first work last came in flight, CLOCK_MONOTONIC */
+        /* The wish of a session that swaps: how many bytes on the card, and how many pinned bytes,
+         * it would have with a request that waits. If several requests wait, it is the largest. The
+         * time (CLOCK_MONOTONIC, ns) is written last. The waiting process repeats its wish every 10
+         * ms, and an old wish is void. */
         uint64_t wished_resident_bytes;
         uint64_t wished_pinned_bytes;
         uint64_t wished_at_ns;
-        /* When a thread last waited at the session's shut gate. */
+        /* When a thread last waited because the session was held (limits_page.gate);
+         * CLOCK_MONOTONIC, ns. */
         uint64_t stood_at_ns;
         uint64_t reserved[1];
 };
 
-/* One row per slot and device, written only by the holder of the slot (design in core/ledger.h). */
+/* The charges and flights of one process on one device. Only the process that holds the slot writes
+ * its row, except `done`. core/ledger.h explains the words of the ledger. */
 struct page_row {
         _Alignas(64) uint64_t seq;
         uint64_t delta; /* two's complement */
         uint64_t charge[2];
         uint64_t committed;
-        uint64_t done; /* any process writes; only ever raised */
-        /* Since when work of the process is in flight on the device (CLOCK_MONOTONIC; 0: none is),
-         * and when it was last seen in flight or waiting at a gate. */
+        uint64_t done; /* any process may raise it */
+        /* flight_begin_ns: since when work of the process is in flight on the device; 0: none is.
+         * flight_seen_ns: when the process last saw work in flight, or waited at a gate. Both are
+         * CLOCK_MONOTONIC, ns. */
         uint64_t flight_begin_ns;
         uint64_t flight_seen_ns;
 };
 
-/* Claims of a slot's owner about itself, only for `aliquot ps` and process lists: never trusted. */
+/* What a process says about itself, for `aliquot ps` and other process lists only: never
+ * trusted. */
 struct page_slot {
-        _Alignas(64) uint64_t pid_ns_inode; /* inode of its /proc/self/ns/pid */
+        _Alignas(64) uint64_t pid_ns_inode; /* inode of the process's /proc/self/ns/pid */
         uint64_t start_ticks;               /* field 22 of /proc/self/stat */
-        uint32_t pid;                       /* in its own PID namespace */
+        uint32_t pid;                       /* pid in the PID namespace of the process */
         uint32_t uid;
         char command[32];
-        /* limits_page.gate when no thread of the process was past the gate and no work that touches
-         * a device's memory was in flight. 0: no hold was answered. */
+        /* The answer to a hold: the value of limits_page.gate, written when no thread of the
+         * process was in a call behind the gate and none of its work that touches device memory was
+         * in flight. 0: it has answered no hold. */
         uint32_t drained_gate;
-        /* A bit per device: NVML lists the process there, so memory that the driver takes on its
-         * own is charged. Not set by older libraries. */
+        /* A bit per device: NVML lists the process on that device, so memory that the driver takes
+         * by itself is measured and charged. Older libraries do not set it. */
         uint32_t measured_devices;
 };
 
@@ -284,11 +323,12 @@ struct slots_page {
         uint32_t slot_count; /* PAGE_SLOTS */
         uint64_t page_bytes; /* sizeof(struct slots_page) */
         uint64_t session_id[2];
-        /* One above the highest slot ever taken: bounds every walk. A process that takes a slot
-         * raises it (acq_rel). */
+        /* One above the highest slot that was ever used, so loops over the slots end there. A
+         * process that occupies a slot raises it (acq_rel). */
         _Alignas(64) uint32_t slots_high;
-        /* Futex word of the scheduler. A program raises and wakes it if it wants to launch and
-         * finds the gate closed or its session unwatched, or is done before its lease ends. */
+        /* A futex word on which the scheduler waits. A program raises and wakes it if it wants to
+         * launch while the gate is closed or the scheduler does not watch its session, or if it is
+         * done before its lease ends. */
         uint32_t bell;
         _Alignas(64) struct page_ledger ledger[PAGE_DEVICES];
         _Alignas(64) struct page_meter meter[PAGE_DEVICES];
@@ -296,7 +336,8 @@ struct slots_page {
         _Alignas(64) struct page_row row[PAGE_SLOTS][PAGE_DEVICES];
 };
 
-/* Access the shared words of a mapped page only through these and common/atomic.h. */
+/* Cast a word of a mapped page for atomic access. Use the shared words only through these functions
+ * and common/atomic.h. */
 static inline _Atomic uint64_t *shared_word(const uint64_t *word)
 {
         return (_Atomic uint64_t *)(uintptr_t)word;
@@ -307,14 +348,15 @@ static inline _Atomic uint32_t *shared_half(const uint32_t *half)
         return (_Atomic uint32_t *)(uintptr_t)half;
 }
 
-/* Bytes of `slots` whose lock means "the slot's owner is alive" / "a process attaches or
- * recovers". */
+/* Offsets of the bytes of `slots` that processes lock. The lock of PAGE_LOCK_LIVE means that the
+ * slot's process is alive, that of PAGE_LOCK_RECOVER that a process attaches to the slot or
+ * recovers its charges. */
 #define PAGE_LOCK_LIVE(slot) (UINT64_C(2) * (slot))
 #define PAGE_LOCK_RECOVER(slot) (UINT64_C(2) * (slot) + 1)
-/* An `aliquot run` locks it while its program runs, attached or not: a session made for one run is
- * removed when no process holds a lock of it. */
+/* Locked by `aliquot run` while its program runs, even if the program has not joined. A session
+ * that was made for one run is removed when no process holds a lock on `slots`. */
 #define PAGE_LOCK_KEEPER (UINT64_C(2) * PAGE_SLOTS)
-/* Locked while a process makes a context on a device where the size of one is unknown. */
+/* Locked while a process makes a context on a device for which the size of a context is unknown. */
 #define PAGE_LOCK_CONTEXT(device) (PAGE_LOCK_KEEPER + 1 + (device))
 
 _Static_assert(sizeof(PAGE_HOST_NAME) == PAGE_ROW_NAME_BYTES + 1, "as long as a uuid");
@@ -327,33 +369,39 @@ _Static_assert(sizeof(struct page_row) == 64, "layout is protocol");
 _Static_assert(sizeof(struct page_slot) == 64, "layout is protocol");
 
 /*
- * Whether a mapped file of `bytes` is a page that this build understands: magic, version (also an
- * older one) and its flags, sizes, terminated strings. 0, or -EPROTO with found and expected value.
+ * Check that a mapped file of `bytes` is a page that this build understands: magic, version (older
+ * ones from PAGE_VERSION_OLDEST are accepted) and its flags, sizes, terminated strings. Return 0,
+ * or -EPROTO with the found and the expected value in `err`.
  */
 int page_check_limits(const struct limits_page *page, uint64_t bytes, struct error *err);
 int page_check_slots(const struct slots_page *page, uint64_t bytes, struct error *err);
 
+/* Returns the version for the pages of a session with these flags (enum page_flags). */
 static inline uint32_t page_version_of(uint32_t flags)
 {
         return flags & PAGE_SWAPS ? PAGE_VERSION_SWAP : PAGE_VERSION;
 }
 
-/* Whether the page's meter and lease are as declared here: GPU time may be shared, and a program
- * may join. */
+/* Whether pages of this version have the meter and lease that are declared here. If not, the
+ * session gets no turns, and a program of this build cannot join it. */
 static inline bool page_has_turns(uint32_t version)
 {
         return version == PAGE_VERSION || version == PAGE_VERSION_SWAP;
 }
 
-/* The row for the host's memory; -1: the session has none. The page was checked. */
+/* Returns the index of the row for host memory (PAGE_HOST_NAME); -1: the session has none. The page
+ * must have been checked. */
 int page_host_row(const struct limits_page *page);
-/* Likewise for swappable memory (PAGE_SWAP_NAME). */
+/* Returns the index of the row for swappable memory (PAGE_SWAP_NAME); -1: the session has none. The
+ * page must have been checked. */
 int page_swap_row(const struct limits_page *page);
 
-/* The cap of a device of the page, even without a row: 1..PAGE_WHOLE_PPM, which is no cap. */
+/* Returns the cap of a device, which may be the session's default: 1..PAGE_WHOLE_PPM, which is
+ * no cap. */
 uint32_t page_cap_ppm(const struct limits_page *page, const struct limits_device *device);
 
-/* Bytes that a slot holds on a device, by its row: for views; bounded, never trusted. */
+/* Returns the bytes that a process holds on a device by its own row; for display, never trusted.
+ * Any `slot` and `device` are safe. */
 uint64_t page_row_bytes(const struct slots_page *page, uint32_t slot, unsigned device);
 
 #endif

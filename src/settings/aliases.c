@@ -119,8 +119,8 @@ static int read_vcuda(const struct said *said, struct settings_rules *memory, st
 static int read_xpushare(const struct said *said, struct settings_rules *memory, struct error *err)
 {
         struct size size = { 0 };
-        /* xpushare's K, M and G are decimal, and Ki, Mi and Gi are binary. An added B makes them
-         * ours. */
+        /* xpushare's K, M and G are decimal, and Ki, Mi and Gi are binary. An added B makes
+         * them ours. */
         char spelled[64];
         struct text text;
         size_t length = strlen(said->value);

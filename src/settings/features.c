@@ -46,8 +46,8 @@ static enum verdict judge_true(const char *value)
         return strcmp(value, "true") == 0 ? ASKS : ASKS_NOTHING;
 }
 
-/* Judges a variable of vgpu-manager that is on for true, TRUE or 1; any other value asks for
- * nothing. */
+/* Judges a variable of vgpu-manager that is on for true, TRUE or 1; any other value asks
+ * for nothing. */
 static enum verdict judge_oversold(const char *value)
 {
         bool is_on =
@@ -126,8 +126,8 @@ static const struct feature off_switches[] = {
         { "DISABLE_GPU_LIMITER", NULL, judge_true, "", NO_LIMIT },
 };
 
-/* Checks one value. 1: it asks for a feature that Aliquot has; 0: it asks for nothing; negative:
- * refused. */
+/* Checks one value. 1: it asks for a feature that Aliquot has; 0: it asks for nothing;
+ * negative: refused. */
 static int check_feature(const struct feature *feature, const struct said *said, struct error *err)
 {
         enum verdict verdict = feature->judge(said->value);
@@ -244,8 +244,8 @@ int swap_read(const struct reading *reading, struct settings *into, struct error
         return rc;
 }
 
-/* A program that asks the daemon by itself may ask for swap of the whole card, and for no other
- * setting. */
+/* A program that asks the daemon by itself may ask for swap of the whole card, and for no
+ * other setting. */
 int swap_check_alone(const struct reading *reading, const struct settings *settings,
                      struct error *err)
 {

@@ -10,8 +10,8 @@
 
 #include "settings/settings.h"
 
-/* The sources of one call of settings_read...(). All pointers are borrowed for the duration of the
- * call. */
+/* The sources of one call of settings_read...(). All pointers are borrowed for the duration of
+ * the call. */
 struct reading {
         char *const *environment;
         const struct settings_flag *flags;
@@ -75,8 +75,8 @@ int rules_read_indexed(const struct reading *reading, const struct indexed_name 
  * any but the default ones. */
 int rank_read(const struct reading *reading, struct settings_rank *ret, struct error *err);
 
-/* Reads the caps on compute time: from our own setting, or else from the variables of other
- * systems. */
+/* Reads the caps on compute time: from our own setting, or else from the variables of
+ * other systems. */
 int compute_read(const struct reading *reading, struct settings_rules *ret, struct error *err);
 
 /* Reads the memory limits from the variables of other systems, each in its own unit. -ENOENT: none

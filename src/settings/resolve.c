@@ -24,8 +24,8 @@ void settings_spell(const struct settings_rules *rules, struct text *text)
         }
 }
 
-/* Whether every compute rule is 100 %. Such rules set no cap, and are left out of the canonical
- * text. */
+/* Whether every compute rule is 100 %. Such rules set no cap, and are left out of the
+ * canonical text. */
 static bool is_whole(const struct settings_rules *compute)
 {
         for (unsigned i = 0; i < compute->count; i++) {
@@ -147,8 +147,8 @@ static int find_index(const char *selector, const struct settings_gpus *gpus, st
         return fail_unknown(selector, gpus, err);
 }
 
-/* Returns the index in gpus->gpu of the GPU that the selector names; fails if none or several
- * match. */
+/* Returns the index in gpus->gpu of the GPU that the selector names; fails if none or
+ * several match. */
 static int find_gpu(const char *selector, const struct settings_gpus *gpus, struct error *err)
 {
         char first[UUID_TEXT_BYTES], second[UUID_TEXT_BYTES];

@@ -68,8 +68,8 @@ struct settings_limits {
         struct settings_limit device[PAGE_DEVICES];
 };
 
-/* Whether one of the rules names a GPU by index or UUID. Such rules resolve only if the GPUs are
- * known. */
+/* Whether one of the rules names a GPU by index or UUID. Such rules resolve only if the GPUs
+ * are known. */
 bool settings_names_gpus(const struct settings_rules *rules);
 
 /*
@@ -81,8 +81,8 @@ bool settings_names_gpus(const struct settings_rules *rules);
 int settings_resolve(const struct settings *settings, const struct settings_gpus *gpus,
                      struct settings_limits *ret, struct error *err);
 
-/* Computes the default memory limit for a card of `card_bytes` that was unknown when `limits` was
- * made. */
+/* Computes the default memory limit for a card of `card_bytes` that was unknown when `limits`
+ * was made. */
 int settings_resolve_default(const struct settings_limits *limits, uint64_t card_bytes,
                              uint64_t *ret, struct error *err);
 

@@ -289,8 +289,8 @@ static int read_context(const struct reading *reading, bool *ret_is_free, struct
         return 0;
 }
 
-/* Checks the name for the card: it has no control characters, since it is shown in other people's
- * terminals. */
+/* Checks the name for the card: it has no control characters, since it is shown in other
+ * people's terminals. */
 static int check_device_name(const char *name, struct error *err)
 {
         size_t length = strlen(name);

@@ -126,9 +126,9 @@ int settings_read_flags(struct settings *ret, char *const *environment,
  * folder that this user chose, with the program's rights. */
 int settings_check_privileged(char *const *environment, struct error *err);
 
-/* Reads the settings of a program whose session was given to it by `socket`. Only the log settings
- * and the join token are read from `environment`, and malformed ones are ignored. NULL: no
- * variables. */
+/* Reads the settings of a program whose session was given to it by `socket`. Only the log
+ * settings and the join token are read from `environment`, and malformed ones are ignored. NULL:
+ * no variables. */
 void settings_read_given(struct settings *ret, const char *socket, char *const *environment);
 
 /* Reads only the runtime folder, as for settings.runtime_dir; "": the default folders. */
@@ -152,8 +152,8 @@ const char *settings_shown(const char *canonical, char *ret, size_t bytes);
 void settings_spell(const struct settings_rules *rules, struct text *text);
 
 /* Prefix of session names that are derived from a hash. Anyone who knows a program's user and
- * limits can compute this name. Only programs of that user create such a session; a daemon creates
- * none. */
+ * limits can compute this name. Only programs of that user create such a session; a daemon
+ * creates none. */
 #define SETTINGS_HASH_STEM "env-"
 
 /* Writes the session's name: settings.session if it is set, else SETTINGS_HASH_STEM and a hash of

@@ -26,8 +26,8 @@ static void add_bytes(struct text *text, const char *digits, size_t length)
         text_add(text, "%.*s", (int)length, digits);
 }
 
-/* Adds the text from `at` to `end`, with a unit for each number of bytes that follows '=', as in
- * "memory=8589934592,0=25%". */
+/* Adds the text from `at` to `end`, with a unit for each number of bytes that follows '=', as
+ * in "memory=8589934592,0=25%". */
 static void add_sizes(struct text *text, const char *at, const char *end)
 {
         const char *begin = at;
