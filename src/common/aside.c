@@ -18,11 +18,14 @@
 #define SYS_close_range 436
 #endif
 
+/* aside_gets_on() is true for this long after a step. */
 #define GETS_ON_NS UINT64_C(300000000)
-#define DEATH_NS \
-        UINT64_C(100000000) /* SIGKILL takes microseconds, if it can end the child at all */
+/* How long aside_ask() waits for a killed child. SIGKILL takes microseconds, if it can end the
+ * child at all. */
+#define DEATH_NS UINT64_C(100000000)
 #define NS_A_MS UINT64_C(1000000)
 
+/* Closes the descriptors `first` to `last`. */
 static void close_between(unsigned first, unsigned last)
 {
         if (first > last || syscall(SYS_close_range, first, last, 0) == 0)
@@ -32,7 +35,8 @@ static void close_between(unsigned first, unsigned last)
                 close((int)first);
 }
 
-/* The child must not keep the daemon's listeners, locks and files. */
+/* Closes all descriptors except the standard ones and those in `kept`: the child must not keep the
+ * daemon's listeners, locks and files. */
 static void close_but(const int *kept, unsigned count)
 {
         unsigned from = STDERR_FILENO + 1;
@@ -114,7 +118,8 @@ enum aside_state aside_tend(struct aside *aside, uint32_t steps, uint64_t still_
         return ASIDE_STANDS;
 }
 
-/* Returns the result of poll() for reading; 0: nothing in time. A hangup counts as readable. */
+/* Waits until `fd` can be read, or for `most_ns`. Returns as poll(); 0: the time is over. A hangup
+ * counts as readable. */
 static int wait_for(int fd, uint64_t most_ns)
 {
         const uint64_t until_ns = clock_machine_ns() + most_ns;
@@ -135,7 +140,8 @@ static _Noreturn void answer_to(int fd, const struct aside_question *question)
 {
         uint8_t answer;
 
-        /* A child that no signal can end must not keep a pipe open whose reader awaits its end. */
+        /* If no signal can end this child, its standard descriptors would keep a pipe open whose
+         * reader waits for its end. */
         for (int i = 0; i <= STDERR_FILENO; i++) {
                 if (i != fd)
                         close(i);
@@ -170,7 +176,8 @@ int aside_ask(const struct aside_question *question, uint64_t most_ns)
         } else if (read(from, &answer, 1) == 1) {
                 rc = answer;
         }
-        /* A child that no signal can end stays our child until this process ends. */
+        /* If no signal can end the child, it remains a child of this process until this
+         * process ends. */
         waitpid(child, NULL, is_over ? 0 : WNOHANG);
         return rc;
 }

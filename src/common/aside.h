@@ -2,18 +2,19 @@
 /*
  * Runs work that other processes can block in a forked child, which the caller can kill.
  *
- * Reading /proc of another process can take as long as that process chooses: the kernel waits for a
+ * Reading /proc of another process can take as long as that process chooses. The kernel waits for a
  * lock that a program holds while it faults on a page of a FUSE file, or closes a FUSE file in
  * execve(), and only a fatal signal ends that wait (Linux 6.18). So neither the daemon nor the
  * command does such work itself. It forks a child, checks that the child makes progress, and kills
- * it when it stands still.
+ * the child when its step counter no longer rises.
  *
  *      if (aside_fork(&aside, "aliquot-hunt", now_ns) == 0) { work; steps rise; _exit(0); }
- *      aside_tend(&aside, steps, still_ns, now_ns)     // until ASIDE_DONE or ASIDE_CUT
+ *      aside_tend(&aside, steps, still_ns, now_ns)     // repeat until ASIDE_DONE or ASIDE_CUT
  *
- *      answer = aside_ask(&question, most_ns)          // for a caller that may wait that long
+ *      answer = aside_ask(&question, most_ns)          // for a caller that may wait up to most_ns
  *
- * One thread at a time. The child ends with the thread that forked it.
+ * Only one thread may use a `struct aside` at a time. The child ends with the thread that forked
+ * it.
  */
 #ifndef ALIQUOT_COMMON_ASIDE_H
 #define ALIQUOT_COMMON_ASIDE_H
@@ -25,44 +26,48 @@
 /* A forked child; all zeroes: there is none. */
 struct aside {
         pid_t child;
-        uint32_t steps;
-        uint64_t step_ns; /* when `steps` last rose */
-        bool is_ended;    /* killed; the kernel may take time to end it */
+        uint32_t steps;   /* the child's step counter when aside_tend() last read it */
+        uint64_t step_ns; /* when `steps` last changed */
+        bool is_ended;    /* the child was killed, which may take the kernel some time */
 };
 
 enum aside_state {
-        ASIDE_RUNS,
-        ASIDE_STANDS, /* no step for `still_ns`: the child was just killed */
-        ASIDE_DONE,   /* the child exited with 0; there is no child any more */
-        ASIDE_CUT     /* the child ended in any other way; there is no child any more */
+        ASIDE_RUNS,   /* the child runs, or was killed and has not ended yet */
+        ASIDE_STANDS, /* the child made no step for `still_ns` and was just killed */
+        ASIDE_DONE,   /* the child exited with status 0 */
+        ASIDE_CUT     /* the child ended in any other way */
 };
 
-/* As fork(). The child keeps only the standard descriptors, no signal handlers of the caller, and
- * one thread. */
+/* Forks a child named `name`; returns as fork(). The child keeps only the standard descriptors and
+ * the calling thread, ignores SIGTERM, SIGINT, SIGHUP and SIGUSR1, and gets SIGKILL when the
+ * calling thread ends. */
 pid_t aside_fork(struct aside *aside, const char *name, uint64_t now_ns);
 
-/* The same, and the child keeps these descriptors; -1: none. */
+/* As aside_fork(), but the child also keeps the `count` descriptors in `kept`; -1 is ignored. */
 pid_t aside_fork_with(struct aside *aside, const char *name, const int *kept, unsigned count,
                       uint64_t now_ns);
 
-/* `steps`: the child's step counter, in memory that it shares with the caller. */
+/* Checks the child, and kills it if its counter has not changed for `still_ns`. `steps` is the
+ * child's step counter, in memory that it shares with the caller. */
 enum aside_state aside_tend(struct aside *aside, uint32_t steps, uint64_t still_ns,
                             uint64_t now_ns);
 
-/* Whether the child has made a step lately. A blocked child uses no processor. */
+/* Whether the child has made a step in the last 300 ms. If not, it is blocked and uses
+ * no processor. */
 bool aside_gets_on(const struct aside *aside, uint64_t now_ns);
 
-/* Kills the child: it does no more work, but may not be gone yet. */
+/* Kills the child. It does no more work, but the kernel may take some time to remove it. */
 void aside_end(struct aside *aside);
 
+/* What aside_ask() runs in the child. */
 struct aside_question {
-        const char *name;               /* of the child */
-        uint8_t (*work)(void *context); /* runs in the child, without our descriptors */
-        void *context;
+        const char *name;               /* name of the child */
+        uint8_t (*work)(void *context); /* runs in the child, without the caller's descriptors */
+        void *context;                  /* passed to `work` */
 };
 
-/* Forks a child and returns the result of `work` there; -ETIME: the child was killed after
- * `most_ns`; any other negative errno: it could not be forked, or died. */
+/* Forks a child that runs question->work, and returns its result. -ETIME: the child was killed
+ * after `most_ns`. Any other negative errno: the child could not be forked, or died. */
 int aside_ask(const struct aside_question *question, uint64_t most_ns);
 
 #endif

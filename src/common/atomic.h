@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Atomic operations whose names carry the memory order, so that grep shows the orders in use.
+ * Atomic operations whose names contain the memory order, so that grep shows the orders in use.
  *
  * src/ uses only these names (tools/check-idioms refuses others). The comment of an atomic field
  * names its writer and its readers.
  *
- * The plain ones are for words that cannot be _Atomic because something else fixes their type: the
- * thunks' assembly, the generated table of driver functions.
+ * The *_plain_* operations are for words that cannot be _Atomic because other code fixes their
+ * type: the thunks' assembly, or the generated table of driver functions.
  */
 #ifndef ALIQUOT_COMMON_ATOMIC_H
 #define ALIQUOT_COMMON_ATOMIC_H
@@ -32,7 +32,8 @@
                                                 memory_order_acq_rel, memory_order_acquire)
 #define fence_release() atomic_thread_fence(memory_order_release)
 #define fence_seq_cst() atomic_thread_fence(memory_order_seq_cst)
-/* Keeps only the compiler from moving accesses: for a reader that fences this thread itself. */
+/* Keeps the compiler, not the processor, from moving accesses. For a reader on whose thread another
+ * thread executes the fence (membarrier(2)). */
 #define fence_compiler() atomic_signal_fence(memory_order_seq_cst)
 
 #define load_plain_relaxed(object) __atomic_load_n((object), __ATOMIC_RELAXED)

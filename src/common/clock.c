@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See clock.h. System calls are made without the C library, whose wrappers are cancellation points.
+ * System calls are made without the C library, whose wrappers are cancellation points.
  */
 #include "common/clock.h"
 
@@ -17,7 +17,8 @@
 #include "common/cpu_rest.h"
 #include "common/time_namespace.h"
 
-/* Sleeping and waking take about this long: a shorter sleep would end late. */
+/* A wait of at most this length spins: to sleep and wake takes about as long, so a sleep would
+ * end late. */
 #define SPIN_NS UINT64_C(20000)
 
 static const struct time_authority *_Atomic followed;
@@ -28,7 +29,8 @@ void clock_follow(const struct time_authority *authority)
                 store_release(&followed, authority);
 }
 
-/* With a single processor no other thread could run meanwhile. */
+/* Whether to spin until the deadline. Not with a single processor, where no other thread could
+ * run meanwhile. */
 static bool is_short(uint64_t deadline_ns)
 {
         static _Atomic uint32_t processors;
@@ -39,7 +41,8 @@ static bool is_short(uint64_t deadline_ns)
         if (!load_relaxed(&processors))
                 store_relaxed(&processors, sched_getaffinity(0, sizeof(set), &set) == 0
                                                    ? (uint32_t)CPU_COUNT(&set)
-                                                   : UINT32_MAX); /* too many for a set */
+                                                   /* more processors than a cpu_set_t holds */
+                                                   : UINT32_MAX);
         return load_relaxed(&processors) > 1;
 }
 
@@ -120,7 +123,7 @@ static int machine_wait_any(const _Atomic uint32_t *const word[], const uint32_t
                         deadline_ns == CLOCK_NEVER ? NULL : &deadline, CLOCK_MONOTONIC);
         if (woken >= 0)
                 return (int)woken;
-        /* EPERM: from the filter of a container that does not know this newer call. */
+        /* EPERM comes from a container's seccomp filter that does not know this newer call. */
         if (errno == EPERM)
                 return -ENOSYS;
         return errno == ETIMEDOUT || errno == EFAULT || errno == ENOSYS ? -errno : (int)count;
@@ -181,7 +184,8 @@ void clock_leave(void)
         errno = saved;
 }
 
-/* Older tables end before these functions. */
+/* Returns the authority if its table has expect(), begin() and forget(), which older tables lack;
+ * else NULL. */
 static const struct time_authority *authority_that_expects(void)
 {
         const struct time_authority *authority = load_acquire(&followed);

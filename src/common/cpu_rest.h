@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells the processor that the thread spins on a word: called between two reads of the word.
+ * Tells the processor that the thread spins on a word. Call it between two reads of the word.
  */
 #ifndef ALIQUOT_COMMON_CPU_REST_H
 #define ALIQUOT_COMMON_CPU_REST_H

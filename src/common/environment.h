@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the environment inside other people's programs; no other file there does.
+ * Reads the environment inside other people's programs; no other code that runs in them does.
  *
  * A program with more rights than the user who started it (setuid, setgid, file capabilities:
- * AT_SECURE) still gets that user's environment. A file named by a variable would be opened,
- * created or loaded with the program's rights. So in such a privileged start
+ * AT_SECURE) still gets that user's environment. If it opened, created or loaded a file that a
+ * variable names, it would do so with the program's rights. So in such a privileged program
  *
  *      environment_get()               finds no variable
  *      environment_get_restriction()   finds a variable that can only restrict and names no file:
@@ -13,7 +13,7 @@
  *                                      and refuses the GPU if one asks for a limit
  *
  * tests/attack/test_attack_setuid.py finds every other use of getenv() and environ in the folders
- * that are linked into such programs. Any thread, as getenv().
+ * that are linked into such programs. Any thread may call these functions, as getenv().
  */
 #ifndef ALIQUOT_COMMON_ENVIRONMENT_H
 #define ALIQUOT_COMMON_ENVIRONMENT_H

@@ -10,7 +10,7 @@
 #include "common/machine_clock.h"
 #include "common/scoped.h"
 
-#define PAGE_BYTES 4096 /* the most that one read returns */
+#define PAGE_BYTES 4096 /* maximum bytes that one read() of /proc/locks returns */
 
 static bool is_one(const char *line, const struct stat *st, const char *kind, const char *mode,
                    pid_t *ret_pid)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the holder of a lock on a file in the kernel's list (/proc/locks, proc(5)), for callers
- * that cannot open the file, or must not: closing it drops all POSIX locks that their process holds
- * on it.
+ * Finds the holder of a lock on a file in the kernel's list of locks (/proc/locks, proc(5)). This
+ * is for callers that cannot or must not open the file: closing it would drop all POSIX locks that
+ * the process holds on it.
  *
  * Any thread; takes no lock. If other processes take and drop locks while the list is read, a lock
- * can be missing from it. For each page of the list the kernel walks through all locks before it
- * (163,000 locks take six seconds, Linux 6.12, 2026-11-27), and any user can hold as many locks as
- * they like. So a search takes at most FILE_LOCKS_NS of processor time.
+ * can be missing from it. For each page of the list the kernel walks through all locks before that
+ * page (163,000 locks take six seconds, Linux 6.12, 2026-11-27), and any user can hold as many
+ * locks as they like. So a search uses at most FILE_LOCKS_NS of processor time.
  */
 #ifndef ALIQUOT_COMMON_FILE_LOCKS_H
 #define ALIQUOT_COMMON_FILE_LOCKS_H
@@ -16,15 +16,16 @@
 
 #define FILE_LOCKS_NS 100000000
 
+/* The result of a search. */
 enum file_locks {
-        FILE_LOCKS_NONE, /* also without /proc */
-        FILE_LOCKS_HELD,
-        FILE_LOCKS_UNKNOWN, /* the list is too long */
+        FILE_LOCKS_NONE,    /* no process holds such a lock, or there is no /proc */
+        FILE_LOCKS_HELD,    /* a process holds such a lock */
+        FILE_LOCKS_UNKNOWN, /* the list was too long to read all of it */
 };
 
-/* `kind` and `mode` as in the list ("POSIX" or "FLOCK", "READ" or "WRITE"); a `mode` of NULL
- * matches any. `*ret_pid`, unless NULL: with FILE_LOCKS_HELD the holder, 0 if this PID namespace
- * does not contain it; else 0. */
+/* Searches for a lock on the file `path`. `kind` ("POSIX" or "FLOCK") and `mode` ("READ" or
+ * "WRITE") are as in the list; a `mode` of NULL matches any. If `ret_pid` is not NULL, sets it to
+ * the holder; 0: none was found, or this PID namespace does not contain the holder. */
 enum file_locks file_locks_find(const char *path, const char *kind, const char *mode,
                                 pid_t *ret_pid);
 

@@ -13,15 +13,15 @@
 #include "common/scoped.h"
 #include "common/text.h"
 
-/* Buffers lie on the stacks of other people's threads. */
-#define FILE_BYTES 4096 /* memory.stat is the longest */
+/* Sizes of buffers, which are on the stacks of other people's threads and so are small. */
+#define FILE_BYTES 4096 /* enough for memory.stat, the longest file */
 #define NUMBER_BYTES 32
 #define PATH_BYTES 1024
 #define KEPT_FREE_PARTS 16u
 #define DEFAULT_PARTS 2u
 #define GRAIN_BYTES (UINT64_C(2) << 20)
 
-/* Reads the file; a longer one is cut. False: it cannot be read. */
+/* Reads a file into `ret`, cut if it is longer than `bytes`. False: it cannot be read. */
 static bool read_file(const char *folder, const char *name, char *ret, size_t bytes)
 {
         char path[PATH_BYTES];
@@ -40,7 +40,8 @@ static bool read_file(const char *folder, const char *name, char *ret, size_t by
         return fd >= 0 && n >= 0;
 }
 
-/* The number behind a word that begins a line; `otherwise` if there is none. */
+/* Returns the number behind `word` at the beginning of a line, or `otherwise` if no line begins
+ * so. */
 static uint64_t number_behind(const char *text, const char *word, uint64_t otherwise)
 {
         size_t length = strlen(word);
@@ -53,7 +54,7 @@ static uint64_t number_behind(const char *text, const char *word, uint64_t other
         return otherwise;
 }
 
-/* Reads a file with one number; `otherwise` also for "max". */
+/* Reads a file that contains one number; `otherwise` if it contains "max" or cannot be read. */
 static uint64_t read_number(const char *folder, const char *name, uint64_t otherwise)
 {
         char text[NUMBER_BYTES];
@@ -63,13 +64,15 @@ static uint64_t read_number(const char *folder, const char *name, uint64_t other
         return strtoull(text, NULL, 10);
 }
 
-/* The file names of one version of control groups. */
+/* The file names of one cgroup version. */
 struct version {
-        const char *line;   /* in /proc/self/cgroup, up to the path */
-        const char *folder; /* below the mount point */
+        /* the beginning of the group's line in /proc/self/cgroup, up to the path */
+        const char *line;
+        const char *folder; /* folder of the groups below the mount point */
         const char *limit;
         const char *usage;
-        const char *cache; /* a line of memory.stat: memory that the kernel reclaims without loss */
+        /* name in memory.stat of the memory that the kernel can reclaim without loss */
+        const char *cache;
 };
 
 static const struct version versions[] = {
@@ -78,7 +81,7 @@ static const struct version versions[] = {
           "total_inactive_file" },
 };
 
-/* Narrows `memory` by the limit of the group in that folder. */
+/* Reduces `memory` to what the limit of the group in `folder` leaves. */
 static void narrow(struct host_memory *memory, const struct version *version, const char *folder)
 {
         uint64_t limit = read_number(folder, version->limit, UINT64_MAX);
@@ -94,15 +97,15 @@ static void narrow(struct host_memory *memory, const struct version *version, co
         memory->available_bytes = min_u64(memory->available_bytes, limit - min_u64(usage, limit));
 }
 
-/* Applies the limits of the group and all its parents, up to the mount point. */
+/* Reduces `memory` by the limits of the group and all its parents, up to the mount point. */
 static void narrow_all(struct host_memory *memory, const struct version *version,
                        const char *mount_point, const char *path)
 {
         char folder[PATH_BYTES];
         size_t stem = strlen(mount_point) + strlen(version->folder);
 
-        /* For a group outside the cgroup namespace the path leads up. Only the namespace's own root
-         * can be read then. */
+        /* If the group is outside this process's cgroup namespace, its path begins with "/..", and
+         * only the root of the namespace can be read. */
         if (text_begins(path, "/.."))
                 path = "/";
         if (text_put(folder, sizeof(folder), NULL, "%s%s%.*s", mount_point, version->folder,

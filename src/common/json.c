@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parser keeps no stack but one bit per level, whether a bracket closes an object or an array,
- * and one small state: the kind of token that may come next.
+ * The parser's state is small: for each level of nesting one bit (object or array), and the kind of
+ * token that may come next.
  */
 #include "common/json.h"
 
@@ -194,7 +194,7 @@ static int read_key(struct json *json, struct json_token *token, struct error *e
         return 0;
 }
 
-/* Takes the bracket that closes the innermost level, if it is next. */
+/* Reads the bracket that closes the innermost level; false if that is not the next character. */
 static bool close_level(struct json *json, struct json_token *token)
 {
         if (!json->depth || !is_next(json, is_in_object(json) ? '}' : ']'))
@@ -285,8 +285,8 @@ static size_t put_utf8(char ret[4], unsigned point)
         return 4;
 }
 
-/* Reads one \uXXXX, or two that are a surrogate pair; moves `*at` behind. Lone surrogates become
- * U+FFFD. */
+/* Reads one \uXXXX escape, or two that are a surrogate pair, and moves `*at` behind. A lone
+ * surrogate becomes U+FFFD. */
 static unsigned read_escape_point(const char **at, const char *end)
 {
         unsigned high = hex_quad(*at);
@@ -328,7 +328,8 @@ int json_text(const struct json_token *token, char *ret, size_t bytes, struct er
         const char *end = token->at + token->length;
         size_t used = 0;
 
-        /* A dry run first, so that a refusal leaves the output untouched. */
+        /* The first pass only checks, so that an error leaves `ret` unchanged; the second
+         * pass writes. */
         for (int is_real = 0; is_real < 2; is_real++) {
                 for (at = token->at, used = 0; at < end;) {
                         char piece[4];

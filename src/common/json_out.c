@@ -13,7 +13,8 @@
 #define DIGITS_MAX 20u
 #define ESCAPE_BYTES 16u
 
-/* Makes room for `bytes` and a NUL. NULL: out of memory, now or before. */
+/* Makes room for `bytes` and a NUL, and returns where they go. NULL: out of memory, now or in an
+ * earlier call. */
 static char *make_room(struct json_out *out, size_t bytes)
 {
         size_t room = out->room ? out->room : ROOM_MIN;
@@ -56,7 +57,8 @@ static bool is_plain(char c)
         return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* Writes a \u escape; two halves beyond 16 bits (RFC 8259, section 7). */
+/* Writes a \u escape, or two for a surrogate pair if the point has more than 16 bits (RFC 8259,
+ * section 7). */
 static void put_point(struct json_out *out, uint32_t point)
 {
         char text[ESCAPE_BYTES];
@@ -67,7 +69,8 @@ static void put_point(struct json_out *out, uint32_t point)
         put(out, text, (size_t)length);
 }
 
-/* Writes one character that needs care. Returns how many bytes of `at` it had. */
+/* Writes one character that is not plain ASCII, escaped if necessary. Returns its length in bytes
+ * at `at`. */
 static unsigned put_special(struct json_out *out, const char *at)
 {
         unsigned length = text_utf8(at);
@@ -154,7 +157,7 @@ void json_out_text(struct json_out *out, const char *key, const char *value)
         put_text(out, value);
 }
 
-/* Without leading zeros, but at least `least` digits. */
+/* Writes a number without leading zeros, but with at least `least` digits. */
 static void put_digits(struct json_out *out, uint64_t value, unsigned least)
 {
         char digits[DIGITS_MAX];
@@ -176,7 +179,7 @@ void json_out_whole(struct json_out *out, const char *key, uint64_t value)
         json_out_u64(out, key, min_u64(value, INT64_MAX));
 }
 
-/* `value` / 10^`digits` without trailing zeros, but at least `least` decimals. */
+/* Writes `value` / 10^`digits` without trailing zeros, but with at least `least` decimals. */
 static void put_decimal(struct json_out *out, const char *key, uint64_t value, unsigned digits,
                         unsigned least)
 {

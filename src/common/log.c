@@ -18,7 +18,8 @@
 
 static const char *const level_names[] = { "off", "error", "warn", "info", "debug" };
 
-/* The other fields are written before `level` is released, and read after it was acquired. */
+/* The configuration. `level` is stored last with release and loaded first with acquire, so that it
+ * orders the accesses to the other fields. */
 static struct {
         _Atomic int level;
         char path[1024];
@@ -38,8 +39,8 @@ static bool is_on(enum log_level level)
         return level != LOG_OFF && (int)level <= load_acquire(&sink.level);
 }
 
-/* A line that cannot be written is lost: an error, such as a pipe without a reader, must not
- * disturb the program. */
+/* Writes the line. A line that cannot be written is lost: an error, such as a pipe without a
+ * reader, must not disturb the program. */
 static void write_line(int fd, const struct text *line)
 {
         struct quiet quiet;
@@ -51,7 +52,7 @@ static void write_line(int fd, const struct text *line)
         quiet_end(&quiet);
 }
 
-/* Adds the rest of a line, cut to fit, and the newline. */
+/* Adds the formatted text, cut if it does not fit, and the newline. */
 static void end_line(struct text *line, const char *format, va_list args)
 {
         size_t begin = line->used, room = line->bytes - line->used - 1;
@@ -79,7 +80,8 @@ void log_tell(const char *format, ...)
         errno = saved;
 }
 
-/* Reported once. A fifo without a reader (ENXIO) is no mistake: the reader may come later. */
+/* Reports once that the log file cannot be opened. A fifo without a reader (ENXIO) is not reported,
+ * since the reader may come later. */
 static void tell_unopened(const char *path, int error)
 {
         static _Atomic bool told;
@@ -94,8 +96,9 @@ static void tell_unopened(const char *path, int error)
         log_tell("aliquot: the log file %s cannot be opened: %m", path);
 }
 
-/* A user who can write in the file's folder could put a link there, and make another user's program
- * write where only that other user may. So links are not followed. */
+/* Appends the line to the file. Links are not followed. Otherwise a user who can write in the
+ * file's folder could put a link there, and make another user's program write to a file of that
+ * other user. */
 static void write_to_file(const char *path, const struct text *line)
 {
         const int flags =

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine's clock CLOCK_MONOTONIC in nanoseconds, never a simulated one (which common/clock.h
- * may use). Comparable within a process; in a time namespace it has an offset
+ * The machine's clock CLOCK_MONOTONIC in nanoseconds, never a simulated one (common/clock.h may use
+ * a simulated one). Times can be compared within a process; in a time namespace they have an offset
  * (common/time_namespace.h).
  *
- * A header alone, also for code that does not link our libraries: the simulator, test programs. Any
- * thread, also in a signal handler. Keeps errno, and is no cancellation point.
+ * A header alone, so that code without our libraries can use it: the simulator, test programs. Any
+ * thread, even in a signal handler. The functions keep errno, and are no cancellation points.
  */
 #ifndef ALIQUOT_COMMON_MACHINE_CLOCK_H
 #define ALIQUOT_COMMON_MACHINE_CLOCK_H
@@ -15,7 +15,8 @@
 
 #define CLOCK_SECOND_NS UINT64_C(1000000000)
 
-/* Also measures how long a driver or a peer takes to answer, whichever clock is followed. */
+/* Returns the machine's time, even if common/clock.h uses an authority's. It also measures how long
+ * a driver or a peer takes to answer. */
 static inline uint64_t clock_machine_ns(void)
 {
         struct timespec now;
@@ -24,7 +25,7 @@ static inline uint64_t clock_machine_ns(void)
         return (uint64_t)now.tv_sec * CLOCK_SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
-/* The processor time of this thread: to bound work that others may lengthen. */
+/* Returns the processor time of this thread, to limit work whose amount others may increase. */
 static inline uint64_t clock_thread_ns(void)
 {
         struct timespec used = { 0 };

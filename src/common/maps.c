@@ -24,7 +24,8 @@ int maps_open(struct maps *ret, const char *pid)
         return 0;
 }
 
-/* The fields: begin-end rights offset device inode path. Only the path has a slash. */
+/* Reads a line: begin-end rights offset device inode path. Only the path has a slash. False: the
+ * mapping is not of a file. */
 static bool is_of_file(struct maps *maps)
 {
         char *path = strchr(maps->line, '/');

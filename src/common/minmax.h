@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The smaller and the larger of two numbers, one function per type, so that no argument is
+ * The smaller and the larger of two numbers. There is one function per type, so that no argument is
  * evaluated twice or changes its sign.
  *
  * A header alone; any thread.
@@ -40,7 +40,7 @@ static inline int64_t max_i64(int64_t a, int64_t b)
         return a > b ? a : b;
 }
 
-/* `low` must be at most `high`. */
+/* Returns the value in `low`..`high` that is nearest to `value`. `low` must be at most `high`. */
 static inline int64_t clamp_i64(int64_t value, int64_t low, int64_t high)
 {
         return max_i64(min_i64(value, high), low);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers of the pidfd system calls, which the oldest supported glibc lacks. They are the same on
- * every architecture.
+ * The numbers of the pidfd system calls, which the oldest supported glibc lacks (they are the same
+ * on all architectures), and a check for pidfds.
  */
 #ifndef ALIQUOT_COMMON_PIDFD_H
 #define ALIQUOT_COMMON_PIDFD_H
@@ -19,7 +19,8 @@
 #define SYS_pidfd_open 434
 #endif
 
-/* Whether pidfds work here (Linux 5.3, no filter refuses them); else errno is set. Any thread. */
+/* Whether pidfds work in this process: Linux 5.3 or later, and no seccomp filter refuses them. If
+ * false, errno says why. Any thread. */
 static inline bool pidfd_is_there(void)
 {
         scoped_fd int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);

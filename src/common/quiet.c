@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sigprocmask() and not pthread_sigmask(): on Linux both set the calling thread's mask, and the
- * latter has a symbol version that older C libraries lack.
+ * Sets the mask with sigprocmask(), not pthread_sigmask(). On Linux both set the calling thread's
+ * mask, but pthread_sigmask() has a symbol version that older C libraries lack.
  */
 #include "common/quiet.h"
 
@@ -27,7 +27,8 @@ void quiet_begin(struct quiet *ret)
         errno = saved;
 }
 
-/* Takes back signals that were raised since, before the mask lets them through. */
+/* Removes the signals that were raised since quiet_begin(), before the restored mask would
+ * deliver them. */
 static void swallow(const sigset_t *before)
 {
         static const struct timespec at_once;

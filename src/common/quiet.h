@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Brackets file work inside another's program, so that it cannot kill or cancel that program.
+ * Protects another's program from file operations that our library makes in it: they cannot kill or
+ * cancel the program.
  *
  *      quiet_begin(&quiet);
- *      write(fd, line, bytes);         // its errors are errors, nothing else
+ *      write(fd, line, bytes);         // fails with an error, without a signal
  *      quiet_end(&quiet);
  *
- * A pipe without a reader raises SIGPIPE and a file size limit SIGXFSZ, which by default kill;
- * open() and write() are cancellation points. In between, none of this affects the calling thread:
- * signals that were pending before are pending after. errno survives both calls.
+ * By default SIGPIPE (a pipe without a reader) and SIGXFSZ (a file size limit) kill the process,
+ * and open() and write() are cancellation points. Between the two calls none of that affects the
+ * calling thread. Signals that were pending before quiet_begin() are pending again after
+ * quiet_end(). Both calls keep errno.
  */
 #ifndef ALIQUOT_COMMON_QUIET_H
 #define ALIQUOT_COMMON_QUIET_H
@@ -16,8 +18,9 @@
 #include <signal.h>
 
 struct quiet {
-        sigset_t mask, pending; /* of the thread, before quiet_begin() */
-        int cancelling;
+        /* the thread's signal mask and pending signals before quiet_begin() */
+        sigset_t mask, pending;
+        int cancelling; /* the thread's cancellation state before quiet_begin() */
 };
 
 void quiet_begin(struct quiet *ret);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reserves room in a file before it is mapped: on a full tmpfs a reservation fails, while a write
- * to a hole in the mapping ends the process with SIGBUS.
+ * Reserves room in a file before the file is mapped. On a full tmpfs the reservation fails, while a
+ * write to a hole in a mapping ends the process with SIGBUS.
  *
- *      rc = reserve_bytes(fd, offset, bytes);  // 0; -ENOSPC or such: do not touch the mapping
+ *      rc = reserve_bytes(fd, offset, bytes);  // not 0 (-ENOSPC, ...): do not touch the mapping
  *
- * A reservation lasts, and may be repeated. A file system that cannot reserve is assumed to have
- * room. A cancellation point; errno is not kept.
+ * A reservation is permanent, and may be repeated. A file system that cannot reserve is assumed to
+ * have room. reserve_bytes() is a cancellation point, and does not keep errno.
  */
 #ifndef ALIQUOT_COMMON_RESERVE_H
 #define ALIQUOT_COMMON_RESERVE_H
@@ -17,7 +17,8 @@
 
 #include "common/minmax.h"
 
-/* A signal undoes the call that it interrupts, and the next may come soon: small steps progress. */
+/* Reserve in small steps: a signal undoes the step that it interrupts, and if signals come often, a
+ * large step would never complete. */
 #define RESERVE_STEP_BYTES UINT64_C(65536)
 
 static inline int reserve_bytes(int fd, uint64_t offset, uint64_t bytes)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scoped cleanup: a declared variable owns its resource until the end of the block.
+ * Scoped cleanup: a variable that is declared with one of these words owns its resource until the
+ * end of the block.
  *
- * `scoped_fd int fd = open(...)` closes, `scoped_free char *p` frees, `scoped_file FILE *f`
- * fcloses, `scoped_dir DIR *d` closedirs. On success steal_fd() and steal_ptr() pass the resource
- * on.
+ * `scoped_fd int fd = open(...)` closes the descriptor, `scoped_free char *p` frees the memory,
+ * `scoped_file FILE *f` closes the file, and `scoped_dir DIR *d` closes the directory. steal_fd()
+ * and steal_ptr() take the resource out of the variable, so that it outlives the block.
  */
 #ifndef ALIQUOT_COMMON_SCOPED_H
 #define ALIQUOT_COMMON_SCOPED_H

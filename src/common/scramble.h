@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns a number into one that looks random: one round of splitmix64 (Vigna, 2015).
+ * Turns a number into one that looks random, with one round of splitmix64 (Vigna, 2015).
  *
- * A header alone; any thread. One-to-one, and not secret: the input follows from the output.
+ * Different inputs give different outputs. It hides nothing: the input can be computed from the
+ * output. A header alone; any thread.
  */
 #ifndef ALIQUOT_COMMON_SCRAMBLE_H
 #define ALIQUOT_COMMON_SCRAMBLE_H

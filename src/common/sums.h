@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Saturating arithmetic for amounts that others may choose: sums and products stop at UINT64_MAX,
- * which means "more than anything"; differences stop at 0.
+ * Saturating arithmetic for amounts that untrusted programs may choose. Sums and products stop at
+ * UINT64_MAX, which is more than any real amount; differences stop at 0.
  *
  * A header alone; any thread.
  */

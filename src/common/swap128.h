@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A compare-and-swap of 16 bytes, aligned to 16, shared between processes.
+ * A compare-and-swap of 16 bytes that works between processes.
  *
  *      bool swap128(uint64_t *word, const uint64_t expected[2], const uint64_t desired[2]);
  *
- * True: `word` held `expected` and now holds `desired`; acquire and release. One file per
- * architecture, with the instructions themselves: libatomic may use a lock, which does not work
- * between processes.
+ * True: `word` was equal to `expected` and is now `desired`. `word` must be aligned to 16 bytes.
+ * The memory order is acquire and release. Each architecture has a file with the instructions,
+ * because libatomic may use a lock, which does not work between processes.
  */
 #ifndef ALIQUOT_COMMON_SWAP128_H
 #define ALIQUOT_COMMON_SWAP128_H

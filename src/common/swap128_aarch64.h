@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * swap128() by `ldaxp`/`stlxp`, which every aarch64 processor has.
+ * swap128() for aarch64, with `ldaxp` and `stlxp`, which every aarch64 processor has.
  *
- * The pair that ldaxp reads is known to be one value only if the following stlxp succeeds. So on a
- * mismatch the code writes back the pair, and reports the mismatch only if that store succeeds.
- * (`casp` would be shorter, but needs ARMv8.1 and so a choice at run time.)
+ * The two words that ldaxp reads are known to be one value only if the following stlxp succeeds. So
+ * on a mismatch the code writes back the words that it read, and reports the mismatch only if that
+ * store succeeds. (`casp` would be shorter, but needs ARMv8.1, and so a choice at run time.)
  */
 #ifndef ALIQUOT_COMMON_SWAP128_AARCH64_H
 #define ALIQUOT_COMMON_SWAP128_AARCH64_H

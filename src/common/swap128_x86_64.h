@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * swap128() by `lock cmpxchg16b`, which is also a full barrier. Every x86-64 processor that can
- * carry a CUDA GPU has it (only the first AMD ones of 2003-2005 lack it).
+ * swap128() for x86-64, with `lock cmpxchg16b`, which is also a full barrier. Every x86-64
+ * processor in a machine that can have a CUDA GPU supports it; only the first AMD ones of 2003-2005
+ * do not.
  */
 #ifndef ALIQUOT_COMMON_SWAP128_X86_64_H
 #define ALIQUOT_COMMON_SWAP128_X86_64_H

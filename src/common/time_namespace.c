@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See time_namespace.h. System calls are made without the C library, whose wrappers are
- * cancellation points.
+ * System calls are made without the C library, whose wrappers are cancellation points.
  */
 #include "common/time_namespace.h"
 
@@ -21,8 +20,9 @@
 union time_namespace time_namespace;
 
 /*
- * The kernel shows the offsets of the namespace for children. It differs from the process's own
- * only between unshare(CLONE_NEWTIME) and the next exec; then the own offset cannot be read.
+ * Whether this process is in the time namespace of its future children, whose offsets are those
+ * that the kernel shows. The two namespaces differ only between unshare(CLONE_NEWTIME) and the next
+ * exec. Then this process's own offset cannot be read.
  */
 static bool is_that_of_children(void)
 {
@@ -88,7 +88,7 @@ int64_t time_namespace_look(void)
                         remember(offset_ns);
                 }
         } else if (errno != EMFILE && errno != ENFILE) {
-                remember(0); /* before Linux 5.6, or without /proc */
+                remember(0); /* Linux before 5.6, which has no time namespaces, or no /proc */
         }
         errno = saved;
         return offset_ns;

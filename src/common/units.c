@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every parser here reads digits, then their unit, then the end of the text.
+ * Every parser reads digits, then a unit, then the end of the text.
  *
- * A number is kept as an integer and up to 18 decimal digits, and multiplied in 128 bits, so no
- * value is rounded on the way; the only rounding is down to whole bytes, at the end.
+ * A number is kept as an integer and up to 18 decimal digits, and is multiplied in 128 bits. So no
+ * intermediate value is rounded; the result is rounded down to whole bytes at the end.
  */
 #include "common/units.h"
 
@@ -16,7 +16,7 @@
 
 #define FRACTION_DIGITS 18u
 
-/* whole + fraction / scale */
+/* The number whole + fraction / scale. */
 struct number {
         uint64_t whole;
         uint64_t fraction;
@@ -87,7 +87,8 @@ static const char *skip_spaces(const char *at)
         return at;
 }
 
-/* NULL: a digit is missing, or the number is beyond 64 bits. */
+/* Reads an integer and returns the end of its digits. NULL: there is no digit, or the number is
+ * beyond 64 bits (*ret_too_big). */
 static const char *read_whole(const char *at, uint64_t *ret, bool *ret_too_big)
 {
         uint64_t value = 0;
@@ -126,7 +127,7 @@ static const char *read_number(const char *at, struct number *ret, bool *ret_too
         return at;
 }
 
-/* number * factor rounded down; false if beyond 64 bits. */
+/* Computes number * factor, rounded down; false if the result is beyond 64 bits. */
 static bool multiply(const struct number *number, uint64_t factor, uint64_t *ret)
 {
         unsigned __int128 value = (unsigned __int128)number->whole * factor;
@@ -136,7 +137,7 @@ static bool multiply(const struct number *number, uint64_t factor, uint64_t *ret
         return value <= UINT64_MAX;
 }
 
-/* Finds the unit whose name is exactly the `length` characters at `at`. */
+/* Finds the unit whose name is the `length` characters at `at`. */
 static const struct size_unit *find_unit(const struct size_unit *units, const char *at,
                                          size_t length)
 {
@@ -168,7 +169,7 @@ static int percent_from(const struct number *number, uint32_t *ret)
 {
         uint64_t micro;
 
-        /* The resolution is a millionth of a percent: finer digits must be zeros. */
+        /* Percentages are stored in millionths of a percent: any further decimals must be zeros. */
         if (!multiply(number, 1000000u, &micro) || micro > SIZE_MICRO_PERCENT_MAX)
                 return -ERANGE;
         if ((unsigned __int128)number->fraction * 1000000u % number->scale)
@@ -260,7 +261,8 @@ int bytes_parse_binary(const char *text, uint64_t *ret, struct error *err)
         return 0;
 }
 
-/* factor [* factor]..., with spaces anywhere between; NULL as read_whole(). */
+/* Reads factor [* factor]..., with spaces anywhere between, and returns the end; NULL
+ * as read_whole(). */
 static const char *read_product(const char *at, uint64_t *ret, bool *ret_too_big)
 {
         uint64_t product = 1;
@@ -362,7 +364,7 @@ int duration_parse(const char *text, uint64_t *ret_ns, struct error *err)
                 while (at[length] && !text_is_digit(at[length]))
                         length++;
                 unit = find_unit(time_units, at, length);
-                /* A bare number means seconds only if it stands alone. */
+                /* A number without a unit means seconds only if nothing else was given. */
                 if (!unit || (!length && total))
                         return refuse_number(err, text, false, DURATION_EXPECTED);
                 if (!multiply(&number, unit->factor, &part) ||
@@ -385,7 +387,7 @@ const char *size_format(uint64_t bytes, char ret[SIZE_TEXT_BYTES])
         while (rank < 4 && bytes >> (10 * (rank + 1)))
                 rank++;
         unit = UINT64_C(1) << (10 * rank);
-        /* Rounded down: a limit is never shown larger than it is. */
+        /* Rounded down, so that a limit is never shown larger than it is. */
         hundredths = (uint64_t)((unsigned __int128)(bytes % unit) * 100 / unit);
         if (bytes % unit)
                 snprintf(ret, SIZE_TEXT_BYTES, "%llu.%02llu %s", (unsigned long long)(bytes / unit),

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * State that is all zeroes again in a forked child: the kernel wipes it there (MADV_WIPEONFORK,
- * Linux 4.14).
+ * Defines static state that a forked child finds all zero: the kernel wipes its pages in the child
+ * (MADV_WIPEONFORK, Linux 4.14).
  *
  *      struct helper { ... };
- *      WIPED_AT_FORK(struct helper, helper);   // defines it, in whole pages of its own
+ *      WIPED_AT_FORK(struct helper, helper);   // defines `helper`, in whole pages of its own
  *
- *      wiped_mark(helper);                     // before its first use, in parent and child
+ *      wiped_mark(helper);             // before the first use of `helper`, in parent and child
  *
- * A header alone; any thread. errno may change.
+ * Any thread may call wiped_mark(). errno may change.
  */
 #ifndef ALIQUOT_COMMON_WIPED_H
 #define ALIQUOT_COMMON_WIPED_H
@@ -31,7 +31,7 @@
                 unsigned char pages[WIPED_ROUND(sizeof(type) + WIPED_REDZONE_BYTES)]; \
         } name##_wiped __attribute__((aligned(WIPED_PAGE_BYTES)));                    \
                                                                                       \
-        /* A child's pages are marked as its parent's were. */                        \
+        /* A child inherits the mark of its parent's pages. */                        \
         static _Atomic uint32_t name##_is_marked;                                     \
                                                                                       \
         extern type name __attribute__((alias(#name "_wiped")))
