@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts that need assembly, on aarch64: the stub behind the thunks, and the four doors. They
- * continue at a function with the caller's registers and stack unchanged.
+ * The parts that need assembly, on aarch64: the stub behind the thunks, and the four doors. Each of
+ * them continues at another function with the caller's registers and stack unchanged.
  *
- * bind_first: entered with a thunk's number in w17; saves x0-x8 and q0-q7, which are all registers
- * that carry arguments in the AAPCS64, calls bind_entry(), then branches to the address that it
- * returns. (Functions with scalable-vector arguments would need more; no API here has any.)
+ * bind_first is entered with the entry's number in w17. It saves x0-x8 and q0-q7, which are all
+ * registers that carry arguments in the AAPCS64, calls bind_entry(), and then branches to the
+ * address that bind_entry() returns. (Functions with scalable-vector arguments would need more; no
+ * API has any.)
  *
- * The doors end in a branch with x30 unchanged: the loader identifies the caller by it, uses its
- * RUNPATH, and takes RTLD_NEXT relative to it.
+ * The doors end in a branch with x30 unchanged. The loader identifies the caller by that return
+ * address: it uses the caller's RUNPATH, and takes RTLD_NEXT relative to the caller.
  */
         .text
         .hidden bind_entry
@@ -57,8 +58,9 @@ bind_first:
         .cfi_endproc
         .size bind_first, . - bind_first
 
-/* Builds a struct door_call (doors.h) on the stack and lets C decide: an address to branch to with
- * the arguments as it left them, or NULL (the C library has no such function), which is the answer. */
+/* Builds a struct door_call (doors.h) on the stack and calls \decide, which may change the
+ * arguments in it. Jumps to the address that \decide returns. If that is NULL (the C library has no
+ * such function), the door itself returns NULL. */
 .macro DOOR name, decide
         .globl \name
         .type \name, %function

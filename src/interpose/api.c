@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looking up symbols and file names in the tables of all APIs. Pure: reads constants only.
+ * Looks up symbols and file names in the tables of all APIs. It reads only constants.
  */
 #include "interpose/api.h"
 
@@ -37,7 +37,8 @@ const struct api *api_of_prefix(const char *symbol)
         return NULL;
 }
 
-/* ".1", ".535.104.05": groups of digits, each behind a dot; also nothing at all. */
+/* Whether `text` is a version suffix: groups of digits, each after a dot, such as ".1" or
+ * ".535.104.05"; or empty. */
 static bool is_version_suffix(const char *text)
 {
         while (*text == '.') {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An interposed API: its table, its library, and the real address of each function.
+ * An interposed API: its table, its library, and the real address of each of its functions.
  *
- * The table is generated (tools/gen-api) from a list of names; a front end adds one constant,
- * struct api, and its hooks. This folder does not know what the functions do.
+ * The table is generated (tools/gen-api) from a list of names. A front end adds one constant,
+ * struct api, and its hooks. The code of this folder does not know what the functions do.
  *
- * entry: one exported function. slot: holds the real library's address of it; at first a stub that
- * opens the library and binds. thunk: the function that we export for it.
+ * An entry is one exported function. Its slot holds the address of the real library's function;
+ * until the library is open, the slot holds the address of a stub that opens the library and binds
+ * the slots. Its thunk is the function that we export for it: a jump to the hook, or to the address
+ * in the slot.
  */
 #ifndef ALIQUOT_INTERPOSE_API_H
 #define ALIQUOT_INTERPOSE_API_H
@@ -17,36 +19,42 @@
 
 #include "common/atomic.h"
 
-#define THUNK_BYTES                                                                  \
-        32u /* every thunk is padded to this, so its address follows from its number \
-             */
+#define THUNK_BYTES \
+        32u /* every thunk is padded to this size, so its address follows from its number */
 
+/* Whether a thunk jumps to the real function, or to our hook. */
 enum entry_class { ENTRY_PASS, ENTRY_HOOK };
 
+/* An exported function. */
 struct entry {
-        uint32_t name; /* offset into strings: pointers would cost relocations at program start */
-        uint32_t why;
-        uint16_t since;
-        uint16_t kind; /* enum entry_class */
-};
-
-/* A name to look up by version, and the entry with that version's ABI. */
-struct proc_row {
+        /* offset in api_table.strings; pointers would cost relocations at program start */
         uint32_t name;
-        uint16_t entry;
-        uint16_t since;
-        uint16_t is_per_thread;
+        uint32_t why;   /* offset of the reason for its class, for `aliquot doctor` */
+        uint16_t since; /* CUDA version that introduced it */
+        uint16_t kind;  /* enum entry_class */
 };
 
+/* One ABI of a function that programs look up by name and version (cuGetProcAddress). */
+struct proc_row {
+        uint32_t name;          /* offset of the base name in api_table.strings */
+        uint16_t entry;         /* number of the entry with this ABI */
+        uint16_t since;         /* CUDA version that introduced this ABI */
+        uint16_t is_per_thread; /* the variant for the per-thread default stream */
+};
+
+/* The generated tables of one API. */
 struct api_table {
         const char *strings;
         const struct entry *entry;
-        const uint16_t *symbol; /* buckets of entry numbers + 1, by hash of the symbol */
+        /* hash table by symbol; each bucket holds an entry number + 1, or 0 */
+        const uint16_t *symbol;
         const struct proc_row *row;
-        const uint16_t *base;  /* buckets of row numbers + 1, by hash of the base name */
-        void *_Atomic *answer; /* one per row: our answer, once the driver was asked */
-        void **slot;           /* this API's part of struct real */
-        const char *thunk;     /* its first thunk */
+        /* hash table by base name; each bucket holds a row number + 1, or 0 */
+        const uint16_t *base;
+        /* one per row: the function that proc_settle() returned; NULL: none yet */
+        void *_Atomic *answer;
+        void **slot;       /* this API's part of `real`, the slots of all APIs */
+        const char *thunk; /* this API's first thunk */
         uint32_t entry_count;
         uint32_t symbol_mask;
         uint32_t row_count;
@@ -59,43 +67,46 @@ struct elf;     /* object.h */
 
 struct api {
         const char *name;
-        const char *soname;        /* libcuda.so.1 */
-        const char *stem;          /* libcuda.so: also accepted, alone or with .N.N.N */
+        const char *soname; /* libcuda.so.1 */
+        /* a file name that is also accepted, alone or followed by .N.N.N */
+        const char *stem;
         const char *prefix;        /* common prefix of its functions' names */
         const char *variable;      /* environment variable that names the real library */
         int open_flags;            /* added to RTLD_NOW | RTLD_LOCAL */
-        void (*no_library)(void);  /* replaces every function if there is no driver */
-        void (*no_function)(void); /* replaces one that the driver lacks */
-        /* Called when the library is open and none of its functions can be reached yet; NULL:
-         * nothing to do. Several threads may call it, more than once. */
+        void (*no_library)(void);  /* called in place of every function if there is no driver */
+        void (*no_function)(void); /* called in place of a function that the driver lacks */
+        /* Called when the library is open, before any of its functions can be called through a
+         * slot; NULL: not needed. Several threads may call it, and more than once. */
         void (*opened)(const struct elf *elf);
         const struct api_table *table;
-        const struct library *_Atomic *library; /* NULL until opened; then for ever */
+        /* the open library, constant once it is set; NULL: not open yet */
+        const struct library *_Atomic *library;
 };
 
-/* Every API of this build, then NULL. Defined by the front ends' folder. */
+/* All APIs of this build, then NULL. Defined by the front ends. */
 extern const struct api *const api_list[];
 
-/* All thunks of all APIs, THUNK_BYTES apart (generated). */
+/* The thunks of all APIs, one every THUNK_BYTES (generated). */
 extern const char thunk_first[];
 
 #define API_NO_ENTRY (-1)
 
-/* The number of a symbol in an API's table, or API_NO_ENTRY. */
+/* Returns the number of the symbol's entry in the API's table, or API_NO_ENTRY. */
 int api_find(const struct api *api, const char *symbol);
 
-/* The API whose prefix this symbol begins with, or NULL. */
+/* Returns the API with whose prefix the symbol begins, or NULL. */
 const struct api *api_of_prefix(const char *symbol);
 
-/* The API of a library's file name (libcuda.so, libcuda.so.1, /a/b/libcuda.so.535.1.2), or NULL. */
+/* Returns the API whose library has this file name (libcuda.so, libcuda.so.1,
+ * /a/b/libcuda.so.535.1.2), or NULL. */
 const struct api *api_of_file(const char *file);
 
-/* FNV-1a, the same hash as in tools/gen-api. */
+/* Returns the FNV-1a hash of the text, as tools/gen-api computes it. */
 uint32_t api_hash(const char *text);
 
 /*
- * The doors use these instead of strcmp() and strncmp(): a sanitizer replaces those two, and calls
- * dlsym, which is our door, before its replacements work.
+ * The doors use text_equals() and symbol_begins() instead of strcmp() and strncmp(). A sanitizer
+ * replaces those two, and calls dlsym, which is our door, before its replacements work.
  */
 static inline bool text_equals(const char *a, const char *b)
 {
@@ -125,7 +136,7 @@ static inline enum entry_class entry_class(const struct api *api, unsigned entry
         return (enum entry_class)api->table->entry[entry].kind;
 }
 
-/* The function that we export for an entry. */
+/* Returns the function that we export for an entry. */
 static inline void *entry_thunk(const struct api *api, unsigned entry)
 {
         return (void *)(uintptr_t)(api->table->thunk + (size_t)THUNK_BYTES * entry);

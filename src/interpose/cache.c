@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Layout: a header of 48 bytes, then `count` entries of 24, then strings; string offsets count from
- * the header. Entries for other machines are told apart by looking at the file (accept), not by
- * flags, whose meaning differs from port to port.
+ * The file has a header of 48 bytes, then `count` entries of 24 bytes, then strings; string offsets
+ * are from the header. Entries for other machines are recognised by `accept`, which reads the
+ * library's file, and not by their flags, whose meaning differs between ports of glibc.
  */
 #include "interpose/cache.h"
 
@@ -18,7 +18,8 @@
 
 #define CACHE_FILE "/etc/ld.so.cache"
 #define CACHE_MAGIC "glibc-ld.so.cache1.1"
-#define CACHE_SEARCH_BYTES (1u << 20) /* how far the older table in front may reach */
+/* the header is searched in this many bytes, since an older table may precede it */
+#define CACHE_SEARCH_BYTES (1u << 20)
 
 struct cache_head {
         char magic[20];
@@ -38,7 +39,7 @@ struct cache_entry {
 _Static_assert(sizeof(struct cache_head) == 48, "as ldconfig writes it");
 _Static_assert(sizeof(struct cache_entry) == 24, "as ldconfig writes it");
 
-/* A terminated string inside the file, or NULL. */
+/* Returns the string at `offset` if it is terminated inside the file, else NULL. */
 static const char *cache_string(const char *bytes, size_t size, uint32_t offset)
 {
         if (offset >= size || !memchr(bytes + offset, '\0', size - offset))

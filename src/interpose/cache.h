@@ -2,9 +2,9 @@
 /*
  * Reads the loader's cache, /etc/ld.so.cache, which maps SONAMEs to paths.
  *
- * glibc's current format ("glibc-ld.so.cache1.1", alone or behind the older table). ldconfig writes
- * the file, but it may be truncated or of another format: every offset is checked, and an invalid
- * cache counts as empty.
+ * It reads glibc's current format ("glibc-ld.so.cache1.1", alone or behind a table of the older
+ * format). ldconfig writes the file, but the file may be truncated or in another format. So every
+ * offset is checked, and an invalid cache counts as empty.
  */
 #ifndef ALIQUOT_INTERPOSE_CACHE_H
 #define ALIQUOT_INTERPOSE_CACHE_H
@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Fills the first path listed for a SONAME that `accept` accepts, at most PATH_MAX bytes. */
+/* Copies the first path of `soname` for which `accept` returns true to `ret_path` (PATH_MAX bytes).
+ * False: there is none. */
 bool cache_find(const char *soname, bool (*accept)(const char *path), char *ret_path);
 
 /* As cache_find(), for a cache in memory; for tests. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nothing is cached: these questions are rare.
+ * Answers the calls of `aliquot doctor` anew each time; they are too rare for a cache.
  */
 #include "interpose/doctor.h"
 
@@ -115,8 +115,9 @@ static const char *object_of(const void *address)
 }
 
 /*
- * The result of dlopen of a SONAME for the program. The door is called as if by the program, since
- * a call from this library would be exempt.
+ * Finds out which object the program gets from dlopen() of an API's SONAME. door_dlopen() is called
+ * without a caller's address, as if by the program, since it does not change a call from our
+ * library.
  */
 static struct doctor_door library_door(const struct api *api)
 {

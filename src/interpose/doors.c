@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The decision of each door. It keeps no state: everything is in the tables, the open libraries and
- * the loader. Every function returns the address to jump to.
+ * The decision of each door: where to jump, and with which arguments. The doors have no state of
+ * their own; they use the tables, the open libraries and the loader's list.
  */
 #include "interpose/doors.h"
 
@@ -25,7 +25,7 @@ static uintptr_t as_argument(const void *pointer)
         return (uintptr_t)pointer;
 }
 
-/* Our file, for a namespace in which our library is not loaded yet. */
+/* Returns the path of our file, for a linker namespace in which our library is not loaded yet. */
 static const char *path_of_us(void)
 {
         static char path[PATH_MAX];
@@ -41,7 +41,8 @@ static const char *path_of_us(void)
         return path;
 }
 
-/* A link to an API's library under another name; for a file that is no link, one system call. */
+/* Returns the API of the library to which the symbolic link `path` leads; NULL: none, or no link.
+ * For a file that is no link, this costs one system call. */
 static const struct api *api_of_link(const char *path)
 {
         char target[PATH_MAX];
@@ -52,7 +53,8 @@ static const struct api *api_of_link(const char *path)
         return api_of_file(target);
 }
 
-/* A copy of such a library under another name, as libcuda.so.580.65.06.bak. */
+/* Returns the API of a library whose file was renamed, such as libcuda.so.580.65.06.bak: its name
+ * contains the stem, and its SONAME is the API's. NULL: none. */
 static const struct api *api_of_copy(const char *path)
 {
         const char *base = strrchr(path, '/');
@@ -63,7 +65,7 @@ static const struct api *api_of_copy(const char *path)
         return NULL;
 }
 
-/* The API whose library a program opens by this file name, or NULL. */
+/* Returns the API whose library a program opens with this file name; NULL: none. */
 static const struct api *api_meant(const char *file)
 {
         const struct api *api = file ? api_of_file(file) : NULL;
@@ -78,7 +80,7 @@ static const struct api *api_meant(const char *file)
         return api;
 }
 
-/* A dlopen of an API's library. */
+/* A dlopen() or dlmopen() of an API's library. */
 struct opening {
         const struct api *api;
         const char *file; /* as the program passed it */
@@ -86,23 +88,27 @@ struct opening {
         const void *caller;
 };
 
-/* The file name to open instead; NULL: there is no such library here. */
+/* Returns the file name to open instead of o->file; NULL: no library of this API was found. */
 static const char *name_to_open(const struct opening *o)
 {
         struct search_hint hint = { .file = o->file, .caller = o->caller };
         const struct library *l;
 
-        /* RTLD_NOLOAD asks whether it is loaded: only if opened before, or needed by an object. */
+        /* RTLD_NOLOAD opens only a library that is loaded already. The real one counts as loaded if
+         * it was opened before, or if a loaded object needs it. Otherwise its path is returned, and
+         * the loader finds it not loaded. */
         if ((o->mode & RTLD_NOLOAD) && !library_get(o->api) && !order_is_needed(o->api->soname))
                 return library_locate(o->api, &hint);
         l = library_open(o->api, &hint);
         if (!l)
-                return library_locate(o->api, &hint); /* does not load: let the loader say why */
+                /* it cannot be loaded: the loader reports why */
+                return library_locate(o->api, &hint);
         return library_containing(o->caller) ? l->path : self_name();
 }
 
-/* The same for another namespace: our copy there opens the driver, and it is not opened here. Two
- * loaded drivers may exceed the loader's static thread-local storage. */
+/* Returns the file name to open in another linker namespace. The copy of our library in that
+ * namespace opens the driver, so the driver is not opened here: two loaded drivers may exceed the
+ * loader's static thread-local storage. */
 static const char *name_to_open_elsewhere(const struct opening *o)
 {
         struct search_hint hint = { .file = o->file, .caller = o->caller };
@@ -130,9 +136,10 @@ void *door_dlopen(struct door_call *call)
         if (strchr(file, '/'))
                 return libc_function(LIBC_DLOPEN);
         /*
-         * No driver. Under its own SONAME the loader would find our library; in a new namespace it
-         * finds nothing, reports that in its usual words, and removes the namespace. RTLD_NOLOAD,
-         * so that it does not find a library that our search did not.
+         * There is no driver. If the loader looked for the SONAME in this namespace, it would find
+         * our library. In a new namespace it finds nothing, reports that in its usual words, and
+         * removes the namespace. RTLD_NOLOAD keeps it from loading a library that our search did
+         * not accept.
          */
         call->argument[0] = (uintptr_t)LM_ID_NEWLM;
         call->argument[1] = as_argument(file);
@@ -162,20 +169,23 @@ void *door_dlmopen(struct door_call *call)
         return libc_function(LIBC_DLMOPEN);
 }
 
+/* A dlsym() or dlvsym() of a symbol with an API's prefix. */
 struct lookup {
         const struct api *api;
         const char *symbol;
-        int entry; /* or API_NO_ENTRY: the table lacks it */
+        int entry; /* number of the symbol in the API's table, or API_NO_ENTRY */
         const void *caller;
 };
 
+/* Whether the real library defines the symbol; opens it only if the table has the symbol. */
 static bool is_in_driver(const struct lookup *l)
 {
         const struct library *library = library_get(l->api);
 
         if (l->entry != API_NO_ENTRY)
                 return library_has(l->api, (unsigned)l->entry);
-        /* Not opened for a prefix alone: "cublasCreate" begins like a driver function too. */
+        /* A prefix alone is no reason to open the driver: "cublasCreate" begins like a driver
+         * function too. */
         return library && elf_defines(&library->elf, l->symbol);
 }
 
@@ -184,7 +194,8 @@ static bool is_ours_to_answer(const struct lookup *l)
         return l->entry != API_NO_ENTRY && entry_class(l->api, (unsigned)l->entry) != ENTRY_PASS;
 }
 
-/* A lookup in our own handle: finds the driver's functions, and our hooks of them. */
+/* Returns the handle for a lookup in our library's handle: ours for a function that we hook, the
+ * real library's for any other. Without a driver the lookup must fail. */
 static const void *handle_for_ours(const struct lookup *l, const void *ours)
 {
         const struct library *library = library_open(l->api, NULL);
@@ -194,20 +205,23 @@ static const void *handle_for_ours(const struct lookup *l, const void *ours)
         return is_ours_to_answer(l) && is_in_driver(l) ? ours : library->map;
 }
 
+/* Returns the handle for a lookup with RTLD_DEFAULT. */
 static const void *handle_for_default(const struct lookup *l)
 {
         struct order order;
 
         if (l->entry != API_NO_ENTRY && is_in_driver(l))
-                return RTLD_DEFAULT; /* our library, or an object before it in the list */
+                return RTLD_DEFAULT; /* finds our library, or an object before it in the list */
         order_of(l->symbol, l->caller, &order);
         if (order.first)
                 return l->entry == API_NO_ENTRY ? RTLD_DEFAULT : libc_handle(order.first);
         if (l->entry == API_NO_ENTRY)
                 return is_in_driver(l) ? (void *)library_get(l->api)->map : RTLD_DEFAULT;
-        return libc_barren_handle(); /* only our library defines it, and the driver lacks it */
+        /* only our library defines the symbol and the driver lacks it: the lookup must fail */
+        return libc_barren_handle();
 }
 
+/* Returns the handle for a lookup with RTLD_NEXT. */
 static const void *handle_for_next(const struct lookup *l)
 {
         bool is_there = is_in_driver(l);
@@ -220,8 +234,8 @@ static const void *handle_for_next(const struct lookup *l)
                 return order.next ? libc_handle(order.next) : libc_barren_handle();
         if (order.is_caller_before_us || order.next || !is_there)
                 return RTLD_NEXT;
-        /* The caller is behind our library in the list, as it would be over a driver: the next is
-         * the driver. */
+        /* The caller is behind our library in the list, and no other object behind it defines the
+         * symbol. Without us it would find the driver. */
         return handle_for_ours(l, libc_handle(self_map()));
 }
 

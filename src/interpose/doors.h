@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The doors: our dlopen, dlmopen, dlsym and dlvsym, which replace the C library's own when our
+ * The doors: our dlopen, dlmopen, dlsym and dlvsym, which replace those of the C library when our
  * library is preloaded.
  *
- * The assembly passes each call's arguments to a door_* function, which may change them and returns
- * the address to jump to: nearly always the C library's function, with the caller's return address
- * still on the stack. A call that concerns no API only has the first letters of its name compared.
+ * The assembly passes the arguments of each call to a door_* function. That function may change the
+ * arguments, and returns the address to jump to: nearly always the C library's function, which
+ * finds the caller's return address unchanged. A call for a name of no API costs only a comparison
+ * of the name's first letters.
  *
- * dlopen, dlmopen: a file name of an API's library is replaced by our own, once the real library
- * was opened; if it cannot be opened, the call goes on so that it fails as without us. dlsym,
- * dlvsym: see door_dlsym(). Calls from the real libraries and from our own stay unchanged, with one
- * exception: if the real library opens another API's by name, it gets the real one.
+ * door_dlopen(), door_dlmopen(): a file name of an API's library is replaced by our library, after
+ * the real library was opened. If that fails, the arguments stay, so that the call fails as without
+ * us. door_dlsym(), door_dlvsym(): a lookup of an API's function finds our function, or what it
+ * would find without us.
+ *
+ * Calls from our library stay unchanged. So do calls from the real libraries, with one exception: a
+ * real library that opens another API's library by name gets the real one.
  */
 #ifndef ALIQUOT_INTERPOSE_DOORS_H
 #define ALIQUOT_INTERPOSE_DOORS_H
 
 #include <stdint.h>
 
-/* The registers of a call, laid out by the assembly. */
+/* The argument registers of a call and its return address, in the assembly's order. */
 struct door_call {
         uintptr_t argument[4];
         const void *caller;

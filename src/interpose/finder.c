@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The search, one function per place. Each returns true as soon as it has filled the path.
+ * The search has one function per place. Each returns true when it has found the library and
+ * written its path.
  */
 #include "interpose/finder.h"
 
@@ -20,10 +21,12 @@
 #include "interpose/object.h"
 #include "interpose/self.h"
 
-#define FOLDERS_BYTES (64u << 10) /* room for an object's search path from dlinfo() */
+/* room for the search path of an object, which dlinfo() returns */
+#define FOLDERS_BYTES (64u << 10)
 #define FOLDERS_MAX 256u
 
-/* Folders where drivers were found that neither the cache nor a search path named. */
+/* Folders in which drivers have been found although neither the cache nor a search path named
+ * them. */
 static const char *const usual_folders[] = {
         "/usr/lib/x86_64-linux-gnu",
         "/usr/lib/aarch64-linux-gnu",
@@ -47,7 +50,8 @@ static bool is_driver(const char *path)
         return elf_file_kind(path, SELF_MARK) == ELF_FILE_LIBRARY;
 }
 
-/* A folder may be relative (LD_LIBRARY_PATH=.). Links are kept: they name the wanted version. */
+/* Writes the path to s.path, made absolute: a folder may be relative (LD_LIBRARY_PATH=.). Symbolic
+ * links stay, since their names have the wanted version. */
 static bool make_absolute(struct search s, const char *path)
 {
         char folder[PATH_MAX];
@@ -58,7 +62,8 @@ static bool make_absolute(struct search s, const char *path)
                snprintf(s.path, PATH_MAX, "%s/%s", folder, path) < PATH_MAX;
 }
 
-/* The newest libcuda.so.N.N.N in a folder where libcuda.so.1 is our library. */
+/* Finds the newest driver, such as libcuda.so.N.N.N, in a folder whose libcuda.so.1 is our
+ * library. */
 static bool search_beside_us(struct search s, const char *folder)
 {
         scoped_dir DIR *dir = opendir(folder);
@@ -76,7 +81,7 @@ static bool search_beside_us(struct search s, const char *folder)
                make_absolute(s, path);
 }
 
-/* `path` contains a slash. */
+/* Checks one file. `path` contains a slash. */
 static bool search_file(struct search s, const char *path)
 {
         char folder[PATH_MAX];
@@ -110,9 +115,9 @@ static bool is_listed(char *const *folder, unsigned count, const char *name)
 }
 
 /*
- * Counts the folders before the loader's default folders. dlinfo() lists the defaults last, though
- * the loader reads its cache before them. A default folder has a system prefix and is once in the
- * list's tail.
+ * Returns how many folders of a search path precede the loader's default folders. dlinfo() lists
+ * the defaults last, but the loader reads its cache before them. A default folder begins with a
+ * system prefix, and occurs once in the tail of the list.
  */
 static unsigned count_before_defaults(char *const *folder, unsigned count)
 {
@@ -131,7 +136,8 @@ static bool search_cache(struct search s)
         return cache_find(s.api->soname, is_driver, s.path);
 }
 
-/* Searches the search path of one object, as the loader computed it, and the cache in its place. */
+/* Searches as the loader would for the object `map`: its search path, as the loader computed it,
+ * with the cache before the default folders. */
 static bool search_as_loader(struct search s, struct link_map *map)
 {
         union {
@@ -163,7 +169,8 @@ static bool search_as_loader(struct search s, struct link_map *map)
         return is_found;
 }
 
-/* In a container, since other files of this name may be facades of ours. */
+/* Checks for the file that a container was given. It comes first, since any other file with the
+ * library's name may be our facade. */
 static bool search_injected(struct search s)
 {
         char path[PATH_MAX];

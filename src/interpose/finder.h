@@ -2,12 +2,15 @@
 /*
  * Finds the file of an API's real library.
  *
- * First the file that a container was given for it (common/injected.h). Then in the loader's order
- * without us: the variable that names it (then nothing else is tried), the exact path that the
- * program asked for, the folders of the caller's RPATH, LD_LIBRARY_PATH and RUNPATH, the loader's
- * cache, its default folders, and the driver's usual folders. A path without a library is skipped,
- * since a library put there later would bypass us. A file that carries our mark is skipped too; if
- * our library is mounted over the driver's name, a numbered file beside it is the driver.
+ * The search begins with the file that a container was given for the library (common/injected.h).
+ * The rest follows the loader's order: the environment variable that names the library (if it is
+ * set, no other place is tried), the exact path that the program requested, the folders of the
+ * caller's RPATH, LD_LIBRARY_PATH and RUNPATH, the loader's cache, its default folders, and the
+ * driver's usual folders.
+ *
+ * A requested path without a library is skipped: if it were passed on, a library put there later
+ * would bypass us. A file that carries our mark (us.h) is skipped too. If our library is mounted
+ * over the driver's file name, the driver is the numbered file beside it.
  */
 #ifndef ALIQUOT_INTERPOSE_FINDER_H
 #define ALIQUOT_INTERPOSE_FINDER_H
@@ -16,14 +19,14 @@
 
 #include "interpose/api.h"
 
-/* The program's request; either may be NULL. */
+/* What the program requested; either field may be NULL. */
 struct search_hint {
-        const char *file;   /* as the program passed it */
+        const char *file;   /* file name as the program passed it */
         const void *caller; /* an address in the object that makes the request */
 };
 
-/* Fills an absolute path of at most PATH_MAX bytes; false if there is no such library. Changes
- * errno and dlerror(): library_open() saves both. */
+/* Writes the absolute path of the library to `ret_path` (PATH_MAX bytes); false: there is none.
+ * Changes errno and dlerror(), which library_open() saves. */
 bool search_library(const struct api *api, const struct search_hint *hint, char *ret_path);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The word is read through one pointer that is replaced at most once in practice. A thread that
- * only tests reads both relaxed, since the gate publishes nothing else. A thread that waits reads
- * the pointer with acquire, and so sees the waiter that was stored before it.
+ * The gate's word is read through one pointer, which is replaced at most once in practice. A thread
+ * that only tests the gate reads pointer and word relaxed, since no other data depends on them. A
+ * thread that waits reads the pointer with acquire, and so sees the waiter that was stored before
+ * the pointer.
  */
 #include "interpose/gate.h"
 
@@ -12,7 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* If the owner dies between opening the gate and waking, waiters notice after this long. */
+/* If the owner dies between opening the gate and waking the waiters, they read the word again after
+ * this time. */
 #define LOOK_AGAIN_NS 50000000
 
 static const uint32_t always_open;
@@ -25,7 +27,7 @@ static void wait_on_word(const uint32_t *word)
         static const struct timespec look_again = { .tv_nsec = LOOK_AGAIN_NS };
         uint32_t value = load_plain_acquire(word);
 
-        /* Not FUTEX_PRIVATE: the owner wakes it from another process. */
+        /* Without FUTEX_PRIVATE_FLAG, since the owner wakes the word from another process. */
         if (value != 0)
                 syscall(SYS_futex, word, FUTEX_WAIT, value, &look_again, NULL, 0);
 }

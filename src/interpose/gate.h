@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gate: submissions wait here while their session is held.
+ * The gate: hooks call gate_pass() before they submit work, and wait there while their session is
+ * held (the daemon keeps all programs of the session away from the device).
  *
- * Hooks test one word with gate_pass(): 0 is open. It is a constant 0 until there is a session,
- * then the session's word (limits_page.gate). While the gate is shut, the thread waits in the
- * function given with the word, or in a futex on the word.
+ * gate_pass() tests one word; 0 means open. The word is a constant 0 until there is a session, and
+ * then the session's word (limits_page.gate). While the word is not 0, the thread waits in the
+ * function that was given with the word, or in a futex wait on the word.
  */
 #ifndef ALIQUOT_INTERPOSE_GATE_H
 #define ALIQUOT_INTERPOSE_GATE_H
@@ -14,15 +15,15 @@
 
 #include "common/atomic.h"
 
-/* Returns when the caller may go on; may be called in any thread, and must not pass the gate. errno
- * is saved around it. */
+/* Waits until the gate may be open, and returns; gate_wait() then tests the word again. Any thread
+ * may call the function. It must not call gate_pass(). gate_wait() saves errno around it. */
 typedef void gate_waiter(const uint32_t *word);
 
-/* From now on the gate is `word`. `waiter` NULL: sleep while the word is not 0. The word must stay
- * mapped for the life of the process. */
+/* Makes `word` the gate. If `waiter` is NULL, threads sleep while the word is not 0. The word must
+ * stay mapped for the life of the process. */
 void gate_use(const uint32_t *word, gate_waiter *waiter);
 
-/* The tested word: 0 is open. Never NULL; at first a constant 0. */
+/* The word of the gate; 0 means open. Never NULL. */
 extern const uint32_t *gate_word;
 
 static inline bool gate_is_shut(void)
@@ -30,7 +31,7 @@ static inline bool gate_is_shut(void)
         return load_plain_relaxed(load_plain_relaxed(&gate_word)) != 0;
 }
 
-/* Waits while the gate is shut. */
+/* Waits while the gate is closed. */
 void gate_wait(void);
 
 static inline void gate_pass(void)

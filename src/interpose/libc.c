@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses are looked up once and kept; racing threads find the same.
+ * Finds the addresses once and stores them. Threads that race find the same addresses.
  */
 #include "interpose/libc.h"
 
@@ -17,11 +17,11 @@ static const char *const function_names[LIBC_FUNCTIONS] = {
         [LIBC_DLERROR] = "dlerror", [LIBC_DLINFO] = "dlinfo",
 };
 
-/* Since glibc 2.34 the first has all functions; before, the second, which may not be loaded. */
+/* Since glibc 2.34 LIBC has all the functions; before, LIBDL has them, which may not be loaded. */
 #define LIBC "libc.so.6"
 #define LIBDL "libdl.so.2"
 
-/* The flag with which glibc's own parts loaded each other before 2.34. */
+/* The flag with which the parts of glibc before 2.34 loaded each other. */
 #define OPENED_BY_LIBC 0x80000000u
 
 static void load_libdl(void)

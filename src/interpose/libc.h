@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The C library's own dlopen family, which our doors replace.
+ * Calls the C library's own dlopen family, which our doors replace.
  *
- * Found by reading the symbols of the loaded C library, not with dlsym(RTLD_NEXT): that is a door
- * itself, and its version strings differ between machines. Never linked to: before glibc 2.34 these
- * functions are in a library of their own under other versions, and a file that names the new
- * versions does not load there.
+ * The functions are found by reading the symbols of the loaded C library. dlsym(RTLD_NEXT) would be
+ * a call of our own door, and the version strings of these symbols differ between machines. Our
+ * library does not link to the functions either: before glibc 2.34 they are in another library with
+ * other versions, and a file that needs the new versions does not load there.
  */
 #ifndef ALIQUOT_INTERPOSE_LIBC_H
 #define ALIQUOT_INTERPOSE_LIBC_H
@@ -24,30 +24,35 @@ enum libc_function {
         LIBC_FUNCTIONS
 };
 
-/* The address of a function; NULL if this process's C library has none. */
+/* Returns the address of a function; NULL: this process's C library has none. */
 void *libc_function(enum libc_function which);
 
+/* Calls the C library's dlopen(). */
 struct link_map *libc_dlopen(const char *path, int mode);
 
-/* The loaded object that contains an address; NULL if none. Keeps dlerror(). */
+/* Returns the loaded object that contains `address`; NULL: none. Keeps dlerror(). */
 struct link_map *libc_map_of(const void *address);
 
+/* Calls the C library's dlinfo(); -1 if there is none. */
 int libc_dlinfo(void *handle, int request, void *arg);
 
-/* A handle for a loaded object, by opening it once more: the loader prepares an object for lookups
- * only when it is opened, and otherwise follows a null pointer. Never closed. */
+/* Returns a handle for a loaded object, which opens it once more: the loader prepares an object
+ * for lookups only when it is opened, and without that follows a null pointer. The handle is
+ * never closed. */
 void *libc_handle(const struct link_map *map);
 
-/* A handle in which lookups of our APIs' names fail, with the loader's own message. */
+/* Returns a handle in which lookups of our APIs' names fail, so that the loader reports the failure
+ * in its own words. */
 void *libc_barren_handle(void);
 
 /*
- * The program's pending dlerror(), which any use of the loader clears. Saving takes it. Restoring
- * causes the same error again, if that is possible (a file that could not be opened), since the C
- * library has no call to set it.
+ * The program's pending dlerror(), which any use of the loader clears. The C library has no call to
+ * set it. So libc_error_save() reads it, which also clears it, and libc_error_restore() causes the
+ * same error again if that is possible (a file that could not be opened).
  */
 struct libc_error {
-        char file[256]; /* "" if no error was pending, or none that can be caused again */
+        /* the file that could not be opened; "": no error was pending, or another one */
+        char file[256];
 };
 void libc_error_save(struct libc_error *ret);
 void libc_error_restore(const struct libc_error *saved);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening holds no lock of ours; publishing is one compare-and-swap. Slots are bound before the
- * record is published. So a thread that sees the record sees bound slots, and one that does not
- * binds the same values again.
+ * Opens and publishes real libraries without a lock of ours; publishing is one compare-and-swap.
+ * The slots are bound before the struct library is published. So a thread that sees the struct sees
+ * bound slots, and a thread that does not see it binds the same values again.
  */
 #include "interpose/library.h"
 
@@ -39,6 +39,7 @@ static int find_extent(struct dl_phdr_info *info, size_t size, void *arg)
         return 1;
 }
 
+/* Stores the address of each function in its slot. */
 static void bind_slots(const struct api *api, const struct elf *elf)
 {
         const struct api_table *t = api->table;
@@ -52,7 +53,8 @@ static void bind_slots(const struct api *api, const struct elf *elf)
         }
 }
 
-/* Records are never freed: a thread may be reading one at any time. */
+/* Publishes the opened library, unless another thread did so first; returns the published one. It
+ * is never freed, since a thread may be reading it at any time. */
 static const struct library *publish(const struct api *api, struct link_map *map, const char *path)
 {
         struct extent extent = { .base = map->l_addr, .low = UINTPTR_MAX };
@@ -101,7 +103,8 @@ const struct library *library_open(const struct api *api, const struct search_hi
         return l;
 }
 
-/* Keeps the last path found, so that repeated answers use memory once. */
+/* Returns a copy of `path` that is never freed. The last copy is reused, so that equal results take
+ * memory once. */
 static const char *keep_path(const char *path)
 {
         static const char *_Atomic last;
@@ -151,7 +154,8 @@ const struct api *library_containing(const void *address)
         return NULL;
 }
 
-/* The API of an entry numbered over all APIs, and its number in that API's table. */
+/* Returns the API of an entry that is numbered over all APIs, and the entry's number in that
+ * API's table. */
 static const struct api *api_of_number(unsigned number, unsigned *ret_entry)
 {
         for (const struct api *const *api = api_list; *api; api++) {
@@ -163,7 +167,8 @@ static const struct api *api_of_number(unsigned number, unsigned *ret_entry)
                 *ret_entry = number - first;
                 return *api;
         }
-        __builtin_unreachable(); /* one run of gen-api makes thunks and tables */
+        /* thunks and tables are from the same run of gen-api, so a number always has a table */
+        __builtin_unreachable();
 }
 
 void *bind_entry(unsigned number)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two readers: of loaded objects, through their dynamic section as the loader left it, and of
- * files, through their section headers. A file without section headers counts as defining nothing.
- * That is right for the one question asked about files: our libraries always have them.
+ * Two readers. That of loaded objects reads the dynamic section as the loader left it. That of
+ * files reads the section headers; a file without section headers counts as one that defines
+ * nothing. That is right for elf_file_kind(), which looks for a symbol of our libraries: they
+ * always have section headers.
  */
 #include "interpose/object.h"
 
@@ -15,10 +16,10 @@
 #include "interpose/api.h"
 #include "interpose/self.h"
 
-#define VERSION_HIDDEN 0x8000u /* not the default version of its name */
+#define VERSION_HIDDEN 0x8000u /* set for a symbol that is not the default version of its name */
 
-/* glibc relocates these pointers in place on most machines; if the section is read-only it does
- * not, and the value is still an offset. */
+/* Returns a pointer from the dynamic section. On most machines glibc relocates such pointers in
+ * place. If the section is read-only it does not, and the value is still an offset. */
 static const void *dynamic_pointer(uintptr_t base, const ElfW(Dyn) * d)
 {
         uintptr_t value = d->d_un.d_ptr;
@@ -103,7 +104,8 @@ static uint32_t sysv_hash(const char *name)
         return h;
 }
 
-/* The parts of a DT_GNU_HASH section: header of four words, bloom filter, buckets, chains. */
+/* The parts of a DT_GNU_HASH section, which is: a header of four words, a bloom filter,
+ * buckets, chains. */
 struct gnu_table {
         uint32_t bucket_count, first;
         const uint32_t *bucket, *chain;
@@ -121,7 +123,7 @@ static struct gnu_table gnu_table_of(const struct elf *elf)
                                    .chain = bucket + head[0] };
 }
 
-/* Index of a symbol, or 0, which is never a symbol. */
+/* Returns the index of a symbol; 0, which is never a symbol: there is none. */
 static uint32_t gnu_index(const struct elf *elf, const char *name)
 {
         struct gnu_table t = gnu_table_of(elf);
@@ -168,7 +170,8 @@ bool elf_defines(const struct elf *elf, const char *name)
         return symbol_index(elf, name) != 0;
 }
 
-/* DT_GNU_HASH does not hold the number of symbols; the end of the highest chain gives it. */
+/* Returns the number of symbols. DT_GNU_HASH does not contain it; the end of the highest chain
+ * shows it. */
 static uint32_t symbol_count(const struct elf *elf)
 {
         if (!elf->gnu_hash)
@@ -226,13 +229,13 @@ static int is_loaded_object(struct dl_phdr_info *info, size_t size, void *arg)
         return 0;
 }
 
-/* The last object that the loader loads at start: objects up to it are never unloaded, so the list
- * up to it can be read without the loader's lock. */
+/* The C library is the last object that the loader loads at program start. Objects up to it in the
+ * list are never unloaded, so that part of the list can be read without the loader's lock. */
 #define LAST_AT_START "libc.so.6"
 
-/* Reads the list without a call: dl_iterate_phdr() may be a sanitizer's, which fails before its
- * runtime has started. The list is of the first namespace, so it counts only if it contains our
- * library. */
+/* Searches the objects that were loaded at program start, in the loader's list itself.
+ * dl_iterate_phdr() may be a sanitizer's, which fails before its runtime has started. The list is
+ * that of the first linker namespace, so it is used only if it contains our library. */
 static bool find_at_start(const char *soname, struct elf *ret)
 {
         bool is_us_seen = false;
@@ -259,7 +262,7 @@ bool elf_find_loaded(const char *soname, struct elf *ret)
         return find_at_start(soname, ret) || dl_iterate_phdr(is_loaded_object, &search) == 1;
 }
 
-/* A file in memory; nothing in it is trusted. */
+/* A file in memory; its contents are not trusted. */
 struct object_file {
         const uint8_t *bytes;
         uint64_t size;

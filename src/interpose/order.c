@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dl_iterate_phdr() walks the list under the loader's lock. Inside it no other loader function may
- * be called (their locks are taken in the other order), so objects are kept as addresses.
+ * dl_iterate_phdr() calls back under the loader's lock. The callback may call no other loader
+ * function, since those take their locks in the opposite order. So it records objects as addresses.
  */
 #include "interpose/order.h"
 
@@ -13,6 +13,7 @@
 #include "interpose/library.h"
 #include "interpose/self.h"
 
+/* What walk_object() searches for and has found. */
 struct walk {
         const char *symbol;
         const void *caller;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of objects in the loader's list, and which other objects define a name.
+ * Finds which objects in the loader's list define a name, and their order relative to our library.
  *
- * A lookup along the list (RTLD_DEFAULT, RTLD_NEXT) finds our library in place of the real one, or
- * not at all. Other objects that it would have found must still be found.
+ * A lookup along the list (RTLD_DEFAULT, RTLD_NEXT) may find our library where the real one would
+ * be, or may pass our library by. Without us it would have found another object in some cases; that
+ * object must still be found.
  */
 #ifndef ALIQUOT_INTERPOSE_ORDER_H
 #define ALIQUOT_INTERPOSE_ORDER_H
@@ -11,18 +12,20 @@
 #include <link.h>
 #include <stdbool.h>
 
+/* The definitions of a name, except those of our library and of the real libraries. */
 struct order {
-        bool is_caller_before_us;
-        /* The first object that defines the name, except ours and the real libraries; or NULL. */
+        bool is_caller_before_us; /* the caller is before our library in the list */
+        /* The first object in the list that defines the name; NULL: none. */
         struct link_map *first;
-        /* The same among the objects behind the caller. */
+        /* The first object behind the caller that defines the name; NULL: none. */
         struct link_map *next;
 };
 
-/* Finds the order; walks the loader's list once. */
+/* Finds the definitions of `symbol`, for a call from the address `caller`, in one pass over the
+ * loader's list. */
 void order_of(const char *symbol, const void *caller, struct order *ret);
 
-/* Whether some loaded object needs this library (DT_NEEDED). */
+/* Whether a loaded object needs the library `soname` (DT_NEEDED). */
 bool order_is_needed(const char *soname);
 
 #endif

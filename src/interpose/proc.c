@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows are sorted by name, version and thread variant. So the newest row that fits is the last of
- * its name that is neither too new nor a variant that was not asked for.
+ * Rows are sorted by name, version and thread variant. So the newest row that fits is the last row
+ * of its name that is not too new and not an unrequested variant.
  */
 #include "interpose/proc.h"
 
@@ -12,7 +12,7 @@ static const char *row_name(const struct api_table *t, const struct proc_row *ro
         return t->strings + row->name;
 }
 
-/* The first row of a name; NULL if the table has none. */
+/* Returns the first row of a name; NULL: the table has none. */
 static const struct proc_row *find_name(const struct api_table *t, const char *name)
 {
         for (uint32_t at = api_hash(name);; at++) {
@@ -36,7 +36,8 @@ const struct proc_row *proc_find(const struct proc_query *q)
         const struct proc_row *first = find_name(t, q->name);
         const struct proc_row *newest = NULL;
 
-        /* Equal names have equal offsets; the row after the last has another name. */
+        /* Equal names have equal offsets in the strings, so the name's rows end at another
+         * offset. */
         for (const struct proc_row *row = first; row && row->name == first->name && row->since;
              row++)
                 if (is_fit(q, row))
@@ -58,7 +59,7 @@ static void *answer_of(const struct api *api, unsigned entry, void *address)
         return entry_class(api, entry) == ENTRY_PASS ? address : entry_thunk(api, entry);
 }
 
-/* The entry whose real function is at this address, or API_NO_ENTRY. */
+/* Returns the entry whose real function is at `address`, or API_NO_ENTRY. */
 static int entry_at(const struct api *api, const void *address)
 {
         const struct api_table *t = api->table;
@@ -71,7 +72,8 @@ static int entry_at(const struct api *api, const void *address)
         return API_NO_ENTRY;
 }
 
-/* For answers that the driver does not export: the newest row whose function it has. */
+/* Returns the newest row that fits and whose function the driver exports; for when the driver's
+ * result is not one of its exports. */
 static const struct proc_row *newest_present(const struct proc_query *q, const struct proc_row *row)
 {
         const struct api_table *t = q->api->table;
@@ -97,7 +99,7 @@ void *proc_settle(const struct proc_query *q, const struct proc_row *row, void *
         if (entry != API_NO_ENTRY)
                 return answer_of(q->api, (unsigned)entry, address);
         if (row && q->version > t->version && q->ask(q, t->version) != address)
-                return address; /* an ABI newer than our table: return the driver's */
+                return address; /* the driver returned an ABI that is newer than our table */
         row = row ? newest_present(q, row) : NULL;
         return row ? answer_of(q->api, row->entry, address) : address;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The linker gives the bounds, dladdr1() our place in the loader's list (it keeps dlerror()). Both
- * work before any constructor ran.
+ * The bounds of our library come from symbols of the linker, its entry in the loader's list from
+ * dladdr1(), which keeps dlerror(). Both work before any constructor has run.
  */
 #include "interpose/self.h"
 
@@ -16,7 +16,7 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* Placed by the linker. */
+/* Defined by the linker: the first byte of the library, and the end of its last segment. */
 extern const char __ehdr_start[] HIDDEN;
 extern const char _end[] HIDDEN;
 
@@ -59,7 +59,8 @@ bool self_path(char *ret, unsigned bytes)
         if (self_name()[0] == '/')
                 return snprintf(ret, bytes, "%s", self_name()) < (int)bytes;
         maps = fopen("/proc/self/maps", "re");
-        /* Whole lines: in a part of one, another file's path could look like our line. */
+        /* Reads whole lines: in a part of a long line, another file's path could look like the line
+         * that we search. */
         while (maps && getline(&line, &room, maps) > 0) {
                 uintptr_t low = 0, high = 0;
                 char *path = strchr(line, '/');

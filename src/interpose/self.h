@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Identifies our own library among the loaded objects: for the doors (a call from it is exempt),
- * for the search for the real library (never our own), and for code that checks whether ours is
- * loaded.
+ * Identifies our own library among the loaded objects. The doors use it to let calls from our
+ * library through, the search for the real library to skip ours, and other code to check whether
+ * ours is loaded.
  */
 #ifndef ALIQUOT_INTERPOSE_SELF_H
 #define ALIQUOT_INTERPOSE_SELF_H
@@ -10,23 +10,25 @@
 #include <link.h>
 #include <stdbool.h>
 
-/* Exported by every library of ours: the mark that identifies one on disk. */
+/* Exported by all our libraries: a file that exports the symbol is ours. */
 extern const char aliquot_is_us[];
 #define SELF_MARK "aliquot_is_us"
 
-/* The first bytes of our library: its ELF header. */
+/* Returns the address of our library's ELF header, its first bytes. */
 const void *self_header(void);
 
-/* Whether an address lies in our library. */
+/* Whether `address` is inside our library. */
 bool self_contains(const void *address);
 
-/* Our entry in the loader's list. */
+/* Returns our library's entry in the loader's list. */
 struct link_map *self_map(void);
 
-/* The loader's name for our library: dlopen() of it opens no file. */
+/* Returns the loader's name for our library. dlopen() of this name returns the loaded library
+ * without opening a file. */
 const char *self_name(void);
 
-/* The absolute path of our file, also if preloaded by a relative one; false if unknown. */
+/* Writes the absolute path of our library's file, even if it was preloaded by a relative path.
+ * False: unknown, or it does not fit. */
 bool self_path(char *ret, unsigned bytes);
 
 #endif

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts that need assembly, on x86-64: the stub behind the thunks, and the four doors. They
- * continue at a function with the caller's registers and stack unchanged.
+ * The parts that need assembly, on x86-64: the stub behind the thunks, and the four doors. Each of
+ * them continues at another function with the caller's registers and stack unchanged.
  *
- * bind_first: entered with a thunk's number pushed; saves everything that can carry an argument,
- * calls bind_entry(), then jumps to the address that it returns. Vector registers are saved whole
- * (xsave: an AVX argument must survive, and the C library's own functions use wide registers) or,
- * on a machine or emulator without xsave, by fxsave.
+ * bind_first is entered with the entry's number pushed. It saves every register that can carry an
+ * argument, calls bind_entry(), and then jumps to the address that bind_entry() returns. xsave
+ * saves the whole vector registers, since an AVX argument must survive and the C library's own
+ * functions use wide registers. A machine or emulator without xsave uses fxsave.
  *
- * The doors end in a jump, never a call: the loader identifies the caller by the return address,
- * uses its RUNPATH, and takes RTLD_NEXT relative to it.
+ * The doors end in a jump, never a call. The loader identifies the caller by the return address: it
+ * uses the caller's RUNPATH, and takes RTLD_NEXT relative to the caller.
  */
 #if defined(__CET__)
 #include <cet.h>
 #endif
 
 #define STATE_COMPONENTS 0xe6 /* SSE, AVX, and the three of AVX-512 */
-#define STATE_BYTES 2752      /* their area in xsave's standard format, and its header */
+/* bytes of these components in xsave's standard format, with its header */
+#define STATE_BYTES 2752
 #define XSAVE_HEADER 512
 
         .text
@@ -44,7 +45,7 @@ ask_vector_means:             /* keeps all registers but %rax */
         .cfi_adjust_cfa_offset 8
         movl $1, %eax
         cpuid
-        btl $27, %ecx         /* OSXSAVE */
+        btl $27, %ecx         /* OSXSAVE: the system supports xsave */
         setnc %al
         incb %al
         movb %al, vector_means(%rip)
@@ -58,7 +59,7 @@ ask_vector_means:             /* keeps all registers but %rax */
         .cfi_endproc
         .size ask_vector_means, . - ask_vector_means
 
-/* On entry: 0(%rsp) the number, 8(%rsp) the return address. */
+/* On entry 0(%rsp) is the number and 8(%rsp) the return address. */
         .globl bind_first
         .hidden bind_first
         .type bind_first, @function
@@ -78,7 +79,7 @@ bind_first:
         pushq %r8
         pushq %r9
         pushq %r10
-        pushq %rax            /* %al: the number of vector registers of a variadic call */
+        pushq %rax            /* %al has the number of vector registers of a variadic call */
         subq $STATE_BYTES, %rsp
         andq $-64, %rsp
         cmpb $0, vector_means(%rip)
@@ -123,8 +124,9 @@ bind_first:
         .cfi_endproc
         .size bind_first, . - bind_first
 
-/* Builds a struct door_call (doors.h) on the stack and lets C decide: an address to jump to with the
- * arguments as it left them, or NULL (the C library has no such function), which is the answer. */
+/* Builds a struct door_call (doors.h) on the stack and calls \decide, which may change the
+ * arguments in it. Jumps to the address that \decide returns. If that is NULL (the C library has no
+ * such function), the door itself returns NULL. */
 .macro DOOR name, decide
         .globl \name
         .type \name, @function
