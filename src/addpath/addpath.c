@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libaliquot-path.so: preloaded, it adds to PATH, LD_PRELOAD and LD_LIBRARY_PATH, and does no more.
+ * libaliquot-path.so: when preloaded, it adds entries to PATH, LD_PRELOAD and LD_LIBRARY_PATH, and
+ * does nothing else.
  *
- * As the library is loaded, before main, TF_NAME is added behind the variable NAME and then
- * TF_PREPEND_NAME before it. PATH counts at once; the loader has read the other two already, so
- * they count for what this program starts. The TF_ variables stay set, and every program started
- * adds again; list.h says why nothing grows by that.
+ * Its constructor, which runs before main, adds the entries of TF_NAME at the end of the variable
+ * NAME, and then those of TF_PREPEND_NAME at its front. PATH has an effect at once. The loader has
+ * read the other two already, so they affect only the programs that this program starts. The TF_
+ * variables stay set, so each of those programs adds the entries again; list.h says why the lists
+ * do not grow.
  *
- * Whatever goes wrong (no memory, a list too long to be passed on), that variable stays as it was
- * and the program never learns of it. Nothing happens in a setuid program: there the environment
- * is a stranger's, though /etc/ld.so.preload may well load us.
+ * If anything fails (no memory, a list too long for exec), the variable stays as it was, and the
+ * program is not told. In a setuid program the library does nothing: /etc/ld.so.preload can load it
+ * there, but the environment is that of another user.
  */
 #include "addpath/list.h"
 
@@ -18,14 +20,15 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-/* The kernel refuses to exec with a longer "NAME=value" (MAX_ARG_STRLEN). */
+/* The kernel refuses exec with a longer "NAME=value" (MAX_ARG_STRLEN). */
 enum { ENTRY_MAX_BYTES = 128 * 1024 };
 
+/* What to add to which variable. */
 static const struct variable {
-        const char *target;
-        const char *source;
-        const char *separators; /* what the reader of that variable splits at */
-        bool is_front;
+        const char *target;     /* the variable that is changed */
+        const char *source;     /* the variable that has the entries to add */
+        const char *separators; /* characters at which the readers of `target` split it */
+        bool is_front;          /* add at the front, not at the end */
 } variables[] = {
         { "PATH", "TF_PATH", ":", false },
         { "LD_PRELOAD", "TF_LD_PRELOAD", ": ", false },
@@ -51,7 +54,8 @@ static void variable_edit(const struct variable *variable)
         if (!text)
                 return;
         list_edit(&edit, text);
-        /* An unchanged variable is not set again: environ stays the kernel's own where it can. */
+        /* If the list is unchanged, setenv() is not called, so that `environ` stays the kernel's
+         * array if possible. */
         if (*text && strlen(variable->target) + strlen(text) + 2 <= ENTRY_MAX_BYTES &&
             (!edit.target || strcmp(edit.target, text) != 0))
                 setenv(variable->target, text, 1);

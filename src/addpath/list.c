@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text in, text out: no environment, no memory of its own, no failure.
+ * Edits lists as text: it reads no environment, allocates no memory, and cannot fail.
  *
- * A text of n separators has n + 1 entries, some of them empty; only the empty text has none.
+ * A text with n separators has n + 1 entries, of which some may be empty; only the empty text has
+ * none.
  */
 #include "addpath/list.h"
 
@@ -16,7 +17,9 @@ struct path_entry {
 struct output {
         char *text;
         size_t length;
-        bool has_entries; /* not the same as length > 0: the first entry may be empty */
+        /* whether an entry was written; `length` may be 0 even then, since the first entry may
+         * be empty */
+        bool has_entries;
 };
 
 static struct path_entry entry_at(const char *cursor, const char *separators)
@@ -24,11 +27,13 @@ static struct path_entry entry_at(const char *cursor, const char *separators)
         return (struct path_entry){ cursor, strcspn(cursor, separators) };
 }
 
+/* Returns the first entry; NULL: there is none. */
 static const char *first(const char *text)
 {
         return text && *text ? text : NULL;
 }
 
+/* Returns the entry after `entry`; NULL: it was the last. */
 static const char *after(struct path_entry entry)
 {
         const char *end = entry.text + entry.length;
@@ -36,7 +41,7 @@ static const char *after(struct path_entry entry)
         return *end ? end + 1 : NULL;
 }
 
-/* Whether `text`, read up to `end` (NULL: all of it), holds an equal entry. */
+/* Whether `text` up to `end` (NULL: all of it) has an entry that equals `wanted`. */
 static bool has_entry(const char *text, const char *end, const char *separators,
                       struct path_entry wanted)
 {
@@ -59,7 +64,7 @@ static void put(struct output *output, char separator, struct path_entry entry)
         output->has_entries = true;
 }
 
-/* The entries of the value, each once, without those that `except` (may be NULL) holds. */
+/* Writes the entries of edit->value, each once, without those that `except` (may be NULL) has. */
 static void put_value(struct output *output, const struct list_edit *edit, const char *except)
 {
         for (const char *cursor = first(edit->value); cursor;) {
@@ -72,7 +77,7 @@ static void put_value(struct output *output, const struct list_edit *edit, const
         }
 }
 
-/* The entries of the target, without those that `except` (may be NULL) holds. */
+/* Writes the entries of edit->target without those that `except` (may be NULL) has. */
 static void put_target(struct output *output, const struct list_edit *edit, const char *except)
 {
         char separator = ':';

@@ -19,8 +19,8 @@
 
 #include "common/atomic.h"
 
-#define THUNK_BYTES \
-        32u /* every thunk is padded to this size, so its address follows from its number */
+/* every thunk is padded to this size, so its address follows from its number */
+#define THUNK_BYTES 32u
 
 /* Whether a thunk jumps to the real function, or to our hook. */
 enum entry_class { ENTRY_PASS, ENTRY_HOOK };

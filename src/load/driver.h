@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens the driver at run time: the program is built without one, and finds the one that other
- * programs find.
+ * Opens the driver at run time: the program is built without a driver, and finds the same one as
+ * other programs on the machine.
  *
- * driver.c defines the functions of abi/cuda.h that this program uses, and forwards them.
+ * driver.c defines the functions of abi/cuda.h that this program uses, and forwards the calls to
+ * the driver.
  */
 #ifndef ALIQUOT_LOAD_DRIVER_H
 #define ALIQUOT_LOAD_DRIVER_H
@@ -13,15 +14,17 @@
 #include "abi/cuda.h"
 #include "common/error.h"
 
-/* Call it once, before any other call; then the clock is the driver's, if it has one
- * (common/clock.h). -ENOENT: no driver, or one that lacks a function. */
+/* Opens the driver. Call it once, before any other call. Afterwards the clock (common/clock.h) is
+ * the driver's, if the driver has one. -ENOENT: there is no driver, or it lacks a function. */
 int driver_open(struct error *err);
 
-/* GPU time of this process on the card in ns, by the simulated engine; NULL: not simulated. */
+/* A function of the simulator that returns the GPU time of this process on a card, in ns.
+ * driver_find_busy() returns it; NULL: the driver is not the simulator. */
 typedef uint64_t driver_busy(const unsigned char uuid[16]);
 driver_busy *driver_find_busy(void);
 
-/* Returns 0, or an error that names the call and its result. */
+/* Returns 0 if `result` is CUDA_SUCCESS, else an error whose message names the call and its
+ * result. */
 int driver_check(CUresult result, const char *call, struct error *err);
 
 #endif

@@ -22,7 +22,8 @@ static int bind(const struct loader_row *row, struct error *err)
         return 0;
 }
 
-/* The lookup starts at the driver itself, which defines a function that no library hooks. */
+/* A lookup in the handle of our library would fail for such a symbol. So it is looked up in the
+ * object that defines cuDriverGetVersion, which none of our libraries hooks: the driver. */
 void *loader_find(const char *symbol)
 {
         void *function = dlsym(library, "cuDriverGetVersion");

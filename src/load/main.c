@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that uses all of a GPU during its time, for `aliquot bench share`.
+ * A program that uses all of a GPU for some time, for `aliquot bench share`.
  *
  *      aliquot-load FILE ROW KIND NS FROM_NS UNTIL_NS [CHANGE_NS...]
  *
- * FILE has the format of proto/load.h; KIND is one of load/kinds.h, with kernels of NS each. It
- * works from FROM_NS until UNTIL_NS after the common start (UNTIL_NS of UINT64_MAX: to the end),
- * and has its session changed at each CHANGE_NS. It ends when all samples are taken.
+ * FILE has the format of proto/load.h, and ROW is the number of this program's row in it. KIND is a
+ * load pattern (load/kinds.h); each of its kernels runs for NS. The program launches them from
+ * FROM_NS until UNTIL_NS after the common start (UNTIL_NS of UINT64_MAX: to the end). At each
+ * CHANGE_NS after the start it requests a change of its session's settings. It ends when it has
+ * taken all samples.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,9 +25,10 @@
 #include "load/spin.h"
 
 #define MS_NS UINT64_C(1000000)
-#define BEGIN_IN_NS (20 * MS_NS) /* after the last program is ready */
-#define NAP_NS 100000            /* machine time between two checks for a change */
-#define NAPS 300000u             /* 30 s: then it continues as if changed */
+#define BEGIN_IN_NS (20 * MS_NS) /* time from when the last program is ready to the start */
+#define NAP_NS 100000            /* machine time between two checks whether a change was made */
+/* checks for a change, 30 s together; then the program continues without it */
+#define NAPS 300000u
 
 static struct load {
         struct load_page *page;
@@ -90,8 +93,9 @@ static void sleep_until(uint64_t at_ns)
                 clock_sleep_ns(at_ns - now_ns);
 }
 
-/* The process that makes the change takes no part in virtual time, which stands still while this
- * thread sleeps in machine time. */
+/* Requests a change of the session's settings, and waits until it is made. The process that makes
+ * the change takes no part in virtual time, so this thread sleeps in machine time. Virtual time
+ * stands still meanwhile. */
 static void have_it_changed(void)
 {
         uint32_t asked = add_acq_rel(&load.row->asked, 1) + 1;
@@ -111,7 +115,7 @@ static void sample(unsigned at, uint64_t begin_ns)
         store_release(&load.row->sampled, at + 1);
 }
 
-/* When all programs are ready, the last one sets the start. */
+/* Waits for the common start, which the last program to become ready sets, and returns it. */
 static uint64_t await_begin(void)
 {
         uint64_t begin_ns;
@@ -121,8 +125,9 @@ static uint64_t await_begin(void)
         return begin_ns;
 }
 
-/* Samples and changes, in the order of their times; at equal times a sample first. The program is
- * ready when this thread takes part in its time. */
+/* A thread that takes the samples and requests the changes, in the order of their times; at
+ * equal times the sample is first. The program counts as ready once this thread takes part in
+ * virtual time. */
 static void *watch(void *unused)
 {
         unsigned changes = 0;

@@ -21,7 +21,7 @@ _Static_assert(offsetof(struct spin_stamp, begin_ns) == 0, "as the kernel has it
 _Static_assert(offsetof(struct spin_stamp, end_ns) == 8, "as the kernel has it");
 _Static_assert(offsetof(struct spin_stamp, number) == 16, "as the kernel has it");
 
-/* PTX for every driver since CUDA 9 and every device since Maxwell. */
+/* PTX that works with every driver since CUDA 9, and on every device since Maxwell. */
 const char spin_ptx[] =
         ".version 6.0\n"
         ".target sm_50\n"
@@ -65,7 +65,7 @@ static int open_simulated(struct spin *spin, struct error *err)
         return rc;
 }
 
-/* Opens the ring where kernels write their begin and end. */
+/* Allocates the ring into which kernels write their stamps. */
 static int open_stamps(struct spin *spin, struct error *err)
 {
         void *ring;
@@ -117,8 +117,9 @@ int spin_open(struct spin *spin, uint64_t ns, struct error *err)
         return spin->engine ? open_simulated(spin, err) : open_real(spin, err);
 }
 
-/* Reads stamps roughly in the order of their ends; overlaps count once. If the kernels are a whole
- * ring ahead, older stamps are lost. */
+/* Adds the intervals of new stamps to busy_ns. The stamps are roughly in the order of their ends,
+ * so overlapping intervals count once. If the kernels are a whole ring ahead, older stamps are
+ * lost: -EOVERFLOW. */
 static int read_stamps(struct spin *spin, struct error *err)
 {
         for (;;) {

@@ -24,7 +24,8 @@ static struct {
         __typeof__(nvmlDeviceGetUUID) *uuid;
         __typeof__(nvmlDeviceGetName) *name;
         __typeof__(nvmlDeviceGetMemoryInfo) *memory;
-        __typeof__(nvmlDeviceGetMemoryInfo_v2) *memory_v2; /* NULL: an old driver */
+        /* NULL: the driver is too old to have it */
+        __typeof__(nvmlDeviceGetMemoryInfo_v2) *memory_v2;
         __typeof__(nvmlDeviceGetMaxMigDeviceCount) *instance_count;
         __typeof__(nvmlDeviceGetMigDeviceHandleByIndex) *instance;
 } nvml;
@@ -64,7 +65,7 @@ uint64_t cards_promisable_bytes(uint64_t total_bytes, uint64_t reserved_bytes)
         return reserved_bytes ? left - left % PAGE_STEP : left;
 }
 
-/* 0: nothing, or unknown. */
+/* Returns the bytes that the card reserves; 0: none, or unknown. */
 static uint64_t reserved_bytes(nvmlDevice_t device)
 {
         nvmlMemory_v2_t memory = { .version = nvmlMemory_v2 };
@@ -73,7 +74,7 @@ static uint64_t reserved_bytes(nvmlDevice_t device)
                                                                                  : 0;
 }
 
-/* A device is left out only if it reports no UUID: it could not be named. */
+/* Adds a device to the list. A device without a UUID is left out, since it could not be named. */
 static void add(struct cards *cards, nvmlDevice_t device, unsigned index, bool is_instance)
 {
         struct card card = { .index = index, .is_instance = is_instance };
@@ -171,7 +172,7 @@ void cards_as_gpus(const struct cards *cards, struct settings_gpus *ret)
         }
 }
 
-#define SHORT_BYTES 12u /* GPU- and the first 8 digits */
+#define SHORT_BYTES 12u /* length of "GPU-" and the first 8 digits */
 
 const char *cards_short_uuid(const struct cards *cards, unsigned at, char ret[UUID_TEXT_BYTES])
 {

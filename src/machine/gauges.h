@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads how busy and warm a GPU is, and its power, from the driver's NVML.
+ * Reads the utilisation, temperature and power of a GPU from the driver's NVML.
  *
- *      cards_start(handle, path, &err)         see cards.h
- *      gauges_bind(handle)                     the same handle
- *      gauges_read(uuid, is_instance, &gauges) as often as wanted
+ *      cards_start(handle, path, &err)            see cards.h
+ *      gauges_bind(handle)                        the same handle
+ *      gauges_read(uuid, is_instance, &gauges)    any number of times
  *
- * Not every GPU, driver and instance reports every value; -1: not reported. One thread.
+ * A value that the GPU, driver or instance does not report is -1. One thread at a time.
  */
 #ifndef ALIQUOT_MACHINE_GAUGES_H
 #define ALIQUOT_MACHINE_GAUGES_H
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 struct gauges {
-        int busy_percent;
+        int busy_percent; /* part of recent time in which a kernel ran */
         int celsius;
         int power_watts;
         int power_limit_watts;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells the two layouts apart by which of them has the library. Paths are relative to the command,
- * so that an installed tree can be moved and a build folder needs no setting.
+ * The layout, installed tree or build folder, is the one that has libaliquot.so. Paths are relative
+ * to the running program, so an installed tree can be moved, and a build folder needs no setting.
  */
 #include "machine/installation.h"
 
@@ -12,9 +12,11 @@
 
 #include "common/text.h"
 
+/* Where the files are, relative to the running program's folder. */
 struct installation_layout {
-        const char *library;                       /* from the command's folder */
-        const char *sim[INSTALLATION_SIM_FOLDERS]; /* the drivers' first */
+        const char *library; /* libaliquot.so */
+        /* folders of the simulator, its libcuda.so.1's first */
+        const char *sim[INSTALLATION_SIM_FOLDERS];
         const char *daemon, *load, *plot;
 };
 
@@ -45,7 +47,8 @@ static int own_folder(struct installation *own, char ret[PATH_MAX], struct error
         return 0;
 }
 
-/* An absolute path without links, or "". */
+/* Writes the absolute path without links of folder/relative + name to `ret`. False, and "": there
+ * is no such file. */
 static bool settle(char ret[PATH_MAX], const char *folder, const char *relative, const char *name)
 {
         char path[PATH_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds our own files relative to the running program, in the installed tree or in the build
- * folder.
+ * Finds the files of this installation relative to the running program. The program is either in an
+ * installed tree or in a build folder.
  */
 #ifndef ALIQUOT_MACHINE_INSTALLATION_H
 #define ALIQUOT_MACHINE_INSTALLATION_H
@@ -13,21 +13,22 @@
 
 #define INSTALLATION_SIM_FOLDERS 3u
 
+/* Absolute paths. */
 struct installation {
-        char program[PATH_MAX]; /* the running program */
-        char library[PATH_MAX]; /* libaliquot.so */
-        char sim_cuda[PATH_MAX];
-        char sim_nvml[PATH_MAX];
-        /* The folders of these two and of the stand-in CUDA runtimes, for the loader's search; ""
-         * after the last one. */
+        char program[PATH_MAX];  /* the running program */
+        char library[PATH_MAX];  /* libaliquot.so */
+        char sim_cuda[PATH_MAX]; /* the simulator's libcuda.so.1 */
+        char sim_nvml[PATH_MAX]; /* the simulator's libnvidia-ml.so.1 */
+        /* The folders with the simulator's two libraries and with the stand-in CUDA runtimes, for
+         * the loader's search path; "" after the last one. */
         char sim_folder[INSTALLATION_SIM_FOLDERS][PATH_MAX];
         char daemon[PATH_MAX]; /* aliquotd */
         char load[PATH_MAX];   /* aliquot-load */
         char plot[PATH_MAX];   /* aliquot-plot */
 };
 
-/* -ENOENT names the missing one of command and library, and the expected path. The others are "" if
- * they are not installed. */
+/* Finds all files. -ENOENT: libaliquot.so is missing; the message has the expected paths. Any other
+ * file that is missing gets the path "". */
 int installation_find(struct installation *ret, struct error *err);
 
 #endif

@@ -11,9 +11,11 @@
 #include "common/uuid.h"
 #include "machine/sample_parts.h"
 
-#define ECC_EVERY 10u /* samples: reading them is slow, and they seldom change */
+/* ECC errors are read in every tenth sample: reading them is slow, and they seldom change */
+#define ECC_EVERY 10u
 
-/* The struct of a list entry is the same from version 2 on. */
+/* Finds the newest version of a list function. The struct of an entry is the same from version
+ * 2 on. */
 static void *find_list(void *handle, const char *newest, const char *older)
 {
         void *found = dlsym(handle, newest);
@@ -75,7 +77,8 @@ bool sample_told(struct sample *sample, nvmlReturn_t rc)
 
 /* -- Cards ------------------------------------------------------------------------------------ */
 
-/* Critical errors are reported as events; a GPU without events is no failure. */
+/* Registers for the critical errors of a GPU, which NVML reports as events. A GPU without events is
+ * no failure. */
 static void listen_to(struct sampler *sampler, const struct sampler_card *card)
 {
         const struct sample_nvml *nvml = &sampler->nvml;
@@ -115,6 +118,7 @@ static struct sampler_card *find_card(struct sampler *sampler, const struct card
         return found;
 }
 
+/* Counts the critical errors that were reported since the last sample. */
 static void hear(struct sampler *sampler, struct sample *sample)
 {
         nvmlEventData_t event;
@@ -212,7 +216,7 @@ uint64_t sample_now_ns(void)
         return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* The sample's devices are those of `cards`, in their order. */
+/* Reads one card. The devices of the sample are those of `cards`, in their order. */
 static int read_card(struct sampler *sampler, const struct cards *cards, unsigned at,
                      enum sample_extent extent, struct sample *ret)
 {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One reading of all GPUs by the driver's NVML: memory, utilisation, temperature, processes.
+ * Reads the state of all GPUs from the driver's NVML once: memory, utilisation, temperature,
+ * processes.
  *
  *      cards_start(handle, path, &err)                 see cards.h
  *      sample_bind(handle, &sampler)                   the same handle
  *      sample_take(&sampler, &cards, SAMPLE_WHOLE, &sample)
  *      sample_release(&sample)
  *
- * A value that the driver does not report is SAMPLE_NONE or -1, never 0: not every GPU, driver and
- * instance reports all. Devices are those of `cards`, in their order. A card that is split into MIG
- * instances lists its processes only with these. Processes are sorted by pid, and a process in
- * several of the driver's lists appears once per GPU; the driver reports pids of the reader's PID
- * namespace.
+ * A value that the GPU, driver or instance does not report is SAMPLE_NONE or -1, never 0. The
+ * devices of a sample are those of `cards`, in their order. A card that is split into MIG instances
+ * has no processes of its own; they are listed with its instances. Processes are sorted by pid. A
+ * process that is in several of the driver's lists appears once per GPU. The driver reports pids of
+ * the caller's PID namespace.
  *
  * Each call may block as long as the driver does. One thread at a time.
  */
@@ -26,47 +27,56 @@
 
 #define SAMPLE_NONE UINT64_MAX
 #define SAMPLE_LISTS 3u
-#define SAMPLER_STAMPS 256u /* per card; with more processes the oldest are dropped */
+/* stamps per card; with more processes the oldest stamps are dropped */
+#define SAMPLER_STAMPS 256u
 
-/* Bits: the driver's lists that contain a process. */
+/* Bits of sample_process.kinds: which of the driver's lists contain the process. */
 enum sample_kind { SAMPLE_COMPUTE = 1, SAMPLE_GRAPHICS = 2, SAMPLE_MPS = 4 };
 
+/* A process on a GPU. */
 struct sample_process {
         uint32_t pid;
-        uint8_t device; /* its index in the sample */
-        uint8_t kinds;
-        int16_t busy_percent; /* of the GPU's time since the last sample; -1 */
-        int16_t memory_percent;
-        uint64_t busy_ns; /* likewise, at least; 0 without has_shares */
-        uint64_t bytes;   /* SAMPLE_NONE */
+        uint8_t device;         /* index of the GPU in sample.device */
+        uint8_t kinds;          /* enum sample_kind */
+        int16_t busy_percent;   /* part of the GPU's time since the last sample; -1: not reported */
+        int16_t memory_percent; /* part of that time with memory accesses; -1: not reported */
+        /* GPU time since the last sample, at least; 0 if the device has no has_shares */
+        uint64_t busy_ns;
+        uint64_t bytes; /* memory of the process; SAMPLE_NONE: not reported */
 };
 
+/* A GPU or MIG instance. */
 struct sample_device {
         uint8_t uuid[16];
         bool is_instance;
-        bool has_processes; /* the driver listed them, perhaps none */
-        bool has_shares;    /* and reported their utilisation since an earlier sample */
+        bool has_processes; /* the driver listed its processes, of which there may be none */
+        bool has_shares;    /* the driver also reported their utilisation since an earlier sample */
         int busy_percent, memory_percent;
         int celsius;
         int sm_mhz, memory_mhz;
-        int64_t power_mw, power_limit_mw; /* -1 */
+        int64_t power_mw, power_limit_mw; /* -1: not reported */
         uint64_t total_bytes, used_bytes, free_bytes;
-        uint64_t reserved_bytes; /* by the driver, not in used_bytes; SAMPLE_NONE: may be in it */
-        uint64_t ecc_corrected, ecc_uncorrected; /* since the driver was loaded */
-        uint64_t xids;                           /* critical errors since sample_bind() */
-        uint32_t xid_last;                       /* the number of the latest; if xids > 0 */
+        /* reserved by the driver and not part of used_bytes; SAMPLE_NONE: unknown, may be part
+         * of it */
+        uint64_t reserved_bytes;
+        uint64_t ecc_corrected, ecc_uncorrected; /* errors since the driver was loaded */
+        uint64_t xids;                           /* number of critical errors since sample_bind() */
+        /* code of the latest critical error, if xids > 0 */
+        uint32_t xid_last;
 };
 
+/* One reading of all GPUs. */
 struct sample {
-        uint64_t listed_ns; /* CLOCK_BOOTTIME, before the processes were listed */
-        uint64_t failures;  /* failed calls, except those unsupported here */
+        uint64_t listed_ns; /* CLOCK_BOOTTIME, read before the processes were listed */
+        /* failed calls of NVML, except those that this machine does not support */
+        uint64_t failures;
         unsigned device_count;
         struct sample_device device[SETTINGS_GPUS];
         unsigned process_count, process_room;
         struct sample_process *process; /* owned */
 };
 
-/* NVML's functions; NULL: this driver lacks it. */
+/* NVML's functions; NULL: this driver lacks the function. */
 struct sample_nvml {
         __typeof__(nvmlDeviceGetHandleByUUID) *by_uuid;
         __typeof__(nvmlDeviceGetMemoryInfo) *memory;
@@ -85,50 +95,59 @@ struct sample_nvml {
         __typeof__(nvmlEventSetWait_v2) *event_wait;
 };
 
+/* When a process's utilisation was last reported. */
 struct sampler_stamp {
         uint32_t pid;
-        uint64_t seen_us; /* time of the last share that was read */
+        uint64_t seen_us; /* the driver's time of the last report that was read */
 };
 
+/* What is known of a GPU from earlier samples. */
 struct sampler_card {
         uint8_t uuid[16];
         nvmlDevice_t handle;
-        uint64_t seen_us;      /* the oldest of its processes' shares in the last reading */
-        uint64_t read_ns;      /* time of that reading, by clock_now_ns() */
-        uint64_t forgotten_us; /* the latest time among dropped stamps */
+        /* the oldest time among the processes' reports of the last reading; the next reading
+         * requests reports since then */
+        uint64_t seen_us;
+        uint64_t read_ns;      /* time of the last reading of reports, by clock_now_ns() */
+        uint64_t forgotten_us; /* the latest seen_us among dropped stamps */
         unsigned stamp_count;
-        struct sampler_stamp stamp[SAMPLER_STAMPS]; /* of reported processes, in no order */
+        /* one stamp per reported process, in no order */
+        struct sampler_stamp stamp[SAMPLER_STAMPS];
         uint64_t ecc_corrected, ecc_uncorrected;
         uint64_t xids;
         uint32_t xid_last;
 };
 
-/* Filled by sample_bind(), or zeroed with another table. */
+/* The functions and state of a sampler. sample_bind() fills it; tests zero it and set functions of
+ * their own. */
 struct sampler {
         struct sample_nvml nvml;
         nvmlEventSet_t events;
-        unsigned looks;
+        unsigned looks; /* samples taken so far */
         unsigned count;
         struct sampler_card card[SETTINGS_GPUS];
 };
 
+/* How much of a sample to take. */
 enum sample_extent {
         SAMPLE_WHOLE,
-        SAMPLE_PROCESSES, /* only memory and process lists, without shares */
+        SAMPLE_PROCESSES, /* memory and process lists, without utilisation of processes */
 };
 
-/* The clock of sample.listed_ns. */
+/* Returns the time by the clock of sample.listed_ns. */
 uint64_t sample_now_ns(void);
 
+/* Finds NVML's functions in the library `handle`, the result of dlopen(). */
 void sample_bind(void *handle, struct sampler *ret);
 
-/* Call it before cards_stop(). */
+/* Frees what the sampler holds of NVML; call it before cards_stop(). */
 void sample_unbind(struct sampler *sampler);
 
-/* Returns -ENOMEM; values that the driver refuses are left out, and counted. */
+/* Takes a sample. Values that the driver refuses are left out, and failed calls are counted. 0,
+ * or -ENOMEM. */
 int sample_take(struct sampler *sampler, const struct cards *cards, enum sample_extent extent,
                 struct sample *ret);
-/* The process with that pid on a device; NULL: none. */
+/* Returns the process `pid` on a device; NULL: there is none. */
 const struct sample_process *sample_find(const struct sample *sample, uint32_t pid,
                                          unsigned device);
 void sample_release(struct sample *sample);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes on the cards, and each one's part of their time.
+ * Reads the processes on the cards, and the part of a card's time that each process has used.
  */
 #include "machine/sample_parts.h"
 
@@ -10,8 +10,8 @@
 #include "common/clock.h"
 #include "common/minmax.h"
 
-#define LIST_TRIES 4u  /* processes may start between counting and listing */
-#define LIST_SPARE 16u /* room for those */
+#define LIST_TRIES 4u  /* tries to list, since processes may start between counting and listing */
+#define LIST_SPARE 16u /* room for processes that start meanwhile */
 
 static const uint8_t list_kinds[SAMPLE_LISTS] = { SAMPLE_COMPUTE, SAMPLE_GRAPHICS, SAMPLE_MPS };
 
@@ -42,7 +42,7 @@ static void add_all(struct sample *sample, unsigned device, unsigned list,
                         .kinds = list_kinds[list],
                         .busy_percent = -1,
                         .memory_percent = -1,
-                        /* NVML_VALUE_NOT_AVAILABLE is SAMPLE_NONE. */
+                        /* NVML_VALUE_NOT_AVAILABLE has the value of SAMPLE_NONE */
                         .bytes = infos[i].usedGpuMemory,
                 };
         }
@@ -84,7 +84,8 @@ static int compare_processes(const void *a, const void *b)
         return (int)left->device - (int)right->device;
 }
 
-/* A process can be in several lists; each one reports all its memory. */
+/* A process can be in several lists, and each list reports all its memory, so the largest
+ * value counts. */
 void sample_merge(struct sample *sample)
 {
         unsigned kept = 0;
@@ -127,7 +128,7 @@ static int16_t percent(unsigned told_percent)
         return told_percent <= 100 ? (int16_t)told_percent : -1;
 }
 
-/* NULL: no report for that process, or the stamp was dropped. */
+/* Returns the stamp of a process; NULL: it was never reported, or its stamp was dropped. */
 static struct sampler_stamp *find_stamp(struct sampler_card *card, uint32_t pid)
 {
         for (unsigned i = 0; i < card->stamp_count; i++) {
@@ -137,7 +138,8 @@ static struct sampler_stamp *find_stamp(struct sampler_card *card, uint32_t pid)
         return NULL;
 }
 
-/* Without room the oldest stamp is dropped. */
+/* Returns a stamp to fill. If there is no room, drops the oldest stamp and raises *forgotten_us to
+ * its time. */
 static struct sampler_stamp *make_stamp(struct sampler_card *card, uint64_t *forgotten_us)
 {
         struct sampler_stamp *oldest = card->stamp;
@@ -153,8 +155,9 @@ static struct sampler_stamp *make_stamp(struct sampler_card *card, uint64_t *for
         return oldest;
 }
 
-/* A share covers the time since the stamp of the request, or since the process's own stamp if that
- * is later; either may lie before the last sample. */
+/* Converts a report to GPU time. The report covers the time since the requested time (asked_us), or
+ * since the process's own stamp (own_us) if that is later. Either may be before the last sample, so
+ * the time is limited to elapsed_ns. */
 static uint64_t busy_ns(const nvmlProcessUtilizationSample_t *share, uint64_t asked_us,
                         uint64_t own_us, uint64_t elapsed_ns)
 {
@@ -165,15 +168,16 @@ static uint64_t busy_ns(const nvmlProcessUtilizationSample_t *share, uint64_t as
         return percent(share->smUtil) > 0 ? span_ns / 100 * share->smUtil : 0;
 }
 
-/* The driver's report on the last `elapsed_ns`. */
+/* The driver's reports about processes in the last `elapsed_ns`. */
 struct share_list {
         const nvmlProcessUtilizationSample_t *share;
         unsigned count;
         uint64_t elapsed_ns;
 };
 
-/* Each process has its own stamp, since a newer stamp of another one does not make it old. So the
- * next request asks from the oldest of them. */
+/* Stores the reports in the sample. Each process has its own stamp, since a report can be new
+ * although that of another process is newer. So the next request is for reports since the
+ * oldest stamp. */
 static void add_shares(struct sampler_card *card, struct sample *sample, unsigned device,
                        const struct share_list *list)
 {
@@ -185,7 +189,7 @@ static void add_shares(struct sampler_card *card, struct sample *sample, unsigne
                 struct sampler_stamp *stamp = find_stamp(card, shares[i].pid);
 
                 if (shares[i].timeStamp <= (stamp ? stamp->seen_us : card->forgotten_us))
-                        continue; /* some drivers repeat old reports */
+                        continue; /* the report is not new: some drivers repeat old ones */
                 if (found) {
                         found->busy_percent = percent(shares[i].smUtil);
                         found->memory_percent = percent(shares[i].memUtil);
@@ -203,7 +207,8 @@ static void add_shares(struct sampler_card *card, struct sample *sample, unsigne
                 card->seen_us = oldest_us;
 }
 
-/* A process without a report used no time. */
+/* Sets the utilisation of all processes of a device to 0, since a process without a report used
+ * no time. */
 static void clear_shares(struct sample *sample, unsigned device)
 {
         for (unsigned i = 0; i < sample->process_count; i++) {

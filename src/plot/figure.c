@@ -33,7 +33,7 @@ static int read_number(struct json_walk *walk, double *ret)
                               : fail(walk->err, -EINVAL, "expected a number that is not so large");
 }
 
-/* null is as good as nothing. */
+/* Reads a string; null leaves `ret` unchanged, as if the member were missing. */
 static int read_text(struct json_walk *walk, char ret[FIGURE_TEXT_BYTES])
 {
         if (walk->token.kind == JSON_NULL)
@@ -145,7 +145,7 @@ static int read_of_figure(struct json_walk *walk, const struct json_token *key, 
         return json_walk_skip(walk);
 }
 
-/* Room for one chunk more. */
+/* Enlarges the text to have room for another CHUNK bytes. */
 static int make_room(char **text, size_t *room, size_t length, struct error *err)
 {
         size_t wanted = *room ? 2 * *room : CHUNK;
@@ -161,7 +161,7 @@ static int make_room(char **text, size_t *room, size_t length, struct error *err
         return 0;
 }
 
-/* The text is the caller's to free, also after a failure. */
+/* Reads all of the stream. The caller must free *ret, even after a failure. */
 static int read_all(FILE *stream, char **ret, size_t *ret_length, struct error *err)
 {
         size_t room = 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A figure as it is told in JSON: lines over two axes.
+ * Reads a figure, lines over two axes, from JSON:
  *
  *      { "title": "...", "about": "...", "note": "...",
  *        "x": { "label": "seconds", "to": 10000, "unit": 1000 }, "y": { ... },
  *        "lines": [ { "name": "...", "style": "line", "colour": 0, "points": [ x, y, x, y ] } ] }
  *
- * Numbers along an axis are shown divided by its `unit`. Styles: line, dashes, discs, circles,
- * squares, diamonds, crosses. A line without a name is not in the legend. What else there is is
- * skipped.
+ * Numbers along an axis are displayed divided by the axis's `unit`. Styles: line, dashes, discs,
+ * circles, squares, diamonds, crosses. A line without a name is not in the legend. Unknown members
+ * are skipped.
  */
 #ifndef ALIQUOT_PLOT_FIGURE_H
 #define ALIQUOT_PLOT_FIGURE_H
@@ -33,15 +33,15 @@ enum figure_style {
 
 struct figure_axis {
         char label[FIGURE_TEXT_BYTES];
-        double from, to, unit;
+        double from, to, unit; /* range of the data; displayed numbers are divided by `unit` */
 };
 
 struct figure_line {
         char name[FIGURE_TEXT_BYTES];
         enum figure_style style;
-        unsigned colour;
-        double *at; /* x and y in turns; owned */
-        size_t count, room;
+        unsigned colour;    /* number of a colour in paint.c */
+        double *at;         /* x and y of each point, alternately; owned */
+        size_t count, room; /* numbers in `at`, and how many fit */
 };
 
 struct figure {
@@ -51,8 +51,8 @@ struct figure {
         struct figure_line line[FIGURE_LINES];
 };
 
-/* All of the stream. On success the caller owns *ret until figure_free(); on failure there is
- * nothing to free. */
+/* Reads the figure from all of the stream. On success the caller must call figure_free(). On
+ * failure there is nothing to free. */
 int figure_read(FILE *stream, struct figure *ret, struct error *err);
 void figure_free(struct figure *figure);
 

@@ -3,8 +3,8 @@
  * aliquot-plot FILE: draws the figure on its standard input (plot/figure.h) as a PNG, or as an SVG
  * if FILE ends in .svg.
  *
- * For `aliquot bench`, and for scripts. It is a separate program because only it needs cairo. With
- * --version it only shows that it starts.
+ * `aliquot bench` and scripts run it. It is a separate program because only drawing needs cairo.
+ * With --version it exits with 0 at once: a check that it can be started.
  */
 #include <stdio.h>
 #include <string.h>

@@ -14,17 +14,17 @@
 #define LEFT 62.0
 #define RIGHT (WIDTH - 24.0)
 #define BOTTOM (HEIGHT - 72.0)
-#define LEGEND 67.0 /* height of the legend's first row */
+#define LEGEND 67.0 /* y of the legend's first row */
 #define LEGEND_ROW 19.0
-#define LEGEND_GAP 22.0 /* between two names of a row */
-#define SAMPLE 26.0     /* of a line in the legend */
+#define LEGEND_GAP 22.0 /* distance between two names in a row of the legend */
+#define SAMPLE 26.0     /* length of the sample of a line in the legend */
 #define TICKS_MAX 11
 #define MARK 4.5
 #define FONT "sans-serif"
 #define MIN_SIZE 8
 #define MARGIN 16
 
-/* Told apart by the colour-blind, too (Okabe and Ito's). */
+/* Colours that colour-blind readers can distinguish too (Okabe and Ito's). */
 static const double colours[][3] = {
         { 0.00, 0.45, 0.70 }, { 0.84, 0.37, 0.00 }, { 0.00, 0.62, 0.45 }, { 0.80, 0.47, 0.65 },
         { 0.34, 0.71, 0.91 }, { 0.90, 0.62, 0.00 }, { 0.00, 0.00, 0.00 }, { 0.55, 0.55, 0.55 },
@@ -39,10 +39,12 @@ static void set_colour(cairo_t *page, unsigned number)
 
 /* -- Text ------------------------------------------------------------------------------------- */
 
+/* How to write a text. */
 struct writing {
         double size, grey;
         bool is_bold;
-        double align; /* 0 left of the place, 0.5 in the middle, 1 right */
+        /* which part of the text is at its x: 0 the left end, 0.5 the middle, 1 the right end */
+        double align;
 };
 
 static double width_of(cairo_t *page, const char *text)
@@ -63,7 +65,7 @@ static void write_at(cairo_t *page, double x, double y, const struct writing *ho
         cairo_show_text(page, text);
 }
 
-/* Smaller, until it fits. */
+/* Returns the largest size, up to how->size, with which the text fits into `width`. */
 static double size_within(cairo_t *page, double width, const struct writing *how, const char *text)
 {
         double size = how->size;
@@ -77,14 +79,15 @@ static double size_within(cairo_t *page, double width, const struct writing *how
         }
 }
 
-/* From margin to margin. */
+/* Writes a text that begins at the left margin, in a size with which it ends before the
+ * right margin. */
 static void write_across(cairo_t *page, double y, struct writing how, const char *text)
 {
         how.size = size_within(page, WIDTH - 2 * MARGIN, &how, text);
         write_at(page, MARGIN, y, &how, text);
 }
 
-/* The figure, and the height at which its plot begins: below the legend. */
+/* The figure, and the y at which its plot begins: below the legend. */
 struct area {
         const struct figure *figure;
         double top;
@@ -106,7 +109,8 @@ static double y_of(const struct area *area, double y)
         return BOTTOM - (BOTTOM - area->top) * (y - axis->from) / (axis->to - axis->from);
 }
 
-/* 1, 2 or 5 and zeros, for few enough of them. */
+/* Returns the distance between ticks: 1, 2 or 5 times a power of ten, so that there are at most
+ * about TICKS_MOST. */
 static double step_of(const struct figure_axis *axis)
 {
         double least = (axis->to - axis->from) / axis->unit / TICKS_MAX;
@@ -263,7 +267,8 @@ static void draw_sample(cairo_t *page, double x, double y, const struct figure_l
         cairo_set_dash(page, NULL, 0, 0);
 }
 
-/* Writes the names in rows below the title. Returns the height at which the plot can begin. */
+/* Writes the names of the lines in rows below the title. Returns the y at which the plot can
+ * begin. */
 static double draw_legend(cairo_t *page, const struct figure *figure)
 {
         double x = LEFT, y = LEGEND;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Draws a figure: title, legend, axes with a grid, lines. The file is an SVG if its name ends in
- * .svg, else a PNG.
+ * Draws a figure into a file: title, legend, axes with a grid, lines. The file is an SVG if its
+ * name ends in .svg, else a PNG.
  */
 #ifndef ALIQUOT_PLOT_PAINT_H
 #define ALIQUOT_PLOT_PAINT_H
