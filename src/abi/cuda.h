@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Prototypes of the CUDA driver interface, as of CUDA 13.5: every function of cuda.h and of
- * cudaProfiler.h, old versions too. Of OpenGL, EGL, VDPAU and the debugger only what makes
- * contexts is here.
+ * cudaProfiler.h, with all older versions. Of the interfaces for OpenGL, EGL, VDPAU and the
+ * debugger it has only the functions that make contexts.
  *
- * Each function stands under the name that libcuda.so.1 exports: no macro turns cuMemAlloc into
- * cuMemAlloc_v2. Thus a name without suffix is the oldest form, with the types of its day, and not
- * what the same name means to a program that includes the real header. _v2, _v3, ... are later
- * forms; _ptds and _ptsz mean the default stream of the calling thread instead of the legacy one.
- * All functions answer CUresult. Parameters have no names here: the types are the contract.
+ * Each function has the name that libcuda.so.1 exports: no macro turns cuMemAlloc into
+ * cuMemAlloc_v2. So a name without a suffix is the oldest form of the function, with the types of
+ * its time. A program that includes the real header gets a later form by that name. The suffixes
+ * _v2, _v3, ... are later forms. With _ptds and _ptsz the default stream is that of the calling
+ * thread, not the legacy one. All functions return CUresult. Parameters have no names, since
+ * callers and driver only agree on the types.
  *
  * Where a real cuda.h is installed, tools/check-abi.py compares the prototypes with it.
  */
@@ -16,14 +17,14 @@
 
 #include "cuda_types.h"
 
-/* Errors, start, version. */
+/* Errors, initialisation, version. */
 
 CUresult cuGetErrorString(CUresult, const char **);
 CUresult cuGetErrorName(CUresult, const char **);
 CUresult cuInit(unsigned int);
 CUresult cuDriverGetVersion(int *);
 
-/* Entry points by name, and the export tables. */
+/* Lookup of functions by name, and the export tables. */
 
 CUresult cuGetProcAddress(const char *, void **, int, cuuint64_t);
 CUresult cuGetProcAddress_v2(const char *, void **, int, cuuint64_t,
@@ -168,7 +169,7 @@ CUresult cuKernelGetName(const char **, CUkernel);
 CUresult cuKernelGetParamInfo(CUkernel, size_t, size_t *, size_t *);
 CUresult cuKernelGetParamCount(CUkernel, size_t *);
 
-/* Memory: allocate, free, register, ask. */
+/* Memory: allocation, freeing, registration, queries. */
 
 CUresult cuMemGetInfo(unsigned int *, unsigned int *);
 CUresult cuMemGetInfo_v2(size_t *, size_t *);

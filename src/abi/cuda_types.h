@@ -2,14 +2,15 @@
 /*
  * Types and constants of the CUDA driver interface, as of CUDA 13.5.
  *
- * Facts only: names, values and layouts that a program and libcuda.so.1 must agree on, so that the
- * build needs no CUDA toolkit. Names are the driver's own, thus the spelling is not ours. Many
- * types have versions; the name without suffix is the form that CUDA 13.5 takes it to mean, not
- * always the newest. Reserved members are layout: keep them and their order, and copy such a struct
- * whole, for later releases give meaning to them and grow what lies inside CUgraphNodeParams.
+ * The file has only names, values and layouts on which a program and libcuda.so.1 must agree, so
+ * that the build needs no CUDA toolkit. The names are the driver's, so they do not follow the
+ * project's style. Many types have versions. The name without a suffix is the version that CUDA
+ * 13.5 uses for the name, which is not always the newest. Reserved members are part of the layout:
+ * keep them and their order. Copy a struct with reserved members as a whole, since later releases
+ * give them a meaning, and enlarge the structs inside CUgraphNodeParams.
  *
- * Where a real cuda.h is installed, tools/check-abi.py compares size, offsets and values with it.
- * A mismatch there is a bug here, whoever is at fault.
+ * Where a real cuda.h is installed, tools/check-abi.py compares sizes, offsets and values with it.
+ * Any difference is a bug of this file.
  */
 #pragma once
 
@@ -20,7 +21,7 @@
 
 #define CUDA_VERSION 13050
 
-/* Scalars, opaque handles and identifiers. The driver owns what a handle points to. */
+/* Scalars, opaque handles and identifiers. The driver owns the object to which a handle refers. */
 
 typedef uint32_t cuuint32_t;
 typedef uint64_t cuuint64_t;
@@ -827,7 +828,7 @@ typedef struct CUmemLocation_st {
                 struct {
                         unsigned char deviceId;
                         unsigned char localityDomainId;
-                } localized; /* of a locality domain */
+                } localized; /* for a location in a locality domain */
         };
 } CUmemLocation_v1;
 typedef CUmemLocation_v1 CUmemLocation;
@@ -1441,7 +1442,8 @@ typedef struct CUmulticastObjectProp_st {
 } CUmulticastObjectProp_v1;
 typedef CUmulticastObjectProp_v1 CUmulticastObjectProp;
 
-/* Logical endpoints: memory that was made elsewhere, bound to where a fabric reaches it. */
+/* Logical endpoints: memory that was allocated elsewhere, bound to an address that a fabric
+ * can reach. */
 
 typedef cuuint32_t CUlogicalEndpointId;
 

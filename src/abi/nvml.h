@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prototypes of NVML, the NVIDIA Management Library, as of CUDA 13.0, old versions too.
+ * Prototypes of NVML, the NVIDIA Management Library, as of CUDA 13.0, with all older versions of
+ * each function.
  *
- * Each function stands under the name that libnvidia-ml.so.1 exports: no macro turns nvmlInit into
- * nvmlInit_v2. Thus a name without suffix is the oldest form and _v2, _v3, ... are later ones.
- * Parameters have no names here: the types are the contract. nvmlInternalGetExportTable is missing:
- * it is exported, but no header says what it takes, so pass it on without looking.
+ * Each function has the name that libnvidia-ml.so.1 exports: no macro turns nvmlInit into
+ * nvmlInit_v2. So a name without a suffix is the oldest form, and _v2, _v3, ... are later forms.
+ * Parameters have no names, since callers and library only agree on the types.
+ * nvmlInternalGetExportTable is missing: the library exports it, but no header declares its
+ * parameters, so a call of it must be passed on unread.
  *
- * Beware of two old forms. nvmlDeviceGetPciInfo and its _v2 share the newest struct in the real
- * header, though they do not know its last member, busId. nvmlProcessInfo_v1_t is 16 bytes where
- * the entries of _v2 and _v3 are 24, so walk such an array by the version that was called.
+ * Beware of two old forms. nvmlDeviceGetPciInfo and its _v2 use the newest struct in the real
+ * header, although they do not know its last member, busId. nvmlProcessInfo_v1_t has 16 bytes,
+ * while the entries of _v2 and _v3 have 24, so step through such an array by the version of the
+ * called function.
  *
  * Where a real nvml.h is installed, tools/check-abi.py compares the prototypes with it.
  */
@@ -17,7 +20,7 @@
 
 #include "nvml_types.h"
 
-/* Start, stop, errors. */
+/* Initialisation, shutdown, errors. */
 
 nvmlReturn_t nvmlInit(void);
 nvmlReturn_t nvmlInit_v2(void);
@@ -546,7 +549,7 @@ nvmlReturn_t
 nvmlSystemSetConfComputeKeyRotationThresholdInfo(nvmlConfComputeSetKeyRotationThresholdInfo_t *);
 nvmlReturn_t nvmlSystemGetConfComputeSettings(nvmlSystemConfComputeSettings_t *);
 
-/* Units, the chassis of old. */
+/* Units: the chassis of S-class systems. */
 
 nvmlReturn_t nvmlUnitGetCount(unsigned int *);
 nvmlReturn_t nvmlUnitGetHandleByIndex(unsigned int, nvmlUnit_t *);

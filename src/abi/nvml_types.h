@@ -2,20 +2,21 @@
 /*
  * Types and constants of NVML, the NVIDIA Management Library, as of CUDA 13.0.
  *
- * Facts only: names, values and layouts that a program and libnvidia-ml.so.1 must agree on, so that
- * the build needs no NVML package. Names are the library's own, thus the spelling is not ours. A
- * struct that begins with "version" wants the constant of its own name there, which holds its size,
- * so a new layout gets a new name. The exception is nvmlGpmMetricsGet_t: its array grows with each
- * release while its version stays 1.
+ * The file has only names, values and layouts on which a program and libnvidia-ml.so.1 must agree,
+ * so that the build needs no NVML package. The names are the library's, so they do not follow the
+ * project's style. If a struct begins with "version", the caller must set that member to the
+ * constant with the struct's name, which contains the struct's size; so a new layout gets a new
+ * name. The exception is nvmlGpmMetricsGet_t: its array grows with each release while its version
+ * stays 1.
  *
- * Where a real nvml.h is installed, tools/check-abi.py compares size, offsets and values with it.
- * A mismatch there is a bug here, whoever is at fault.
+ * Where a real nvml.h is installed, tools/check-abi.py compares sizes, offsets and values with it.
+ * Any difference is a bug of this file.
  */
 #pragma once
 
 #include <stddef.h>
 
-/* Version, buffer sizes, and how a versioned struct says which it is. */
+/* The version of NVML, buffer sizes, and the macro for the `version` member of structs. */
 
 #define NVML_API_VERSION 13
 #define NVML_API_VERSION_STR "13"
@@ -2027,7 +2028,7 @@ typedef struct nvmlConfComputeGetKeyRotationThresholdInfo_st {
 typedef nvmlConfComputeGetKeyRotationThresholdInfo_v1_t
         nvmlConfComputeGetKeyRotationThresholdInfo_t;
 
-/* Units, the chassis of old. */
+/* Units: the chassis of S-class systems. */
 
 typedef enum nvmlFanState_enum {
         NVML_FAN_NORMAL = 0,
@@ -2297,8 +2298,9 @@ typedef struct {
 } nvmlGpmSupport_t;
 
 /*
- * Fields to read by number. The numbers 251 to 273 moved between CUDA 12.9 and 13.0, and nothing in
- * a request tells which are meant: ask for those only where the version of the library is known.
+ * Numbers of fields that nvmlDeviceGetFieldValues() reads. The numbers 251 to 273 changed between
+ * CUDA 12.9 and 13.0, and a request does not show which are meant. So request these only if the
+ * version of the library is known.
  */
 
 #define NVML_FI_DEV_ECC_CURRENT 1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays: the runtime describes an element by the bits of each channel, the driver by a format and
- * the number of channels.
+ * Allocates and describes arrays. The runtime describes an element by the bits of each channel, the
+ * driver by a format and the number of channels.
  */
 #include "cudart/copy.h"
 #include "cudart/hand.h"

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of rows, of rectangles, of boxes, to and from symbols.
+ * Copies of rows of bytes, of rectangles, and of boxes.
  *
- * The kind tells whether each end is host or device memory; with cudaMemcpyDefault the addresses
- * do. Positions and widths in arrays are bytes in copies of rectangles and elements in copies of
- * boxes.
+ * The kind of a copy says whether each end is in host or device memory; with cudaMemcpyDefault the
+ * addresses show it. Positions and widths in arrays are in bytes for copies of rectangles, and in
+ * elements for copies of boxes.
  */
 #include "cudart/copy.h"
 #include "cudart/hand.h"
 
 #include <string.h>
 
-/* The memory types of the two ends of a copy of that kind. False: unknown kind. */
+/* Sets the memory types of the two ends of a copy. False: the kind is unknown. */
 static bool types_of(int kind, CUmemorytype *ret_from, CUmemorytype *ret_to)
 {
         static const CUmemorytype of[][2] = {
@@ -88,11 +88,11 @@ int rt_cudaMemcpyPeerAsync(const struct driver *d, void *to, int to_device, cons
                                               stream);
 }
 
-/* One end of a rectangle: linear memory with a pitch, or an array with a position. */
+/* One end of a copy of a rectangle: linear memory with a pitch, or a position in an array. */
 struct side {
         const void *linear;
         size_t pitch;
-        CUarray array; /* or NULL */
+        CUarray array; /* NULL: the end is linear memory */
         size_t x, y;
 };
 
@@ -260,7 +260,7 @@ int copy_row(void *to, const void *from, size_t bytes, int kind, CUDA_MEMCPY3D *
 int copy_box(const struct driver *d, const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *ret)
 {
         CUmemorytype from_type, to_type;
-        size_t from_bytes, to_bytes; /* of an element */
+        size_t from_bytes, to_bytes; /* bytes of an element at each end */
 
         if (!p || !!p->srcArray == !!p->srcPtr.ptr || !!p->dstArray == !!p->dstPtr.ptr)
                 return CUDA_ERROR_INVALID_VALUE;

@@ -2,8 +2,8 @@
 /*
  * Devices and their primary contexts.
  *
- * A thread starts with device 0. The first call that needs a device's primary context retains it,
- * until cudaDeviceReset.
+ * A thread starts with device 0. The first call that needs a device's primary context retains the
+ * context, until cudaDeviceReset().
  */
 #include "cudart/runtime.h"
 #include "cudart/hand.h"
@@ -11,10 +11,11 @@
 #include <pthread.h>
 #include <string.h>
 
-static __thread int chosen; /* by cudaSetDevice */
+static __thread int chosen; /* the thread's device, which cudaSetDevice() sets */
 
 static pthread_mutex_t retain_lock = PTHREAD_MUTEX_INITIALIZER;
-static CUcontext retained[DEVICES]; /* guarded by retain_lock */
+/* the retained contexts, by device; NULL: not retained; guarded by retain_lock */
+static CUcontext retained[DEVICES];
 
 int device_current(void)
 {
@@ -68,7 +69,7 @@ static int device_check(const struct driver *d, int device)
         return device < 0 || device >= count ? CUDA_ERROR_INVALID_DEVICE : 0;
 }
 
-/* Since CUDA 12 this call makes the device's context. */
+/* Sets the thread's device. Since CUDA 12 the call also makes the device's context current. */
 int rt_cudaSetDevice(const struct driver *d, int device)
 {
         CUcontext context;
@@ -92,7 +93,7 @@ int rt_cudaInitDevice(const struct driver *d, int device, unsigned int device_fl
         return rc ? rc : device_context(device, &context);
 }
 
-/* Every device is an equal match here. */
+/* Chooses the device that matches `prop` best. All devices count as equal, so it is the first. */
 int rt_cudaChooseDevice(const struct driver *d, int *ret, const struct cudaDeviceProp *prop)
 {
         if (!ret || !prop)
@@ -130,7 +131,7 @@ int rt_cudaDeviceDisablePeerAccess(const struct driver *d, int peer)
         return rc ? rc : (int)d->cuCtxDisablePeerAccess(context);
 }
 
-/* Ends the context, even if others have retained it, and releases it. */
+/* Resets and releases the primary context, even if other code has retained it. */
 int rt_cudaDeviceReset(const struct driver *d)
 {
         CUdevice device = chosen;

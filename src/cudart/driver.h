@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct driver: a typed slot for each driver function that the runtime calls. Generated.
+ * Declares struct driver, which has a typed slot for each driver function that the runtime calls.
+ * The struct is in a header that gen-cudart generates.
  */
 #ifndef ALIQUOT_CUDART_DRIVER_H
 #define ALIQUOT_CUDART_DRIVER_H

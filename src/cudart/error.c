@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of the runtime's errors and their texts, which are mostly made from the names.
+ * The names of the runtime's errors, and their texts, most of which are made from the names.
  */
 #include "cudart/runtime.h"
 
@@ -22,7 +22,7 @@ static const struct {
 
 static char words[ERRORS][64];
 
-/* "cudaErrorInvalidDevice" becomes "invalid device". */
+/* Makes the texts of errors that have none: "cudaErrorInvalidDevice" becomes "invalid device". */
 static void words_make(void)
 {
         for (size_t i = 0; i < ERRORS; i++) {

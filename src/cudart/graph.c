@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graph nodes whose parameters differ between runtime and driver: kernels and copies.
+ * Functions for graph nodes: kernels and copies, whose parameters differ between runtime and
+ * driver, and fills, for which the driver needs a context.
  */
 #include "cudart/copy.h"
 #include "cudart/hand.h"
@@ -62,7 +63,8 @@ int rt_cudaGraphExecKernelNodeSetParams(const struct driver *d, cudaGraphExec_t 
         return rc ? rc : (int)d->cuGraphExecKernelNodeSetParams_v2(exec, node, &to);
 }
 
-/* The driver returns the function; the program knows it by its host symbol. */
+/* Returns the parameters of a kernel node. The driver returns a CUfunction, which is converted to
+ * the host function by which the program knows the kernel. */
 int rt_cudaGraphKernelNodeGetParams(const struct driver *d, cudaGraphNode_t node,
                                     struct cudaKernelNodeParams *ret)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prototypes of the function bodies that are written by hand, from the table. Generated.
+ * Declares the function bodies that are written by hand. The prototypes are in a header that
+ * gen-cudart generates from cudart.api.
  */
 #ifndef ALIQUOT_CUDART_HAND_H
 #define ALIQUOT_CUDART_HAND_H

@@ -2,9 +2,10 @@
 /*
  * Kernel launches, and queries about kernels.
  *
- * f<<<grid, block>>>() compiles to __cudaPushCallConfiguration and a stub of nvcc that pops the
- * configuration and launches by a handle, which it got once from __cudaGetKernel. The stub drops an
- * error of __cudaGetKernel, so a launch with an empty handle returns that error.
+ * f<<<grid, block>>>() compiles to a call of __cudaPushCallConfiguration() and of a stub that nvcc
+ * makes. The stub pops the configuration, and launches the kernel by a handle that it got from one
+ * call of __cudaGetKernel(). The stub ignores an error of that call, so a launch with an empty
+ * handle returns the error instead.
  */
 #include "cudart/runtime.h"
 
@@ -14,18 +15,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The configuration of a launch, between push and pop. */
 struct configuration {
         dim3 grid, block;
         size_t shared;
         cudaStream_t stream;
 };
 
-#define NESTED_LAUNCHES 8 /* a kernel's arguments may launch kernels themselves */
+/* depth of the stack: the arguments of a launch may contain further launches */
+#define NESTED_LAUNCHES 8
 
 static __thread struct configuration pushed[NESTED_LAUNCHES];
 static __thread unsigned pushed_count;
 
-static _Atomic int kernel_error; /* of the last __cudaGetKernel that failed */
+static _Atomic int kernel_error; /* the error of the last __cudaGetKernel() that failed */
 
 EXPORT unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
                                             cudaStream_t stream);
@@ -67,7 +70,7 @@ int rt_cudaGetKernel(const struct driver *d, cudaKernel_t *ret, const void *func
         return ret ? registry_kernel(function, ret) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The runtime's error for a grid or block that no device accepts. */
+/* Converts the driver's error for a grid or block that no device accepts to the runtime's. */
 static int launch_error(CUresult rc)
 {
         return rc == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration : (int)rc;
@@ -150,7 +153,8 @@ int rt_cudaLaunchKernelExC(const struct driver *d, const cudaLaunchConfig_t *con
         return launch_error(d->cuLaunchKernelEx(&to, found, args, NULL));
 }
 
-/* The driver's attributes, in the order of the struct's int members from maxThreadsPerBlock on. */
+/* The driver's attributes in the order of cudaFuncAttributes' int members, from
+ * maxThreadsPerBlock on. */
 static const CUfunction_attribute int_attributes[] = {
         CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
         CU_FUNC_ATTRIBUTE_NUM_REGS,

@@ -2,14 +2,16 @@
 /*
  * Memory calls that differ from the driver's, mostly for a size of 0.
  *
- * A size of 0 is no error here: the result is a null pointer, and freeing it does nothing.
+ * In the runtime a size of 0 is no error: the result is a null pointer, and freeing it does
+ * nothing.
  */
 #include "cudart/runtime.h"
 #include "cudart/hand.h"
 
 #include <string.h>
 
-#define PITCH_ELEMENT_BYTES 4 /* gives the coarsest pitch that any element size needs */
+/* element size for cuMemAllocPitch(); the pitch for it fits elements of any size */
+#define PITCH_ELEMENT_BYTES 4
 
 int rt_cudaMalloc(const struct driver *d, void **ret, size_t bytes)
 {
@@ -73,7 +75,8 @@ int rt_cudaFreeHost(const struct driver *d, void *ptr)
         return ptr ? (int)d->cuMemFreeHost(ptr) : 0;
 }
 
-/* Host memory unknown to the driver is no error: its type is unregistered. */
+/* Describes a pointer. A pointer that the driver does not know is no error: its type
+ * is cudaMemoryTypeUnregistered. */
 int rt_cudaPointerGetAttributes(const struct driver *d, struct cudaPointerAttributes *ret,
                                 const void *ptr)
 {
@@ -95,7 +98,7 @@ int rt_cudaPointerGetAttributes(const struct driver *d, struct cudaPointerAttrib
         if (rc)
                 return rc;
         memset(ret, 0, sizeof(*ret));
-        ret->device = -2; /* for memory of no device */
+        ret->device = -2; /* the value for memory that belongs to no device */
         if (!type) {
                 ret->type = cudaMemoryTypeUnregistered;
                 ret->hostPointer = (void *)ptr;
@@ -130,7 +133,8 @@ int rt_cudaGetSymbolSize(const struct driver *d, size_t *ret, const void *symbol
         return ret ? registry_variable(symbol, &address, ret) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Slices without a gap between them are one fill. Synchronous if `stream` is NULL. */
+/* Fills a box, with one call of the driver if there is no gap between the slices. The fill is
+ * synchronous if `stream` is NULL. */
 static int fill_3d(const struct driver *d, struct cudaPitchedPtr to, int value,
                    struct cudaExtent extent, const cudaStream_t *stream)
 {

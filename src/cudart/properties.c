@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fills the properties of a device from the driver's attributes, by a table.
+ * Fills the properties of a device from the driver's attributes, which a table maps to members.
  */
 #include "cudart/properties.h"
 
@@ -124,7 +124,7 @@ static void fill(const struct driver *d, struct cudaDeviceProp *prop,
         int value = 0;
 
         if (d->cuDeviceGetAttribute(&value, which->attribute, device))
-                return; /* this driver does not know the attribute */
+                return; /* the driver does not know the attribute: the member stays 0 */
         if (which->bytes == sizeof(size_t))
                 memcpy(field, &(size_t){ (size_t)value }, sizeof(size_t));
         else

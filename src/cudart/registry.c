@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registers the images of nvcc's start-up code, and the host symbols of their kernels and
- * variables.
+ * Registers the images of a program's GPU code, and the host symbols of their kernels and
+ * variables. The start-up code that nvcc generates calls these functions.
  *
- * Start-up code runs before main, so registration only stores its arguments. An image is loaded
- * (cuLibraryLoadData) when the program first uses a kernel or variable in it. Loading and looking
- * up a kernel happen once, under the lock: the driver does not call back here.
+ * Start-up code runs before main(), so registration only stores its arguments. An image is loaded
+ * (cuLibraryLoadData()) when the program first uses a kernel or variable in it. Images are loaded
+ * and kernels looked up once, under the lock; the driver does not call back into this library.
  */
 #include "cudart/runtime.h"
 #include "cudart/hand.h"
@@ -14,24 +14,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A registered image. */
 struct registered_image {
-        void *handle; /* the program keeps a pointer to this member */
-        const void *wrapper;
-        CUlibrary library; /* NULL until loaded */
+        void *handle;        /* a pointer to this member is the handle that the program gets */
+        const void *wrapper; /* nvcc's description of the image */
+        CUlibrary library;   /* NULL: not loaded yet */
         struct registered_image *next;
 };
 
-/* A kernel, or a variable. */
+/* A kernel or variable of an image. */
 struct symbol {
         struct registered_image *image;
-        const void *host;
-        const char *name;
-        CUkernel kernel; /* NULL until looked up */
+        const void *host; /* host function of a kernel, or host variable */
+        const char *name; /* name in the image */
+        CUkernel kernel;  /* the kernel; NULL: not looked up yet, or a variable */
         struct symbol *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct registered_image *images; /* guarded by lock, as are all three lists */
+static struct registered_image *images; /* `lock` guards all three lists */
 static struct symbol *kernels;
 static struct symbol *variables;
 
@@ -88,7 +89,8 @@ EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const cha
         symbol_add(&variables, handle, host, name);
 }
 
-/* A managed variable is a device variable here; the host's pointer to it stays NULL. */
+/* Registers a managed variable. It is a plain device variable in this library, and the host's
+ * pointer to it stays NULL. */
 EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
                                      int is_ext, size_t bytes, int is_constant, int is_global);
 EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
@@ -97,7 +99,8 @@ EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device, c
         symbol_add(&variables, handle, host, name);
 }
 
-/* Programs call it before they use a managed variable. */
+/* Prepares the managed variables of an image; a program calls it before it uses one. Returns
+ * whether there is a context. */
 EXPORT char __cudaInitModule(void **handle);
 EXPORT char __cudaInitModule(void **handle)
 {
@@ -118,7 +121,8 @@ static void symbols_drop(struct symbol **list, const struct registered_image *im
         }
 }
 
-/* Runs at exit and in dlclose. Does not unload the library: at exit the driver may have ended. */
+/* Forgets an image, at exit or in dlclose(). Does not unload the library, since at exit the driver
+ * may have ended already. */
 EXPORT void __cudaUnregisterFatBinary(void **handle);
 EXPORT void __cudaUnregisterFatBinary(void **handle)
 {
@@ -140,8 +144,9 @@ EXPORT void __cudaUnregisterFatBinary(void **handle)
 }
 
 /*
- * `lock` is held. A program may first launch a kernel while it captures a stream, which forbids
- * loading. It did not ask to load, so the thread's capture mode is relaxed meanwhile.
+ * Loads the image if it is not loaded; the caller holds `lock`. A program may launch a kernel of
+ * the image for the first time while it captures a stream, which forbids loading. Since the program
+ * did not request the loading, the thread's capture mode is relaxed meanwhile.
  */
 static int image_load(struct registered_image *image)
 {
@@ -185,7 +190,7 @@ int registry_kernel(const void *function, CUkernel *ret)
         return rc == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidDeviceFunction : rc;
 }
 
-/* A pointer that is no registered host function is a kernel's handle, if the driver knows it. */
+/* If `function` is no registered host function, it is a kernel's handle if the driver knows it. */
 int registry_function(const void *function, CUfunction *ret)
 {
         CUkernel kernel;

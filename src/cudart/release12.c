@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts that only the CUDA 12 runtime has, not CUDA 13's. Meson builds one of the two files.
+ * The functions and properties that only the CUDA 12 runtime has. A library for CUDA 12 is built
+ * with this file, one for CUDA 13 with release13.c.
  */
 #include "cudart/hand.h"
 #include "cudart/properties.h"

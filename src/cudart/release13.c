@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts that only the CUDA 13 runtime has, not CUDA 12's. Meson builds one of the two files.
+ * The functions and properties that only the CUDA 13 runtime has. A library for CUDA 13 is built
+ * with this file, one for CUDA 12 with release12.c.
  */
 #include "cudart/hand.h"
 #include "cudart/properties.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens the driver as the real runtime does, and wraps every call.
+ * Opens the driver as the real runtime does, and begins and ends every call.
  *
  * The driver is the libcuda.so.1 that the loader finds. Its functions are looked up with
- * cuGetProcAddress_v2, once for the legacy and once for the per-thread default stream. So a library
- * in front of the driver gets the same lookups as from real programs.
+ * cuGetProcAddress_v2(), once for the legacy and once for the per-thread default stream. So a
+ * library in front of the driver gets the same lookups as from real programs.
  */
 #include "cudart/runtime.h"
 
@@ -17,14 +17,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The releases from which the table of calls was made. */
+/* The releases of the runtime from which cudart.api was made: 12.8 and 13.0. */
 #define RUNTIME_VERSION (CUDART_MAJOR == 12 ? 12080 : 13000)
 
 struct driver drivers[2];
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static int open_error = cudaErrorInsufficientDriver;
-static int driver_version; /* 0: no driver */
+static int driver_version; /* the driver's CUDA version; 0: there is no driver */
 static __thread int last_error;
 
 static int lacking(void)
@@ -117,7 +117,7 @@ EXPORT cudaError_t cudaPeekAtLastError(void)
         return last_error;
 }
 
-/* Works without a card, and returns 0 without a driver. */
+/* Returns the driver's CUDA version, even without a card; 0: there is no driver. */
 int rt_cudaDriverGetVersion(const struct driver *d, int *ret)
 {
         if (!ret)
@@ -135,7 +135,7 @@ int rt_cudaRuntimeGetVersion(const struct driver *d, int *ret)
         return 0;
 }
 
-/* The status is the driver's: 0 found, 1 no such function, 2 newer than the requested version. */
+/* A lookup of a driver function by name. */
 struct entry_wish {
         const char *symbol;
         int version;
@@ -155,7 +155,7 @@ static int entry_point(const struct driver *d, struct entry_wish wish, void **re
         rc = (int)d->cuGetProcAddress_v2(wish.symbol, ret, wish.version, wish.flags, &status);
         if (ret_status)
                 *ret_status = (int)status;
-        /* If the caller wants a status, an unknown name is no error. */
+        /* If the caller passes ret_status, an unknown name is no error. */
         return rc == CUDA_ERROR_NOT_FOUND && ret_status ? 0 : rc;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies to and from variables of the program's images.
+ * Copies to and from device variables of the program's images.
  */
 #include "cudart/copy.h"
 #include "cudart/hand.h"
 
-/* The part of a variable that a copy uses. Returns an error, or 0. */
+/* Finds the address of the part of a variable that a copy uses, and checks that the part is inside
+ * the variable. Returns an error, or 0. */
 static int part_of(const void *symbol, size_t bytes, size_t offset, void **ret)
 {
         CUdeviceptr address;

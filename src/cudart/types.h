@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CUDA runtime's types, as of CUDA 12 or 13 (CUDART_MAJOR), written anew here.
+ * The types of the CUDA runtime 12 or 13 (CUDART_MAJOR), written anew for this library.
  *
- * A handle or struct that the driver has under another name is declared as the driver's. Enums are
- * plain ints, since only their values matter. tests/abi compares sizes, offsets, values and every
- * prototype with the runtime's headers, if they are installed.
+ * A handle or struct that the driver has under another name is declared as the driver's type. Enums
+ * are plain ints, since only their values matter. tests/abi compares sizes, offsets, values and
+ * every prototype with the runtime's own headers, if those are installed.
  */
 #ifndef ALIQUOT_CUDART_TYPES_H
 #define ALIQUOT_CUDART_TYPES_H
@@ -83,7 +83,9 @@ typedef struct {
 struct cudaPitchedPtr {
         void *ptr;
         size_t pitch;
-        size_t xsize; /* logical width in elements, height in rows, as set by the allocation */
+        /* xsize: logical width in elements; ysize: height in rows; both as the allocation set
+         * them */
+        size_t xsize;
         size_t ysize;
 };
 
