@@ -9,7 +9,7 @@
  * driver's usual folders.
  *
  * A requested path without a library is skipped: if it were passed on, a library put there later
- * would bypass us. A file that carries our mark (us.h) is skipped too. If our library is mounted
+ * would bypass us. A file that carries our mark (self.h) is skipped too. If our library is mounted
  * over the driver's file name, the driver is the numbered file beside it.
  */
 #ifndef ALIQUOT_INTERPOSE_FINDER_H

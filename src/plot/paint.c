@@ -110,7 +110,7 @@ static double y_of(const struct area *area, double y)
 }
 
 /* Returns the distance between ticks: 1, 2 or 5 times a power of ten, so that there are at most
- * about TICKS_MOST. */
+ * about TICKS_MAX. */
 static double step_of(const struct figure_axis *axis)
 {
         double least = (axis->to - axis->from) / axis->unit / TICKS_MAX;

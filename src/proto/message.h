@@ -115,8 +115,8 @@ struct message_wish {
         const char *token; /* NULL or "": none */
 };
 
-/* Writes a HELLO into a buffer of MESSAGE_MOST bytes and returns its length. A token longer than
- * MESSAGE_TOKEN_MOST is cut. */
+/* Writes a HELLO into a buffer of MESSAGE_MAX bytes and returns its length. A token longer than
+ * MESSAGE_TOKEN_MAX is cut. */
 size_t message_write_hello(void *buffer, const struct message_wish *wish);
 /* Writes a WELCOME of the chosen `version` and returns its length. */
 size_t message_write_welcome(struct message_welcome *ret, unsigned version,
