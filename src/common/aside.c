@@ -14,7 +14,7 @@
 #include "common/machine_clock.h"
 #include "common/scoped.h"
 
-#ifndef SYS_close_range /* newer than the oldest supported kernel headers */
+#ifndef SYS_close_range /* the oldest supported kernel headers lack it */
 #define SYS_close_range 436
 #endif
 

@@ -28,7 +28,7 @@ enum json_kind {
         JSON_OBJECT_END,
         JSON_ARRAY, /* [ */
         JSON_ARRAY_END,
-        JSON_KEY, /* the string before a colon; its value is the next token */
+        JSON_KEY, /* a member's name; the next token is its value */
         JSON_STRING,
         JSON_NUMBER,
         JSON_TRUE,

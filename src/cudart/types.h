@@ -99,7 +99,7 @@ struct cudaPos {
 
 struct cudaChannelFormatDesc {
         int x, y, z, w; /* bits of each channel */
-        int f;          /* cudaChannelFormatKind */
+        int f;          /* one of the cudaChannelFormatKind... values */
 };
 
 struct cudaMemcpy3DParms {

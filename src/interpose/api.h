@@ -59,7 +59,7 @@ struct api_table {
         uint32_t symbol_mask;
         uint32_t row_count;
         uint32_t base_mask;
-        int version; /* the table has every ABI up to this version */
+        int version; /* the table has every ABI up to this CUDA version */
 };
 
 struct library; /* library.h */
@@ -67,12 +67,12 @@ struct elf;     /* object.h */
 
 struct api {
         const char *name;
-        const char *soname; /* libcuda.so.1 */
+        const char *soname; /* of the library, such as "libcuda.so.1" */
         /* a file name that is also accepted, alone or followed by .N.N.N */
         const char *stem;
         const char *prefix;        /* common prefix of its functions' names */
         const char *variable;      /* environment variable that names the real library */
-        int open_flags;            /* added to RTLD_NOW | RTLD_LOCAL */
+        int open_flags;            /* dlopen() flags, added to RTLD_NOW | RTLD_LOCAL */
         void (*no_library)(void);  /* called in place of every function if there is no driver */
         void (*no_function)(void); /* called in place of a function that the driver lacks */
         /* Called when the library is open, before any of its functions can be called through a

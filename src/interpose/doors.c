@@ -36,7 +36,8 @@ static const char *path_of_us(void)
                 return path;
         if (!self_path(found, sizeof(found)))
                 return self_name();
-        memcpy(path, found, strlen(found) + 1); /* racing threads write the same bytes */
+        /* several threads may do this at once: they write the same bytes */
+        memcpy(path, found, strlen(found) + 1);
         store_release(&is_known, true);
         return path;
 }
@@ -83,7 +84,7 @@ static const struct api *api_meant(const char *file)
 /* A dlopen() or dlmopen() of an API's library. */
 struct opening {
         const struct api *api;
-        const char *file; /* as the program passed it */
+        const char *file; /* file name as the program passed it */
         int mode;
         const void *caller;
 };
@@ -162,7 +163,8 @@ void *door_dlmopen(struct door_call *call)
                 if (name)
                         call->argument[1] = as_argument(name);
                 else if (is_base && !strchr(file, '/')) {
-                        call->argument[0] = (uintptr_t)LM_ID_NEWLM; /* as in door_dlopen() */
+                        /* a new namespace, for the reason in door_dlopen() */
+                        call->argument[0] = (uintptr_t)LM_ID_NEWLM;
                         call->argument[2] = (uintptr_t)(o.mode | RTLD_NOLOAD);
                 }
         }

@@ -42,7 +42,7 @@ static const char *const usual_folders[] = {
 
 struct search {
         const struct api *api;
-        char *path; /* PATH_MAX bytes */
+        char *path; /* where to write the path; PATH_MAX bytes */
 };
 
 static bool is_driver(const char *path)

@@ -22,7 +22,7 @@
 /* What the program requested; either field may be NULL. */
 struct search_hint {
         const char *file;   /* file name as the program passed it */
-        const void *caller; /* an address in the object that makes the request */
+        const void *caller; /* an address in the object that makes the call */
 };
 
 /* Writes the absolute path of the library to `ret_path` (PATH_MAX bytes); false: there is none.

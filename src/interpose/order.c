@@ -18,7 +18,8 @@ struct walk {
         const char *symbol;
         const void *caller;
         bool is_us_seen, is_caller_seen, is_caller_before_us;
-        const void *first, *next; /* addresses inside the objects */
+        /* as in struct order, by addresses inside the objects; NULL: none */
+        const void *first, *next;
 };
 
 static bool object_contains(const struct dl_phdr_info *info, const void *address)

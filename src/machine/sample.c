@@ -206,7 +206,7 @@ static void read_gauges(const struct sample_nvml *nvml, nvmlDevice_t handle, str
         ret->memory_mhz = read_clock(nvml, handle, NVML_CLOCK_MEM, sample);
 }
 
-/* -- All of it -------------------------------------------------------------------------------- */
+/* -- A whole sample --------------------------------------------------------------------------- */
 
 uint64_t sample_now_ns(void)
 {

@@ -76,9 +76,9 @@ struct message_welcome {
 };
 
 enum message_code {
-        MESSAGE_NO_VERSION = 1, /* no version in common */
+        MESSAGE_NO_VERSION = 1, /* joiner and daemon have no version in common */
         MESSAGE_MALFORMED = 2,
-        MESSAGE_NOT_YOURS = 3,     /* the session is another user's */
+        MESSAGE_NOT_YOURS = 3,     /* the session belongs to another user */
         MESSAGE_BAD_TOKEN = 4,     /* the token is missing or wrong */
         MESSAGE_OTHER_SESSION = 5, /* the socket's session is not the requested one */
         MESSAGE_ENDED = 6,         /* the session can no longer be joined */

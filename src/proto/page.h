@@ -46,7 +46,7 @@
 #define PAGE_LIMITS_MAGIC UINT64_C(0x314d494c514c41) /* "ALQLIM1" */
 #define PAGE_SLOTS_MAGIC UINT64_C(0x314f4c53514c41)  /* "ALQSLO1" */
 
-/* The writer of `limits`. */
+/* Who writes `limits`: limits_page.owner. */
 enum page_owner { PAGE_OWNER_USER = 1, PAGE_OWNER_DAEMON = 2 };
 
 /*

@@ -31,7 +31,7 @@ struct profile {
         char gpu[SETTINGS_SELECTOR_BYTES];
         uint64_t memory_bytes;
         uint32_t compute_milli_percent; /* share of GPU time; 100000: no cap */
-        uint8_t priority;               /* 0 batch, 1 normal, 2 rt */
+        uint8_t priority;               /* 0: batch, 1: normal, 2: rt */
 };
 
 /* Parses `name`; the message in `err` says which part is wrong. */

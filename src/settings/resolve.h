@@ -89,7 +89,7 @@ int settings_resolve_default(const struct settings_limits *limits, uint64_t card
 /* The GPUs named by a list of selectors such as "1,GPU-3f", in the order of that list. */
 struct settings_selection {
         unsigned count;
-        unsigned at[SETTINGS_GPUS]; /* indices into settings_gpus.gpu */
+        unsigned at[SETTINGS_GPUS]; /* indices in settings_gpus.gpu */
 };
 
 /* Finds the GPUs named by `list`; refuses unknown, ambiguous and repeated ones. */

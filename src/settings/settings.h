@@ -65,7 +65,7 @@ struct settings_rank {
         /* minimum share of a GPU's time while the session wants it */
         uint32_t guarantee_micro_percent;
         uint32_t weight;  /* 1..10000; 0: not set, which counts as 100 */
-        char priority[8]; /* "rt", "normal", "batch"; "": not set */
+        char priority[8]; /* "rt", "normal" or "batch"; "": not set */
         bool has_gang;
         char gang[PAGE_NAME_BYTES]; /* with has_gang and "", the session leaves its gang */
 };
