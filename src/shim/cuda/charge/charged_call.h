@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call by which the driver allocates, and its charge: reserve, call, settle.
+ * Runs one driver call that allocates memory, together with its charge: reserve, call, settle.
  *
  *      struct charged_call call = charged_call_begin(place, out_of(ret), bytes);
  *
@@ -8,9 +8,10 @@
  *              call.rc = real.cuMemAllocManaged(ret, bytes, flags);
  *      return charged_call_settle(&call, SPACE_POINTER);
  *
- * The driver is called once, and again while it has no memory for what was granted and bytes of a
- * dead process drain. It is not called at all where the limit refuses: then `rc` is what the
- * program is told, and nothing is charged. Any thread.
+ * charged_call_goes_on() allows one driver call. It allows another one while the driver reports out
+ * of memory for a granted request and memory of a dead process is still draining. If the limit
+ * refuses the request, the driver is not called, `rc` is the program's result, and nothing is
+ * charged. Any thread.
  */
 #ifndef ALIQUOT_SHIM_CUDA_CHARGE_CHARGED_CALL_H
 #define ALIQUOT_SHIM_CUDA_CHARGE_CHARGED_CALL_H
@@ -19,30 +20,30 @@
 
 #include "shim/cuda/charge/reserve.h"
 
-/* Where the driver leaves a handle or an address of 4 or 8 bytes; borrowed until the call is
- * settled. */
+/* The program's output parameter, to which the driver writes a handle or an address of 4 or 8
+ * bytes. Borrowed until the call is settled. */
 struct out {
-        const void *at; /* NULL: the program gave no place for it */
+        const void *at; /* NULL: the program gave no output parameter */
         size_t bytes;
 };
 #define out_of(ret) ((struct out){ (ret), sizeof(*(ret)) })
 
-/* What the driver left there, as a key; 0: no place. */
+/* Returns the handle or address that the driver wrote to `ret`, as a key. 0: `ret.at` is NULL. */
 uint64_t out_key(struct out ret);
 
 struct charged_call {
         struct charge charge;
         struct place place;
         struct out ret;
-        CUresult rc;      /* the refusal, or the driver's last answer */
-        bool is_called;   /* false in the end: refused */
-        unsigned attempt; /* is_draining() */
-        void *turn;       /* of a context that is made (context_size.h) */
+        CUresult rc;      /* the refusal, or the result of the last driver call */
+        bool is_called;   /* the limit granted the request, so the driver was called */
+        unsigned attempt; /* counter for is_draining() */
+        void *turn;       /* context creation only: the lock that serialises it (context_size.h) */
 };
 
 struct charged_call charged_call_begin(struct place place, struct out ret, uint64_t bytes);
 
-/* True: call the driver, and leave its answer in `rc`. */
+/* Whether to call the driver now. After the call, the caller stores the driver's result in `rc`. */
 static inline bool charged_call_goes_on(struct charged_call *call)
 {
         if (call->is_called)
@@ -51,18 +52,20 @@ static inline bool charged_call_goes_on(struct charged_call *call)
         return call->is_called;
 }
 
-/* What the driver left, as a key; 0 if it said no. A driver that says yes to nowhere to leave it is
- * not believed. */
+/* Returns the handle or address that the driver wrote, as a key. 0: the driver failed, or it
+ * reported success although the program gave no output parameter. */
 static inline uint64_t charged_call_key(const struct charged_call *call)
 {
         return call->rc == CUDA_SUCCESS ? out_key(call->ret) : 0;
 }
 
-/* The driver says that it took `bytes`: that becomes the charge, unless it was for nothing. False:
- * it is more, and is refused; `rc` says so. The caller gives the memory back, and settles. */
+/* Corrects the charge to `bytes`, the size that the driver reports for the new allocation. An empty
+ * charge stays empty. False: `bytes` is more than was reserved and the limit refuses it; `rc` is
+ * the refusal. Then the caller frees the memory in the driver and calls charged_call_settle(). */
 bool charged_call_correct(struct charged_call *call, uint64_t bytes);
 
-/* Keeps the charge under that key, or gives it back. Returns what the program is told. */
+/* Keeps the charge under `space` and charged_call_key() if the driver succeeded, else releases it.
+ * Returns the program's result. */
 CUresult charged_call_settle(struct charged_call *call, enum charge_space space);
 
 #endif

@@ -10,19 +10,19 @@
 #include "shim/cuda/stream/capture.h"
 
 #define HOLD_SLEEP_NS 20000
-#define HOLD_TRIES 100000u /* 2 s and more */
+#define HOLD_TRIES 100000u /* together at least 2 s */
 
 /* Guarded by host_frees_lock. */
 struct host_free {
-        struct table_link link; /* key: a number, under which its charge is kept */
+        struct table_link link; /* key: the block's number, under which its charge is kept */
         CUdeviceptr address;
-        uint32_t owner; /* its context */
+        uint32_t owner; /* number of the context that allocated the block */
         host_unpinner *unpin;
         bool is_passed;
 };
 
-/* Runs on a thread of the driver, which must not be called here. If a block's context has ended,
- * the block is no longer in the table. */
+/* Marks a block as passed. Runs on a thread of the driver, on which CUDA calls are forbidden. If
+ * the block's context was destroyed, the block is no longer in the table. */
 static void passed(void *number)
 {
         struct host_free *block;
@@ -34,7 +34,7 @@ static void passed(void *number)
         lock_drop(&host_frees_state.host_frees_lock);
 }
 
-/* Its number; 0: no memory for it. */
+/* Adds a block to the table and returns its number. 0: out of memory. */
 static uint64_t note_block(CUdeviceptr address, uint32_t owner, host_unpinner *unpin)
 {
         struct host_free *block;
@@ -55,7 +55,7 @@ static uint64_t note_block(CUdeviceptr address, uint32_t owner, host_unpinner *u
         return number;
 }
 
-/* Under host_frees_lock. */
+/* Removes a block from the table and frees its entry. The caller holds host_frees_lock. */
 static void remove_block(struct host_free *block)
 {
         table_remove(&host_frees_state.host_frees, block);
@@ -95,8 +95,9 @@ static CUresult alloc_relaxed(void **ret)
         return real.cuMemHostAlloc(ret, 1, 0);
 }
 
-/* A wait for the context would end its captures, in whatever mode: while any is open, that
- * cuMemFreeHost waits by itself has to do. In the thread's own mode, as cuMemFree. */
+/* While a capture is open, cuCtxSynchronize would invalidate it, in every capture mode.
+ * cuMemFreeHost waits for the context too, so a one-byte block is allocated and freed instead. The
+ * free runs in the thread's own capture mode, as cuMemFree would. */
 CUresult host_free_wait(void)
 {
         void *unused = NULL;
@@ -148,7 +149,8 @@ bool host_frees_are_pending(void)
         return load_acquire(&host_frees_state.host_frees_live) != 0;
 }
 
-/* Takes out a block whose stream has reached its free; it counts as live until it is unpinned. */
+/* Removes one passed block from the table. The block still counts in host_frees_live until
+ * unpin_passed() is done. */
 static bool take_passed(struct host_free *ret)
 {
         struct host_free *block;
@@ -166,8 +168,9 @@ static bool take_passed(struct host_free *ret)
         return block;
 }
 
-/* The charge is taken first, because another block may get the address at once. A block that the
- * driver knows but does not free stays charged until its context ends. */
+/* Unpins a block and releases its charge. The charge is taken out of the table first, because
+ * another block may get the same address at once. If the driver fails for another reason than an
+ * unknown address, the block stays charged until its context is destroyed. */
 static void unpin_passed(const struct host_free *block)
 {
         scoped_relaxed struct relaxed was = relax();
@@ -180,8 +183,8 @@ static void unpin_passed(const struct host_free *block)
                 charge_drop(&charge);
         else
                 charge_keep(&charge, SPACE_FREED_HOST, block->link.key);
-        /* After the charge: who waits for room finds it when this says that there is none to come.
-         */
+        /* After the release of the charge: a thread that waits for room and sees no pending frees
+         * any more then finds that room. */
         add_acq_rel(&host_frees_state.host_frees_live, -1u);
 }
 
@@ -199,8 +202,8 @@ void host_frees_sweep(void)
         access_end(CUDA_SUCCESS);
 }
 
-/* Waits for unpinnings, but not without end: an unpinning waits for the device, and the end of the
- * context may wait for the same work. */
+/* Also waits until the unpinnings in progress are done, but at most HOLD_TRIES sleeps: an unpinning
+ * waits for the device, and the end of the context may wait for the same work. */
 void host_frees_hold(void)
 {
         add_acq_rel(&host_frees_state.host_free_ends, 1u);
@@ -215,7 +218,8 @@ void host_frees_go_on(void)
         add_acq_rel(&host_frees_state.host_free_ends, -1u);
 }
 
-/* Under host_frees_lock. */
+/* Returns some block of the context with number `owner`, or NULL. The caller holds
+ * host_frees_lock. */
 static struct host_free *find_of(uint32_t owner)
 {
         struct host_free *block = table_each(&host_frees_state.host_frees, NULL);

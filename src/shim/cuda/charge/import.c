@@ -14,25 +14,28 @@
 
 #define CHARGING_SLEEP_NS 20000
 
-/* Two bits of a name: it is one; its size is stated. */
+/* Flag bits of a name. NAMED: set in every name, so a name is not 0. STATED: the program states the
+ * memory's size. */
 #define NAMED UINT64_C(1)
 #define STATED UINT64_C(2)
 
 enum import_state {
-        IMPORT_SETTLED,  /* it is charged, or need not be charged yet */
-        IMPORT_WAITING,  /* another process of the session is charged */
-        IMPORT_CHARGING, /* a thread of ours is about to be */
+        IMPORT_SETTLED,  /* charged, or does not need a charge yet */
+        IMPORT_WAITING,  /* not charged: another process of the session is */
+        IMPORT_CHARGING, /* a thread of this process is about to charge it */
 };
 
 struct memory_import {
-        struct table_link link; /* key: name; 0: none */
+        struct table_link link; /* key: the name; 0: none */
         uint64_t references;
-        uint64_t number; /* of its charge */
-        uint64_t bytes;  /* the greatest so far */
-        int row; /* CHARGE_NO_DEVICE until it was charged, or found to be another's charge */
+        uint64_t number; /* key of the charge, in SPACE_IMPORT */
+        uint64_t bytes;  /* the greatest size so far */
+        /* CHARGE_NO_DEVICE until this process was charged, or found that another process is
+         * charged. */
+        int row;
         enum import_state state;
-        void *charge_lock; /* lock of the charged process, or NULL; not with IMPORT_WAITING */
-        void *hold_lock;   /* lock of an importer, or NULL */
+        void *charge_lock; /* lock of the charged process, or NULL; always NULL in IMPORT_WAITING */
+        void *hold_lock;   /* lock of an importing process, or NULL */
 };
 
 struct import_handle {
@@ -42,7 +45,7 @@ struct import_handle {
 };
 
 struct memory_export {
-        struct table_link link; /* key: of the charge */
+        struct table_link link; /* key: that of the charge */
         enum charge_space space;
         uint64_t name;
         void *charge_lock;
@@ -73,7 +76,8 @@ uint64_t import_name_fabric(const void *handle, size_t bytes)
         return import_name_bytes(handle, bytes) | STATED;
 }
 
-/* Descriptors of a device file all have its inode, so they say nothing. */
+/* Gets the inode behind a descriptor. False for device files: all descriptors of one have the same
+ * inode, so the inode identifies no memory. */
 static bool stat_import(int fd, struct stat *ret)
 {
         int saved = errno;
@@ -108,7 +112,8 @@ uint64_t import_bytes_known(uint64_t name)
         return bytes;
 }
 
-/* The name that the charged process locks. */
+/* Returns the name that the charged process locks: it includes the size if the program states
+ * it. */
 static uint64_t charge_name(uint64_t name, uint64_t bytes)
 {
         return name & STATED ? mix(name, bytes) : name;
@@ -129,7 +134,7 @@ static void set_state(struct memory_import *import, enum import_state next)
                 add_relaxed(&shared_state.imports_uncharged, 1u);
 }
 
-/* Under imports_lock: a new import without references; NULL: no memory. */
+/* Adds a new import without references. NULL: out of memory. The caller holds imports_lock. */
 static struct memory_import *import_make(uint64_t name)
 {
         struct memory_import *import = table_make(&shared_state.imports, sizeof(*import));
@@ -144,7 +149,7 @@ static struct memory_import *import_make(uint64_t name)
         return import;
 }
 
-/* One more reference to the import, which is made if need be. */
+/* Returns the import `name` with one more reference; creates it if needed. NULL: out of memory. */
 static struct memory_import *hold_import(uint64_t name)
 {
         struct memory_import *import;
@@ -159,14 +164,15 @@ static struct memory_import *hold_import(uint64_t name)
         return import;
 }
 
-/* Whether the driver reports the size, so that the first charge is complete. */
+/* Whether the driver reports the memory's size, so that the first charge is final. */
 static bool is_told(const struct memory_import *import)
 {
         return import->link.key && !(import->link.key & STATED);
 }
 
-/* True: the caller must charge it. Waits while another thread does; if that one is refused, the
- * next thread tries. `ret` and `place`: the present charge, and its place. */
+/* Whether the caller must charge the import. Waits while another thread of this process charges it;
+ * if that charge is refused, the next waiting thread tries. If true, sets `ret->import` and
+ * `ret->was_waiting`, and sets `place->row` to the row of the charge that exists already. */
 static bool is_mine_to_charge(struct memory_import *import, struct import_growth *ret,
                               struct place *place)
 {
@@ -238,13 +244,14 @@ CUresult import_settle(struct import_growth *growth, CUresult rc)
                 set_state(import, growth->is_charged ? IMPORT_SETTLED : IMPORT_WAITING);
         } else {
                 charge_drop(&growth->more);
-                /* first, so that the next process does not find this one charged */
+                /* before the state changes, so that no other process takes this one for charged */
                 unlock_name(growth->charge_lock);
                 set_state(import, growth->was_waiting ? IMPORT_WAITING : IMPORT_SETTLED);
         }
         charge_drop(&charge);
         lock_drop(&shared_state.imports_lock);
-        unlock_name(old_lock); /* after the charge: the next to be charged finds the room */
+        /* After charge_drop(): the next process that is charged then finds the room. */
+        unlock_name(old_lock);
         growth->import = NULL;
         return rc;
 }
@@ -267,8 +274,8 @@ struct memory_import *import_announce(uint64_t name)
         return session_state() == SESSION_ACTIVE ? hold_import(name) : NULL;
 }
 
-/* Under imports_lock: the memory is the driver's again, unless others of the session hold it: then
- * charge and lock stay. */
+/* Before the charge of freed memory is released: if other processes of the session still import the
+ * memory, turns its charge and lock into an orphan. The caller holds imports_lock. */
 static void give_up(uint64_t name, void **take_lock, struct charge *take_charge)
 {
         if (!take_charge->bytes || !name_is_held(name))
@@ -297,7 +304,8 @@ void import_end(struct memory_import *import)
                 table_free(&shared_state.imports, import);
         }
         lock_drop(&shared_state.imports_lock);
-        unlock_name(charge_lock); /* after the charge: the next to be charged finds the room */
+        /* After charge_drop(): the next process that is charged then finds the room. */
+        unlock_name(charge_lock);
 }
 
 void import_keep(struct memory_import *import, enum charge_space space, uint64_t key)
@@ -308,7 +316,7 @@ void import_keep(struct memory_import *import, enum charge_space space, uint64_t
                 return;
         lock_take(&shared_state.imports_lock);
         handle = table_make(&shared_state.import_handles, sizeof(*handle));
-        if (handle) { /* without it the import stays charged until the process ends */
+        if (handle) { /* if out of memory, the import stays charged until the process ends */
                 handle->link.key = key;
                 handle->space = space;
                 handle->import = import;
@@ -317,7 +325,7 @@ void import_keep(struct memory_import *import, enum charge_space space, uint64_t
         lock_drop(&shared_state.imports_lock);
 }
 
-/* Under imports_lock. */
+/* Returns the handle stored under `space` and `key`, or NULL. The caller holds imports_lock. */
 static struct import_handle *find_handle(enum charge_space space, uint64_t key)
 {
         struct import_handle *handle = table_find(&shared_state.import_handles, key);
@@ -327,7 +335,7 @@ static struct import_handle *find_handle(enum charge_space space, uint64_t key)
         return handle;
 }
 
-/* Under imports_lock. */
+/* Returns the export stored under `space` and `key`, or NULL. The caller holds imports_lock. */
 static struct memory_export *find_export(enum charge_space space, uint64_t key)
 {
         struct memory_export *export = table_find(&shared_state.exports, key);
@@ -375,8 +383,8 @@ void import_export(uint64_t name, enum charge_space space, uint64_t key)
         if (!name || session_state() != SESSION_ACTIVE)
                 return;
         lock_take(&shared_state.imports_lock);
-        /* memory that was imported and is passed on is charged to its importers, not here under
-         * `key` */
+        /* Memory that is exported already has its lock. Imported memory that the program exports
+         * again has no charge under `key`, because the charge is kept with the import. */
         is_known = find_export(space, key) || find_handle(space, key);
         lock_drop(&shared_state.imports_lock);
         if (is_known)
@@ -399,7 +407,8 @@ void import_export(uint64_t name, enum charge_space space, uint64_t key)
                 unlock_name(charge_lock);
 }
 
-/* Under imports_lock: an import of the same memory, held by this process without a charge. */
+/* Returns this process's uncharged import of the memory `name`, or NULL. The caller holds
+ * imports_lock. */
 static struct memory_import *heir(uint64_t name, uint64_t bytes)
 {
         struct memory_import *import = table_find(&shared_state.imports, name);
@@ -408,7 +417,8 @@ static struct memory_import *heir(uint64_t name, uint64_t bytes)
         return is_heir && (!(name & STATED) || import->bytes == bytes) ? import : NULL;
 }
 
-/* Under imports_lock: gives it the charge and the lock of the charged process. */
+/* Gives the import the charge and the lock of the charged process. The caller holds
+ * imports_lock. */
 static void inherit(struct memory_import *import, struct charge *take_charge, void *charge_lock)
 {
         charge_keep(take_charge, SPACE_IMPORT, import->number);
@@ -436,7 +446,9 @@ void import_unexport(enum charge_space space, uint64_t key, struct charge *charg
                 add_relaxed(&shared_state.exports_live, -1u);
         }
         if (import && charge->bytes) {
-                /* This process made it: NVML counts it here, also when only the import is left. */
+                /* The import takes over the charge, which therefore no longer ends with the
+                 * context. It is not marked unseen: this process allocated the memory, so NVML
+                 * counts it for this process even when only the import is left. */
                 charge->owner = 0;
                 inherit(import, charge, charge_lock);
                 charge_lock = NULL;
@@ -444,12 +456,13 @@ void import_unexport(enum charge_space space, uint64_t key, struct charge *charg
                 give_up(name, &charge_lock, charge);
         }
         lock_drop(&shared_state.imports_lock);
-        /* the rest of the charge is for memory that no other process holds */
+        /* what remains in `charge` is for memory that no other process imports */
         unlock_name(charge_lock);
 }
 
-/* Takes the charge of an export of this context; 0: there is none. It also visits others' exports,
- * because a charge's owner is known only once it is taken. */
+/* Takes the charge of some export of the context `owner`, and returns its key; 0: there is none.
+ * Must take and put back the charges of other exports on the way, because the owner of a charge is
+ * known only once the charge is taken. */
 static uint64_t take_owned(uint32_t owner, enum charge_space *ret_space, struct charge *ret)
 {
         uint64_t key = 0;
@@ -483,7 +496,8 @@ void import_owner_gone(uint32_t owner)
         }
 }
 
-/* Under imports_lock. */
+/* Charges this process for the import if no other process of the session is charged any more. The
+ * caller holds imports_lock. */
 static void claim_import(struct memory_import *import)
 {
         struct charge charge;
@@ -492,7 +506,7 @@ static void claim_import(struct memory_import *import)
 
         if (!is_free)
                 return;
-        /* The card holds it whether there is room or not. */
+        /* Forced, because the memory is on the card whether there is room in the limit or not. */
         if (charge_force(&charge, import->row, import->bytes)) {
                 charge_mark_unseen(&charge);
                 inherit(import, &charge, lock);

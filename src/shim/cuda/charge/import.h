@@ -1,93 +1,103 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Imports: memory that several processes hold, charged once in a session.
+ * Imports: memory that several processes of a session share is charged once in the session.
  *
- * Shared memory has a *name* that is the same in every process: the 64 bytes of a legacy IPC or
- * fabric handle or of an exported pool pointer, or the inode of a descriptor. The process that is
- * charged for it holds a kernel lock on the name's byte of `slots` (far behind the slots' own
- * bytes). The kernel drops the lock whatever way that process ends, so no table is needed:
+ * Shared memory has a *name* that is the same in every process: a hash of the 64 bytes of a legacy
+ * IPC handle, a fabric handle or an exported pool pointer, or of the inode of a descriptor. The
+ * process that is charged for the memory holds a file lock on one byte of the file `slots`, at an
+ * offset that the name gives (far behind the file's contents). The kernel releases the lock however
+ * that process ends, so no table is needed:
  *
  *      export       the owner, charged as usual, takes the lock if it is free
- *      import       the lock is free: take it and be charged in full; taken: another process of the
- *                   session is charged already, hold the memory uncharged
- *      later        an uncharged holder tries the lock again, at looks and before each grant
- *                   (import_claim), and is charged once the first process is gone
- *      free         by the charged process, while others hold it: stays charged (orphan.h)
+ *      import       if the lock is free, the importer takes it and is charged in full; else another
+ *                   process of the session is charged already, and the importer is not
+ *      later        an importer that is not charged tries the lock again at times and before each
+ *                   grant (import_claim), and is charged once the first process is gone
+ *      free         if the charged process frees memory that others still import, the memory
+ *                   stays charged to it (orphan.h)
  *
- * Memory without a name (a descriptor of the NVIDIA driver: all have the inode of its device file)
- * is charged in every process that imports it. Several references in one process count as one.
+ * Memory without a name is charged in every process that imports it. This is memory behind a
+ * descriptor of the NVIDIA driver, because all such descriptors have the inode of its device file.
+ * Several references to the same memory in one process count as one.
  *
- * The driver reports the size of a legacy handle. It does not report the size of a descriptor or a
- * fabric handle: the program *states* it, when it imports external memory, or by the extent of its
- * mappings. So such an import is charged the greatest size that was stated in this process. Another
- * process takes its charge over only if it is charged for the same size, because the lock is on
- * name and size. A process that states less than the exporter is charged in addition: too much,
- * never too little.
+ * The driver reports the size of memory behind a legacy handle. It does not report the size of
+ * memory behind a descriptor or a fabric handle: the program *states* that size, when it imports
+ * external memory or by the extent of its mappings. So such an import is charged the greatest size
+ * stated in this process. Another process takes over the charge only if it is charged for the same
+ * size, because the lock is on the name and the size. A process that states less than the exporter
+ * is charged in addition, so the sum may be too high but never too low.
  */
 #ifndef ALIQUOT_SHIM_CUDA_CHARGE_IMPORT_H
 #define ALIQUOT_SHIM_CUDA_CHARGE_IMPORT_H
 
 #include "shim/cuda/place/front.h"
 
-/* 0 = it has no name. Of a fabric handle and of a descriptor the size is stated. */
+/* Return the name of a handle or descriptor of shared memory; 0: it has no name. The size of memory
+ * behind a fabric handle or descriptor is stated by the program. */
 uint64_t import_name_bytes(const void *handle, size_t bytes);
 uint64_t import_name_fabric(const void *handle, size_t bytes);
 uint64_t import_name_fd(int fd);
 
-/* Size of what this process itself exported under a name; 0: it exported nothing, so the size is
- * unknown. */
+/* Returns the size of the memory that this process itself exported under a name. 0: it exported
+ * none under that name, so the size is unknown. */
 uint64_t import_bytes_known(uint64_t name);
 
 struct memory_import;
 
 /*
- * One more reference to a named (or nameless: 0) thing of `bytes` on a place. On success it is
- * held, charged or not, until import_end(*ret). OUT_OF_MEMORY and the like as reserve_at().
+ * Adds a reference to the import `name` (0: memory without a name) of `bytes` on `place`, and
+ * charges it if no process of the session is charged yet. On success the import lives until
+ * import_end(*ret). Errors as for reserve_at().
  */
 CUresult import_begin(struct memory_import **ret, uint64_t name, struct place place,
                       uint64_t bytes);
 void import_end(struct memory_import *import);
 
-/* Call before the driver is asked for memory of this name. Until import_end() another process that
- * frees the memory knows that it is held, so it is never without a charge. NULL without a session,
- * or without memory. */
+/* Adds a reference to the import `name` without a charge. Call it before the driver is asked to
+ * import the memory: until import_end(), another process that frees the memory sees that it is
+ * still imported, so the memory is never without a charge. NULL without a session, or if out of
+ * memory. */
 struct memory_import *import_announce(uint64_t name);
 
 /*
- * Raises the charge of an import to `bytes`, if it is smaller. The caller then calls the driver,
- * and settles with its result: after a failure the charge is as before. Until then other threads
- * that would raise the same import wait.
+ * Raises the charge of an import to `bytes` if it is smaller. The caller then calls the driver, and
+ * passes the result to import_settle(); after a failure the charge is as before. Until
+ * import_settle(), other threads that raise the charge of the same import wait.
  */
 struct import_growth {
-        struct memory_import *import; /* NULL: nothing grows */
+        struct memory_import *import; /* NULL: nothing to settle */
         struct charge more;
-        void *charge_lock; /* that it will have, or NULL */
+        void *charge_lock; /* the lock of the charged process, for the raised charge; NULL: none */
         uint64_t bytes;
         bool was_waiting;
-        /* here; else another process of the session is charged for this many bytes */
+        /* The charge is raised in this process. False: another process of the session is charged
+         * for `bytes`. */
         bool is_charged;
 };
 CUresult import_grow(struct import_growth *ret, struct memory_import *import, struct place place,
                      uint64_t bytes);
 CUresult import_settle(struct import_growth *growth, CUresult rc);
 
-/* Finds the import by the address or handle the driver gave for it. */
+/* Store, remove and find the import that belongs to an address or handle returned by the driver. */
 void import_keep(struct memory_import *import, enum charge_space space, uint64_t key);
 struct memory_import *import_take(enum charge_space space, uint64_t key);
 struct memory_import *import_find(enum charge_space space, uint64_t key);
 
-/* The program made its own memory shareable under this name; `key` is the address or number that
- * its charge is kept under, for import_unexport() when it ends. */
+/* Notes that the program made its own memory shareable under this name. `key` is the address or
+ * number under which the memory's charge is kept; pass it to import_unexport() at the free. */
 void import_export(uint64_t name, enum charge_space space, uint64_t key);
 
-/* The program gave that memory back. Moves `charge` to an import of the same memory, if this
- * process or another of the session has one. The caller drops what remains in it. */
+/* Ends an export because the program freed the memory. Moves `charge` to an import of the same
+ * memory, if this process or another one of the session has such an import. The caller drops what
+ * remains in `charge`. */
 void import_unexport(enum charge_space space, uint64_t key, struct charge *charge);
 
-/* A context was destroyed, with everything that it exported: call before charge_drop_owner(). */
+/* Ends all exports of the destroyed context with number `owner`. Call before
+ * charge_drop_owner(). */
 void import_owner_gone(uint32_t owner);
 
-/* Uncharged holders on this row become charged if their charger is gone. */
+/* Charges this process for its uncharged imports on `row` whose charged process is gone. -1: every
+ * row. */
 void import_claim(int row);
 
 #endif

@@ -11,8 +11,8 @@
 #include "shim/cuda/state/meters.h"
 #include "shim/cuda/stream/ask.h"
 
-/* A pool is closed once no thread asks the driver about it any more; a thread that was killed in
- * the middle of that is waited for 20 ms. */
+/* Before a meter is closed, its readers (threads that ask the driver about the pool) are waited
+ * for, but for about 20 ms at most, because a thread may have been killed while it was a reader. */
 #define CLOSE_SLEEP_NS 20000
 #define CLOSE_TRIES 1000u
 
@@ -104,7 +104,8 @@ void meter_let_go(struct meter *meter)
         add_acq_rel(&meter->readers, -1u);
 }
 
-/* Our question must not break a capture of another thread. */
+/* Reads an attribute of a pool, or the reserved size of graph memory. Relaxed mode, because the
+ * query must not invalidate a capture of another thread. */
 static bool attribute(struct meter *meter, CUmemPool_attribute asked, uint64_t *ret)
 {
         uint64_t key = meter_hold(meter);
@@ -135,8 +136,9 @@ bool meter_read_used(struct meter *meter, uint64_t *ret_bytes)
         return attribute(meter, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, ret_bytes);
 }
 
-/* Under the meter's lock: sets the charge to `reserved`, and takes an increase from `grant`. Memory
- * of calls in flight may be part of the reading; their grants cover it. */
+/* Sets the charge to `reserved`, and takes an increase from `grant`. Part of `reserved` may belong
+ * to calls in flight, whose grants (pending_bytes) cover it. Returns whether charge and grants
+ * cover all of `reserved`. The caller holds the meter's lock. */
 static bool set_charge(struct meter *meter, uint64_t reserved, struct charge *grant)
 {
         enum charge_space space = (enum charge_space)load_relaxed(&meter->space);
@@ -155,8 +157,8 @@ static bool set_charge(struct meter *meter, uint64_t reserved, struct charge *gr
                         charge_trim(grant, missing);
                 charge_join(&kept, grant);
         } else if (reserved < held && !meter->is_alone) {
-                /* a call without a grant may rely on the pool's present size, so its charge
-                 * stays */
+                /* not while a call without a grant is in flight: it may rely on the pool's present
+                 * size */
                 charge_trim(&kept, reserved);
                 remainder_is_due(load_relaxed(&meter->row));
         }
@@ -169,8 +171,8 @@ static bool set_charge(struct meter *meter, uint64_t reserved, struct charge *gr
         return held >= reserved || reserved - held <= meter->pending_bytes;
 }
 
-/* The driver does not say how much is reserved now: all that was granted stays charged, until it
- * does. */
+/* Keeps all of `grant` charged, because the driver does not report the reserved size now. Marks the
+ * meter dirty, so that a later reading corrects the charge. */
 static void keep_all(struct meter *meter, struct charge *grant)
 {
         enum charge_space space = (enum charge_space)load_relaxed(&meter->space);
@@ -187,8 +189,7 @@ static void keep_all(struct meter *meter, struct charge *grant)
         lock_drop(&meter->lock);
 }
 
-/* Notes a grant of this many bytes that is about to be used on the meter; meter_settle() ends
- * it. */
+/* Adds a grant to the pending bytes of the meter; meter_settle() removes it. */
 static void add_pending(struct meter *meter, uint64_t bytes)
 {
         lock_take(&meter->lock);
@@ -271,7 +272,7 @@ struct place meter_close(struct meter *meter, struct charge *ret_charge)
 
 void meter_leave(struct charge *take_charge)
 {
-        /* Odd: no pool's handle. */
+        /* Pools have even handles, so an odd key belongs to none. */
         static _Atomic uint64_t last_key = 1;
 
         if (take_charge->bytes)

@@ -6,13 +6,14 @@
 #include "shim/turn.h"
 #include "store/liveness.h"
 
-/* Where the names' bytes begin in `slots`: past everything that is a slot's. */
+/* Offsets in the file `slots` of the two lock bytes of a name: larger than any offset that a slot
+ * uses. */
 #define NAME_BYTE (UINT64_C(1) << 44)
 #define HOLD_BYTE (UINT64_C(2) << 44)
 
 struct orphan {
         struct table_link link; /* key: name */
-        uint64_t number;        /* of its charge */
+        uint64_t number;        /* key of the charge, in SPACE_IMPORT */
         void *charge_lock;      /* or NULL */
         int row;
 };
@@ -67,7 +68,7 @@ void orphan_make(uint64_t name, void *charge_lock, struct charge *take_charge)
         struct orphan *orphan = table_make(&shared_state.orphans, sizeof(*orphan));
         uint64_t number = ++shared_state.imports_last_id;
 
-        if (orphan) { /* without it the charge stays until the process ends */
+        if (orphan) { /* if out of memory, the charge stays until the process ends */
                 orphan->link.key = name;
                 orphan->charge_lock = charge_lock;
                 orphan->number = number;
@@ -86,7 +87,7 @@ static void orphan_end(struct orphan *orphan)
 
         charge_take(&charge, SPACE_IMPORT, orphan->number);
         charge_drop(&charge);
-        /* After the charge: the next to be charged finds the room. */
+        /* After charge_drop(): the next process that is charged finds the room. */
         if (orphan->charge_lock)
                 liveness_unlock(orphan->charge_lock);
         table_remove(&shared_state.orphans, orphan);
@@ -94,7 +95,8 @@ static void orphan_end(struct orphan *orphan)
         add_relaxed(&shared_state.orphans_live, -1u);
 }
 
-/* The first that is over; the table changes when it is ended. */
+/* Returns the first orphan on `row` (-1: on any row) that no process imports any more, or NULL. The
+ * caller removes it and starts over, because a removal changes the table. */
 static struct orphan *orphan_over(int row)
 {
         struct orphan *orphan = table_each(&shared_state.orphans, NULL);

@@ -1,34 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of shared memory, and orphans: memory that its charged process freed while other processes
- * of the session hold it.
+ * Locks on the names of shared memory (import.h), and orphans: memory that the charged process has
+ * freed while other processes of the session still import it.
  *
- * A name has two bytes in `slots`, far behind the slots' own. The charged process locks one of
- * them. All importing processes lock the other together: from before the driver is asked for the
- * memory until after it was freed. So when the charged process frees the memory, it knows whether
- * the card still holds it. Then the charge stays with this process, as an *orphan*, until no
- * process imports the name any more (orphans_sweep), or until this process ends and an importer
- * takes over.
+ * A name has two lock bytes in the file `slots`, far behind the file's contents. The charged
+ * process locks one of them exclusively. All importing processes share the lock on the other one,
+ * from before they ask the driver for the memory until after its free. So the charged process that
+ * frees the memory can tell whether the memory is still on the card. If so, the charge stays with
+ * this process, as an *orphan*, until no process imports the name any more (orphans_sweep()), or
+ * until this process ends and an importer takes over the charge.
  */
 #ifndef ALIQUOT_SHIM_CUDA_CHARGE_ORPHAN_H
 #define ALIQUOT_SHIM_CUDA_CHARGE_ORPHAN_H
 
 #include "shim/cuda/place/front.h"
 
-/* Takes the lock of the charged process; NULL: another process has it. `*ret_is_free` is also true
- * if the file cannot be locked at all: charging twice is better than not at all. */
+/* Takes the lock of the charged process for `name`. NULL: another process has the lock, or the file
+ * cannot be locked. `*ret_is_free` is false only if another process has the lock: if locking fails,
+ * charging the memory twice is better than not charging it. */
 void *name_lock(uint64_t name, bool *ret_is_free);
 
-/* Takes the lock of an importer; NULL if that fails: then the importer must be charged. */
+/* Takes a shared lock as an importer of `name`. NULL if that fails; then the importer must be
+ * charged. */
 void *name_hold(uint64_t name);
 
-/* Whether any process, including this one, imports it. True if that is unknown. */
+/* Whether any process, including this one, imports `name`. True if that is unknown. */
 bool name_is_held(uint64_t name);
 
-/* Under imports_lock. `charge_lock` is the charged process's lock (name_lock()), or NULL. */
+/* Keeps the charge as an orphan. `charge_lock` is the lock of the charged process (name_lock()), or
+ * NULL. The caller holds imports_lock. */
 void orphan_make(uint64_t name, void *charge_lock, struct charge *take_charge);
 
-/* Releases the charges of orphans on this row that no process holds any more; -1: on every row. */
+/* Releases the charges of the orphans on `row` (-1: on every row) that no process imports any
+ * more. */
 void orphans_sweep(int row);
 
 #endif

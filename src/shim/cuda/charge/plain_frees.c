@@ -5,7 +5,7 @@
 
 #include "common/atomic.h"
 
-/* Of this process; a child of fork() has none of the driver's work. */
+/* Frees of this process. Not inherited: a child of fork() has none of its parent's GPU work. */
 static _Atomic int64_t pending_frees;
 
 void plain_note_frees(int more)

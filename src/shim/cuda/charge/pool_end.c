@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of a pool.
+ * Destroys pools, but keeps a pool that is not empty until it is.
  *
  * Memory that a pool still has reserved after a trim is in use, or was freed in a stream that has
- * not executed the free yet. The driver keeps that memory beyond cuMemPoolDestroy. But a destroyed
- * pool cannot be read, so it would be unknown when the memory is freed. Therefore a pool that is
- * not empty is only *ended*: it is no longer any device's current pool, it releases what it can at
- * every synchronisation, and its meter is read like any other. It is destroyed when it is found
- * empty.
+ * not executed the free yet. The driver keeps that memory beyond cuMemPoolDestroy, but a destroyed
+ * pool cannot be queried, so nothing would show when the memory is freed. Therefore a pool that is
+ * not empty is only *ended*: it is no longer the current pool of any device, its release threshold
+ * is 0, so it releases unused memory at every synchronisation, and its meter is read like any
+ * other. The pool is destroyed when a reading finds it empty.
  *
- * Only pools made by the program are kept so, because the driver might refuse to destroy others.
- * What such another pool has reserved at its end stays charged until the process ends.
+ * Only pools created by the program are ended this way, because the driver might refuse to destroy
+ * others. Memory that another pool has reserved when it is destroyed stays charged until the
+ * process ends.
  *
- * All calls on a pool behind the program's back are made in relaxed mode: they break no capture.
+ * All calls for an ended pool are made in relaxed capture mode, so that they do not invalidate a
+ * capture.
  */
 #include "shim/cuda/charge/pool_end.h"
 
@@ -37,7 +39,7 @@ static void pool_trim(struct meter *meter)
         meter_let_go(meter);
 }
 
-/* True: nothing of it is reserved. */
+/* Whether the pool has no reserved memory after a trim. */
 static bool pool_empty(struct meter *meter)
 {
         uint64_t reserved;
@@ -47,7 +49,8 @@ static bool pool_empty(struct meter *meter)
         return meter_read(meter, &reserved) && reserved == 0;
 }
 
-/* Gives a device whose current pool ends its default pool again. False: the driver does not say. */
+/* If `pool` is the current pool of `device`, makes the device's default pool current. False: the
+ * driver failed. */
 static bool pool_withdraw(CUmemoryPool pool, CUdevice device)
 {
         CUmemoryPool now, first;
@@ -74,7 +77,7 @@ static bool pool_keep(CUmemoryPool pool, struct meter *meter)
         return true;
 }
 
-/* The meter goes first, since the handle may be used again at once. */
+/* Removes the meter first, because the driver may give the handle to another pool at once. */
 static CUresult pool_destroy(CUmemoryPool pool, struct meter *meter)
 {
         struct charge charge;

@@ -12,33 +12,38 @@
 #include "shim/cuda/state/remainders.h"
 
 #define PAUSE_NS UINT64_C(20000000)
-/* Periodic questions are this many times as far apart as one takes; if it is quick, each change is
- * followed by a look. */
+/* Time between periodic looks, as a multiple of the duration of one query. If a query is quicker
+ * than QUICK_NS, every change is followed by a look. */
 #define COSTS_APART 500u
-/* The same, when it was not answered. */
+/* Time until the next query after one that failed, as a multiple of the duration of the failed
+ * query. */
 #define FAILURES_APART 10u
 #define QUICK_NS UINT64_C(200000)
 #define TRIES 3u
 #define DOUBTS 5u
 
 /* The driver takes memory in pages: a request for part of a page may take up to one page more than
- * it is charged, or free less (docs/simulator-memory.md: measured). */
+ * it is charged, and its free may release less (measured: docs/simulator-memory.md). */
 #define DRIVER_PAGE_BYTES (UINT64_C(2) << 20)
-/* If there is room, each process may have taken this part of the limit without a charge. */
+/* While there is room, each process may have taken a PARTS_OF_LIMIT-th of the limit, but at least
+ * and at most this many bytes, since the last look. */
 #define UNLOOKED_MIN_BYTES (UINT64_C(4) << 20)
 #define UNLOOKED_MAX_BYTES (UINT64_C(32) << 20)
 #define PARTS_OF_LIMIT 64u
 
-/* The memory of this process before its exec() is waited for: 2 s at most. */
+/* How long to wait for memory of this process from before its exec() to be freed: 2 s at most. */
 #define BEFORE_SLEEP_NS UINT64_C(4000000)
 #define BEFORE_LOOKS 500u
 
-/* Estimates that the next look replaces. No context's number: those begin at 1. */
+/* Owner of estimates that the next look replaces. Differs from every context's number: those begin
+ * at 1. */
 #define ESTIMATES_OWNER(row) (UINT32_MAX - (uint32_t)(row))
-/* The heap counts as taken when all but one of this many parts are: memory may be freed
- * meanwhile. */
+/* The heap counts as allocated when the memory has grown by all but one HEAP_PARTS-th of its size,
+ * because other memory may be freed meanwhile. */
 #define HEAP_PARTS 8u
 
+/* Returns the remainder of a row. NULL if there is none: no such device, context=free, or foreign
+ * PID. */
 static struct remainder *of_row(int row)
 {
         const struct limits_page *limits = session_limits();
@@ -49,7 +54,7 @@ static struct remainder *of_row(int row)
         return &remainder_state.remainder[row];
 }
 
-/* NULL where NVML does not list this process. */
+/* Returns the remainder of a row. NULL also if NVML does not list this process. */
 static struct remainder *measured(int row)
 {
         struct remainder *remainder = of_row(row);
@@ -63,7 +68,7 @@ bool remainder_is_foreign(int row)
                load_acquire(&remainder_state.remainder[row].is_foreign);
 }
 
-/* NVML lists our number, and nothing is charged to this process. */
+/* Whether NVML lists our PID on the card although nothing on it is charged to this process. */
 static bool is_listed_early(int row)
 {
         uint64_t bytes;
@@ -92,7 +97,7 @@ static uint64_t key_of_row(int row)
         return (uint64_t)row + 1;
 }
 
-/* Under its lock: sets the charge. */
+/* Sets the charge of the remainder to `bytes`. The caller holds the remainder's lock. */
 static void set_charge(int row, uint64_t bytes)
 {
         uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
@@ -106,7 +111,8 @@ static void set_charge(int row, uint64_t bytes)
         charge_keep(&more, SPACE_REMAINDER, key_of_row(row));
 }
 
-/* The thread may have waited for a processor meanwhile: keeps the minimum of recent questions. */
+/* Notes the duration of a query. The thread may have waited for a processor meanwhile, so this
+ * keeps about the minimum of recent queries. */
 static void note_cost(struct remainder *remainder, uint64_t ns)
 {
         uint64_t most_ns = remainder->cost_ns ? remainder->cost_ns + remainder->cost_ns / 8 + 1
@@ -118,7 +124,8 @@ static void note_cost(struct remainder *remainder, uint64_t ns)
                 remainder->first_cost_ns = ns;
 }
 
-/* A process that was listed and no longer is holds nothing. */
+/* Reads what NVML lists for this process. A process that was listed and no longer is holds no
+ * memory. False: NVML failed, or has never listed this process. */
 static bool is_listed(const struct remainder *remainder, const uint8_t uuid[16], uint64_t *ret_seen)
 {
         enum cards_answer answer = cards_own_bytes(uuid, ret_seen);
@@ -130,15 +137,16 @@ static bool is_listed(const struct remainder *remainder, const uint8_t uuid[16],
 }
 
 struct answer {
-        uint64_t on_way; /* charges between us and the driver before NVML was asked */
-        uint64_t own;    /* charged, all in all */
-        uint64_t seen;   /* by NVML */
-        bool is_calm;    /* nothing was on its way to the driver, or back */
-        bool is_certain; /* no charge began meanwhile */
+        uint64_t on_way; /* number of charges in flight before NVML was asked */
+        uint64_t own;    /* charged to this process on the card in total */
+        uint64_t seen;   /* listed by NVML */
+        bool is_calm;    /* no charge and no plain free was in flight */
+        bool is_certain; /* no charge began while NVML was asked */
 };
 
-/* NVML's answer, if no charge of this process began meanwhile. Comparing sums would not show that:
- * a block may be allocated and freed between two of them. */
+/* Makes a query, and repeats it if a charge of this process began meanwhile. Comparing sums of
+ * charges alone would not show that: a block may be allocated and freed between the two
+ * readings. */
 static bool ask_nvml(struct remainder *remainder, int row, struct answer *ret)
 {
         const uint64_t *uuid = session_limits()->device[row].uuid;
@@ -157,15 +165,15 @@ static bool ask_nvml(struct remainder *remainder, int row, struct answer *ret)
                 ret->is_calm = charge_is_calm(flights) && !may_move;
                 ret->own = max_u64(ret->own, before);
         } while (!ret->is_certain && ++tries < TRIES);
-        /* The first one opens NVML. */
+        /* The first query also opens NVML, so its duration is not noted. */
         if (remainder->looked_ns)
                 note_cost(remainder, (clock_now_ns() - began_ns) / (tries + 1));
         remainder->looked_ns = clock_now_ns();
         return true;
 }
 
-/* The driver allocates a heap with the first module that needs it: if it took that much at once,
- * the heap's charge counts from then on as shown by NVML. Returns its bytes. */
+/* If the card's memory has grown by the size of the heap under `key`, marks the heap's charge as
+ * seen by NVML, and returns its bytes. Else returns 0. */
 static uint64_t take_heap(uint64_t *key, uint64_t more_bytes)
 {
         uint64_t bytes = *key ? charge_held(SPACE_CONTEXT, *key) : 0;
@@ -192,8 +200,9 @@ static void correct(struct remainder *remainder, int row, uint64_t bytes, bool m
                 set_charge(row, bytes);
 }
 
-/* Under its lock. Memory of calls in flight may not be on the card yet, or no longer: then the
- * remainder is only raised. True: the remainder is exact. */
+/* Sets the remainder from an answer. While calls are in flight, their memory may not be on the card
+ * yet, or no longer, so the remainder is then only raised. Returns whether the remainder is exact.
+ * The caller holds the remainder's lock. */
 static bool keep_answer(struct remainder *remainder, int row, const struct answer *answer)
 {
         uint64_t held = charge_held(SPACE_REMAINDER, key_of_row(row));
@@ -201,8 +210,8 @@ static bool keep_answer(struct remainder *remainder, int row, const struct answe
 
         known -= min_u64(charge_unseen_bytes(row), known);
         bytes = answer->seen - min_u64(known, answer->seen);
-        /* Estimates stay until there is an answer that replaces them: what they were for is charged
-         * once. */
+        /* Estimates stay charged until an exact answer replaces them. Until then they are
+         * subtracted, so that their memory is charged once. */
         if (!answer->is_calm && load_relaxed(&remainder->has_estimates))
                 bytes -= min_u64(charge_owned_bytes(ESTIMATES_OWNER(row)), bytes);
         if (answer->is_certain) {
@@ -210,7 +219,7 @@ static bool keep_answer(struct remainder *remainder, int row, const struct answe
                 correct(remainder, row, bytes, answer->is_calm);
                 return answer->is_calm;
         }
-        /* for a program whose charges always change: the minimum over several answers */
+        /* If charges change during every query, use the minimum over DOUBTS answers. */
         remainder->least_bytes =
                 remainder->doubts++ ? min_u64(remainder->least_bytes, bytes) : bytes;
         if (remainder->doubts < DOUBTS)
@@ -220,7 +229,8 @@ static bool keep_answer(struct remainder *remainder, int row, const struct answe
         return false;
 }
 
-/* For views. Under its lock, so that each bit has one writer. */
+/* Tells readers of the session's slots that this process is measured. The caller holds the
+ * remainder's lock, so that each bit has one writer. */
 static void mark_measured(int row)
 {
         uint32_t slot = process_slot_plus_one(), bit = UINT32_C(1) << row;
@@ -239,7 +249,8 @@ static void update_remainder(struct remainder *remainder, int row)
         uint64_t began_ns = clock_now_ns();
         struct answer answer;
 
-        /* First: what makes another one due meanwhile may come after the answer. */
+        /* Set before the query: a call that makes another look due meanwhile must not be
+         * overwritten. */
         store_relaxed(&remainder->due_ns,
                       began_ns + max_u64(PAUSE_NS, remainder->cost_ns * COSTS_APART));
         if (began_ns < remainder->silent_ns)
@@ -256,11 +267,11 @@ static void update_remainder(struct remainder *remainder, int row)
         mark_measured(row);
         if (keep_answer(remainder, row, &answer) && swap_acq_rel(&remainder->has_estimates, 0))
                 charge_drop_owner(ESTIMATES_OWNER(row));
-        /* calls in flight may have taken more after the answer */
+        /* calls in flight may have taken more since the answer, up to a page each */
         add_relaxed(&remainder->unlooked_bytes, answer.on_way * DRIVER_PAGE_BYTES - unlooked_bytes);
 }
 
-/* How much more than requested the driver may take. */
+/* Returns how much more than requested the driver may take. */
 static uint64_t rounding(uint64_t bytes)
 {
         return -bytes % DRIVER_PAGE_BYTES;
@@ -272,7 +283,8 @@ static uint64_t unlooked_most(uint64_t limit_bytes)
                        min_u64(UNLOOKED_MAX_BYTES, limit_bytes / PARTS_OF_LIMIT));
 }
 
-/* Whether memory taken since the last look could exceed the limit. */
+/* Whether memory taken since the last look, together with a request of `bytes`, could exceed the
+ * limit. */
 static bool may_pass(struct remainder *remainder, int row, uint64_t bytes)
 {
         uint64_t unlooked_bytes = load_acquire(&remainder->unlooked_bytes), room_bytes;
@@ -285,7 +297,8 @@ static bool may_pass(struct remainder *remainder, int row, uint64_t bytes)
                sum_of(bytes, rounding(bytes) + unlooked_bytes) > room_bytes;
 }
 
-/* Whether to look before a grant: how much the driver took by itself is unknown. */
+/* Whether to make a look before a grant, because the driver may have taken an unknown amount on its
+ * own. */
 static bool is_to_be_looked(struct remainder *remainder, int row, uint64_t bytes)
 {
         return (bytes && load_acquire(&remainder->is_changed)) || may_pass(remainder, row, bytes);
@@ -371,7 +384,8 @@ void remainders_tend(void)
         }
 }
 
-/* Under its lock: from when on a look costs little of the time. */
+/* Returns the time from which a look costs only a small part of the time. The caller holds the
+ * remainder's lock. */
 static uint64_t soon_ns(const struct remainder *remainder)
 {
         return remainder->cost_ns < QUICK_NS
@@ -379,7 +393,8 @@ static uint64_t soon_ns(const struct remainder *remainder)
                        : remainder->looked_ns + remainder->cost_ns * COSTS_APART;
 }
 
-/* Under its lock. */
+/* Makes a look now if that is cheap, else in the next call that grants memory. The caller holds the
+ * remainder's lock. */
 static void look_soon(struct remainder *remainder, int row)
 {
         store_relaxed(&remainder->due_ns, soon_ns(remainder));
@@ -433,7 +448,8 @@ bool remainder_is_measured(int row)
         return measured(row) != NULL;
 }
 
-/* While no look is on its way: the next one begins when it is kept. */
+/* The lock is held, so that no look is in progress: the next one begins after the estimate was
+ * kept. */
 bool remainder_keep_estimate(struct charge *estimate, uint64_t key)
 {
         int row = estimate->device;

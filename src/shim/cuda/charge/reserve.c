@@ -7,7 +7,7 @@
 #include "shim/cuda/stream/access.h"
 #include "shim/time/time.h"
 
-/* A request and its charge, by its kind. */
+/* A request of either kind, and the charge to fill. */
 struct reserve_request {
         enum room_kind kind;
         union {
@@ -71,7 +71,8 @@ bool reserve_await(struct room_wait *wait, struct room_want *want)
 
         if (want->row < 0 || want->row != room_rows().card || !access_pause())
                 return false;
-        /* The daemon forgets a wish that is not repeated: go on while the gate is shut. */
+        /* The daemon forgets a request for room that is not repeated, so go on while the gate is
+         * closed. */
         do {
                 want->is_held = gate_is_shut();
                 is_again = room_wait(wait, want);
@@ -105,7 +106,8 @@ static CUresult reserve_in_time(const struct reserve_request *request)
         return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Without a device or a size: lets the driver report the error. */
+/* Refuses a request on an unknown device. A request of 0 bytes goes on if the driver itself failed
+ * to report the device, so that the driver reports the error. */
 static CUresult reserve_nowhere(struct charge *ret, struct place place, uint64_t bytes)
 {
         charge_begin(ret, CHARGE_NO_DEVICE, 0);
