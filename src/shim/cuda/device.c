@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The device as the program sees it: its start, name, size, and free memory.
+ * Hooks that show the device to the program: driver start, and the device's name, size and free
+ * memory.
  *
  * With a limit, the card is as large as the limit, and free memory is the smaller of what the limit
- * leaves and what the driver has; with host memory in place of the card's (spill.h), more by that.
- * The driver is always asked first, with the program's own arguments: so the driver answers a wrong
- * argument, and only successful answers are changed.
+ * leaves and what the driver has free. If the session may use host memory in place of the card's
+ * (spill.h), that memory is added. The driver is always asked first, with the program's own
+ * arguments. So the driver answers a wrong argument, and only successful answers are changed.
  */
 #include <limits.h>
 #include <string.h>
@@ -20,7 +21,8 @@
 #include "shim/cuda/memory/pool.h"
 #include "shim/cuda/place/front.h"
 
-/* A broken session refuses here: without a context the program gets no memory by any call. */
+/* A broken session is refused already in cuInit: without a context, no call gives the program
+ * memory. */
 CUresult hook_cuInit(unsigned int flags)
 {
         CUresult rc = real.cuInit(flags);
@@ -30,8 +32,9 @@ CUresult hook_cuInit(unsigned int flags)
         return front_start() ? CUDA_SUCCESS : CUDA_ERROR_NOT_PERMITTED;
 }
 
-/* A program that was refused at the start gets no device's number, name or size either. The driver
- * would answer, because it was started: only then the session is searched for. */
+/* Whether the session is broken. If cuInit was refused for that reason, the program gets no
+ * device's number, name or size either, although the driver would answer: the driver was
+ * initialised before the session was looked for. */
 static bool is_refused(void)
 {
         return session_state() == SESSION_BROKEN;
@@ -52,7 +55,7 @@ CUresult hook_cuDeviceGetByPCIBusId(CUdevice *ret, const char *bus)
         return is_refused() ? CUDA_ERROR_NOT_PERMITTED : real.cuDeviceGetByPCIBusId(ret, bus);
 }
 
-/* False: the driver's answer stands. */
+/* Sets `card` to what the program is told. False: the driver's answer stands. */
 static bool view_card(struct place place, struct charge_card *card)
 {
         if (place.row < 0)
@@ -64,8 +67,8 @@ static bool view_card(struct place place, struct charge_card *card)
         return charge_view(place.row, card);
 }
 
-/* The first interface has 32-bit sizes; a size that does not fit is reported as the largest
- * possible one. */
+/* Converts a size for the first version of the interface, which has 32-bit sizes. A size that does
+ * not fit is reported as the largest possible one. */
 static unsigned int narrow(uint64_t bytes)
 {
         return (unsigned int)min_u64(bytes, UINT_MAX);
@@ -128,7 +131,7 @@ CUresult hook_cuDeviceTotalMem_v2(size_t *ret, CUdevice device)
         return rc;
 }
 
-/* The name is of the session, not of the card: all its devices carry it. */
+/* The name belongs to the session, not to the card: all devices of the session have it. */
 CUresult hook_cuDeviceGetName(char *ret, int room, CUdevice device)
 {
         CUresult rc =

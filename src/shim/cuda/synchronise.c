@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits for the device: pools shrink then, and the program learns that streams are empty (told.h).
+ * Hooks for functions that wait for the device. After a wait, pools may have shrunk, and streams
+ * are known to be empty (told.h).
  *
  * After a wait the driver releases a pool's unused memory. The pool is read here, so that other
- * processes of the session find the room without waiting for this one's next allocation. A program
- * without pools and graph memory pays for one or two loads.
+ * processes of the session find the room before this process's next allocation. A program without
+ * pools and graph memory pays for one or two loads.
  */
 #include "shim/cuda/charge/host_frees.h"
 #include "shim/cuda/charge/remainder.h"
@@ -17,7 +18,8 @@
 
 /* The state before the wait. */
 struct wait {
-        CUstream stream; /* waited for; TOLD_CONTEXT: all of the context; NULL: unknown */
+        CUstream stream; /* the stream waited for; TOLD_CONTEXT: the whole context; NULL: unknown */
+        /* Value of pool_frees() before the wait. */
         uint64_t frees;
         struct told told;
 };
@@ -27,7 +29,7 @@ static struct wait wait_begin(CUstream stream)
         return (struct wait){ stream, pool_frees(), told_begin() };
 }
 
-/* For a wait whose stream is unknown. */
+/* Begins a wait whose stream is unknown. */
 static struct wait wait_begin_somewhere(void)
 {
         return (struct wait){ .told = told_begin() };
@@ -52,7 +54,8 @@ CUresult hook_cuCtxSynchronize(void)
         return wait_end(&wait, real.cuCtxSynchronize());
 }
 
-/* Of a context that need not be current: of its pools nothing is known. */
+/* The context need not be current, so pool_synchronised() cannot be told which streams are
+ * empty. */
 CUresult hook_cuCtxSynchronize_v2(CUcontext context)
 {
         struct wait wait = wait_begin_somewhere();

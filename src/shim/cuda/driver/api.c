@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Describes the CUDA driver to the interposer.
+ * Describes the CUDA driver library to the interposer.
  *
- * Without a driver all functions return "stub library", as the toolkit's own stub does: a program
- * that links libcuda.so.1 reaches these functions; a program that opens it gets an error from
- * dlopen.
+ * Without a driver, all functions return CUDA_ERROR_STUB_LIBRARY, as those of the toolkit's stub
+ * library do. Only a program that links libcuda.so.1 reaches these functions; a program that opens
+ * the library gets an error from dlopen.
  */
 #include "shim/apis.h"
 #include "shim/cuda/driver/real.h"

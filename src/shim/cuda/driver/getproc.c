@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuGetProcAddress, both ABIs.
+ * Hooks for cuGetProcAddress, in both ABIs.
  *
- * CUDA 12 gave the function a fifth parameter; the version of the request decides which one a
- * program gets, as for any other row (interpose/proc.h). Both forms behave alike: an earlier
- * request is answered at once; any other goes to the driver with the program's own arguments, and
- * only the address in a successful answer is replaced.
+ * CUDA 12 gave the function a fifth parameter (cuGetProcAddress_v2). Which form a program gets
+ * depends on the version in its request, as for every other function with several versions
+ * (interpose/proc.h). Both forms behave alike: a request that was made before is answered without
+ * the driver. Any other request goes to the driver with the program's own arguments, and only the
+ * address in a successful answer is replaced.
  */
 #include "interpose/library.h"
 #include "interpose/proc.h"
@@ -17,16 +18,18 @@
         ((cuuint64_t)CU_GET_PROC_ADDRESS_LEGACY_STREAM | \
          (cuuint64_t)CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 
-/* One call of a program. */
+/* The arguments of one call by the program. */
 struct proc_request {
         const char *name;
         void **address;
         int version;
         cuuint64_t flags;
-        CUdriverProcAddressQueryResult *status; /* NULL in the older ABI, and where not wanted */
+        /* NULL in the older ABI, and if the program gave none. */
+        CUdriverProcAddressQueryResult *status;
 };
 
-/* The newest version of which both the table and the driver know every ABI; 0 = not asked yet. */
+/* Returns the newest CUDA version for which both our table and the driver know the ABI of every
+ * function. 0: the driver failed; the next call asks again. */
 static int trusted_version(void)
 {
         static _Atomic int known;
@@ -63,7 +66,7 @@ static struct proc_query query_of(const struct proc_request *r)
         };
 }
 
-/* True if the request was answered without the driver. */
+/* Answers a request without the driver if the answer is known. Returns whether it was. */
 static bool is_answered(const struct proc_request *r, const struct proc_query *query,
                         const struct proc_row *row)
 {
@@ -83,9 +86,11 @@ static bool driver_has(const char *symbol)
 }
 
 /*
- * A facade exports both forms, whatever the driver behind it. So a program may find a form that the
- * driver lacks (the newer one comes with CUDA 12, the older with 11.3), and is answered by the
- * other form or by the exports. Sources: the exports of drivers 418, 470 and 535.
+ * Answers a request for which the driver lacks the called form of cuGetProcAddress. Our own library
+ * exports both forms, whatever the driver has, so a program may find a form that the driver lacks
+ * (the newer form came with CUDA 12, the older with 11.3). The answer then comes from the older
+ * form if the driver has that, or from the driver's exported symbols. Sources: the exports of
+ * drivers 418, 470 and 535.
  */
 static void *find_without(const struct proc_request *r, const struct proc_query *query,
                           const struct proc_row *row)
@@ -102,7 +107,7 @@ static void *find_without(const struct proc_request *r, const struct proc_query 
         return proc_settle(query, row, address);
 }
 
-/* The answer in the newer form, which has a reason if there is no function. */
+/* Answers in the newer form, with the reason if no function is found. */
 static CUresult answer_without(const struct proc_request *r, const struct proc_query *query,
                                const struct proc_row *row)
 {
@@ -117,7 +122,7 @@ static CUresult answer_without(const struct proc_request *r, const struct proc_q
         return CUDA_SUCCESS;
 }
 
-/* The driver is there and has no such form. */
+/* Whether the driver is there, and lacks this form. */
 static bool driver_lacks(const char *form)
 {
         return library_get(&cuda_api) && !driver_has(form);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of graphs: allocation nodes, charged as the device's graph memory grows.
+ * Hooks for graphs with memory nodes: their memory is charged as the device's graph memory grows.
  *
- * The need of an executable graph is computed when it is instantiated, and stored by card;
- * graph_launch.h charges a launch or an upload.
+ * The need of an executable graph is computed when the graph is instantiated, and stored for each
+ * card. graph_launch.h charges a launch or an upload.
  */
 #include "shim/cuda/graph/graph.h"
 
@@ -42,8 +42,9 @@ static CUresult note_graph(CUgraphExec exec, struct place place, const struct gr
         return part ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* A graph whose memory is unknown, or belongs to no device of the session, is refused here. An
- * unfinished graph is invisible to the program's other threads (withheld). */
+/* Stores the need of a new executable graph. Destroys the graph and returns an error if its need is
+ * unknown or if a device of its memory has no row. The program gets the handle only afterwards
+ * (withheld(), hand_out()), so its other threads cannot use an unfinished graph. */
 static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph)
 {
         struct graph_need need;
@@ -69,7 +70,7 @@ static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph)
         return rc;
 }
 
-/* Where the driver leaves the handle until hand_out(). */
+/* Returns where the driver writes the handle, until hand_out() gives it to the program. */
 static CUgraphExec *withheld(CUgraphExec *exec, CUgraphExec *ret)
 {
         *exec = ret ? *ret : NULL;
@@ -104,8 +105,8 @@ CUresult hook_cuGraphInstantiateWithFlags(CUgraphExec *ret, CUgraph graph, unsig
         return hand_out(ret, exec, instantiated(rc, exec, graph));
 }
 
-/* May upload at once: then it is a launch as far as memory goes, of a graph that is not known yet.
- */
+/* Begins an instantiation that may also upload the graph. An upload needs memory as a launch does,
+ * but the graph has no handle yet. */
 static CUresult upload_begin(struct launch *ret, CUgraph graph,
                              const CUDA_GRAPH_INSTANTIATE_PARAMS *params, CUstream stream)
 {
@@ -159,7 +160,7 @@ CUresult graph_launch(__typeof__(&cuGraphLaunch) driver, CUgraphExec exec, CUstr
         return submission_end(rc);
 }
 
-/* Under graphs_lock: takes out the stored needs of a graph. */
+/* Removes the stored needs of a graph and returns them as a list. The caller holds graphs_lock. */
 static struct graph_part *take_parts(uint64_t key)
 {
         struct graph_part *list = NULL;
@@ -173,7 +174,7 @@ static struct graph_part *take_parts(uint64_t key)
         return list;
 }
 
-/* Taken out first: the handle may be another graph's at once. */
+/* The needs are removed first, because the driver may give the handle to another graph at once. */
 CUresult hook_cuGraphExecDestroy(CUgraphExec exec)
 {
         scoped_access const struct credit *access = access_scope();

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Executable graphs with memory nodes, as they were found when they were instantiated.
+ * Keeps the memory need of executable graphs with memory nodes, as computed when they were
+ * instantiated.
  *
- * A graph without memory nodes is not noted, and its launch costs one load more.
+ * Nothing is stored for a graph without memory nodes; its launch costs one load more.
  *
- * cuda.api makes hooks of the functions here. Each is given the driver's function; `stream` comes
- * with the default stream spelt out, `given` as the program said it.
+ * gen-api makes hooks from the functions here, as cuda.api says. Parameters: `driver` is the
+ * driver's function; `stream` is the stream with CU_STREAM_LEGACY or CU_STREAM_PER_THREAD for a
+ * default stream; `given` is the stream as the program gave it.
  */
 #ifndef ALIQUOT_SHIM_CUDA_GRAPH_GRAPH_H
 #define ALIQUOT_SHIM_CUDA_GRAPH_GRAPH_H
@@ -15,17 +17,19 @@
 #include "shim/cuda/state/table.h"
 #include "shim/cuda/stream/submit.h"
 
-/* Graphs that hold memory on more cards than this are refused. */
+/* Maximum number of cards on which one graph may hold memory. Other graphs are refused. */
 #define GRAPH_DEVICES 16u
 
-/* The memory of an executable graph on one card. Guarded by graphs_lock. */
+/* The memory that an executable graph needs on one card. Guarded by graphs_lock. */
 struct graph_part {
-        struct table_link link; /* key: the graph */
+        struct table_link link; /* key: handle of the executable graph */
         struct place place;
         uint64_t need_bytes;
-        bool stays;              /* some of it stays allocated when the graph has completed */
-        uint64_t generation;     /* of the meter when it was last launched; 0: never */
-        struct graph_part *next; /* next of the parts that are taken out together */
+        /* Some of the memory stays allocated after the graph has completed. */
+        bool stays;
+        /* The meter's generation at the last launch of the graph; 0: never launched. */
+        uint64_t generation;
+        struct graph_part *next; /* next part in the list that take_parts() returns */
 };
 
 CUresult graph_instantiate(__typeof__(&cuGraphInstantiate) driver, CUgraphExec *ret, CUgraph graph,

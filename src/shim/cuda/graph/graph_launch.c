@@ -10,7 +10,8 @@
 #include "shim/cuda/state/places.h"
 #include "shim/cuda/stream/capture.h"
 
-/* Under graphs_lock: NULL if the graph has none there. */
+/* Returns the part of a graph on `device`; NULL if it needs no memory on it. The caller holds
+ * graphs_lock. */
 static struct graph_part *part_find(CUgraphExec exec, CUdevice device)
 {
         struct graph_part *part = table_find(&graph_state.graphs, key_of(exec));
@@ -33,13 +34,16 @@ static void find_parts(struct launch *launch)
         lock_drop(&graph_state.graphs_lock);
 }
 
-/* What may be reserved once a graph with that need was launched in that stream too. */
+/* Needs of the graphs launched since the reservation was empty, including the graph to be launched:
+ * the sum of all, the sum of those that leave memory allocated, and the largest of the others.
+ * `stream` is their stream, or MANY_STREAMS. */
 struct reach {
         uint64_t launched_bytes, staying_bytes, largest_bytes, stream;
 };
 
-/* Under the meter's lock. A graph counts once: its blocks have their addresses for good, so it
- * cannot hold them twice. */
+/* Returns the needs with `part` included if it is new. A graph counts once, however often it is
+ * launched: its blocks have fixed addresses, so it cannot hold them twice. The caller holds the
+ * meter's lock. */
 static struct reach reach_with(const struct launch_part *part, bool is_new, uint64_t stream)
 {
         const struct meter *meter = part->meter;
@@ -59,7 +63,8 @@ static struct reach reach_with(const struct launch_part *part, bool is_new, uint
         return reach;
 }
 
-/* Where more is reserved than graphs that share need, the driver lets them share nothing. */
+/* Returns the maximum that may be reserved. If more is reserved than graphs that share memory need,
+ * the driver does not share memory between them. */
 static uint64_t most(const struct reach *reach, uint64_t covered)
 {
         uint64_t shared = sum_of(reach->staying_bytes, reach->largest_bytes);
@@ -69,14 +74,16 @@ static uint64_t most(const struct reach *reach, uint64_t covered)
                        : shared;
 }
 
-/* Under the meter's lock: nothing is reserved, and nothing is about to be. */
+/* Forgets the earlier launches, because nothing is reserved and no launch with a grant is in
+ * flight. The caller holds the meter's lock. */
 static void forget_launches(struct meter *meter)
 {
         meter->generation++;
         meter->launched_bytes = meter->staying_bytes = meter->largest_bytes = 0;
 }
 
-/* Under the meter's lock, where enough is granted: from now on others count with it. */
+/* Stores the needs and the grant of a launch in the meter, so that later launches include them. The
+ * caller holds the meter's lock, and has a grant that is large enough. */
 static void count_launch(struct launch_part *part, const struct reach *reach)
 {
         struct meter *meter = part->meter;
@@ -88,8 +95,8 @@ static void count_launch(struct launch_part *part, const struct reach *reach)
         meter->pending_bytes += part->charge.bytes;
 }
 
-/* Whether the graph was launched since nothing was reserved; `generation` is noted if it is not 0.
- */
+/* Whether the graph was launched on this card since the reservation was last empty. If `generation`
+ * is not 0, notes it as that of the graph's last launch. */
 static bool is_launched(CUgraphExec exec, const struct launch_part *part, uint64_t generation)
 {
         struct graph_part *known;
@@ -104,7 +111,8 @@ static bool is_launched(CUgraphExec exec, const struct launch_part *part, uint64
         return is_launched;
 }
 
-/* One try: 0 if the grant is enough, and the launch is counted; else the missing bytes. */
+/* Tries once to begin a launch. 0: the grant is large enough, and the launch is counted; else the
+ * number of bytes that are missing. */
 static uint64_t try_to_enter(struct launch_part *part, CUgraphExec exec, uint64_t stream)
 {
         struct meter *meter = part->meter;
@@ -152,14 +160,14 @@ static CUresult part_begin(struct launch_part *part, CUgraphExec exec, uint64_t 
         return CUDA_SUCCESS;
 }
 
-/* Charges what the driver has reserved, whatever the result of the launch. */
+/* Charges what the driver has reserved, whether the launch succeeded or not. */
 static void part_end(struct launch_part *part)
 {
         if (!meter_settle(part->meter, &part->charge))
                 meter_follow(part->meter);
 }
 
-/* On all cards, or on none. */
+/* Grants the memory of a launch on all cards, or on none. */
 static CUresult grant_launch(struct launch *launch)
 {
         CUresult rc = CUDA_SUCCESS;
@@ -175,9 +183,9 @@ static CUresult grant_launch(struct launch *launch)
         return rc;
 }
 
-/* A captured launch does not run: if the driver accepts it at all, it becomes part of another
- * graph, whose need is computed when that graph is made. The capture does not end before
- * launch_end(). */
+/* A captured launch is not executed: if the driver accepts it at all, it becomes part of another
+ * graph, whose need is computed when that graph is instantiated. capture_hold() keeps the capture
+ * from ending before launch_end(). */
 CUresult launch_begin(struct launch *ret, CUgraphExec exec, CUstream stream)
 {
         ret->count = 0;
@@ -209,8 +217,9 @@ CUresult launch_begin_unknown(struct launch *ret, const struct graph_need *need,
         return grant_launch(ret);
 }
 
-/* A launch that was not captured after all runs, and is charged what the driver has reserved, above
- * the limit if needed. */
+/* Ends a launch that began during a capture. If the launch was executed after all, because the
+ * stream was not capturing any more, what the driver has reserved is charged, even above the
+ * limit. */
 static void captured_end(struct launch *launch, CUresult rc)
 {
         if (capture_let_go(launch->stream, launch->capture) || rc != CUDA_SUCCESS)

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Charges a launch of a graph with memory before the launch.
+ * Charges the memory that a graph may need, before the graph is launched.
  *
- * The driver keeps the memory of all graphs of a device in one reservation. It grows when a graph
- * is launched or uploaded, never while one runs, and shrinks only when it is trimmed (CUDA C++
- * Programming Guide, "Graph Memory Nodes": physical memory is mapped during launch; H200 with
- * driver 580, 2026-11-27). So the charge is the reserved size that the driver reports, read after
- * each launch. Before a launch, the maximum by which the reservation may grow is granted: the least
- * of
+ * The driver keeps the memory of all graphs of a device in one reservation. The reservation grows
+ * when a graph is launched or uploaded, never while one runs, and shrinks only when it is trimmed
+ * (CUDA C++ Programming Guide, "Graph Memory Nodes": physical memory is mapped during launch;
+ * measured on an H200 with driver 580, 2026-11-27). So the charge is the reserved size that the
+ * driver reports, read after each launch. Before a launch, the maximum by which the reservation may
+ * grow is reserved in the session. That maximum is the smallest of
  *
- *      what the graph needs
- *      what all graphs launched since the reservation was empty need, less what is charged
- *      the same, but of the graphs that free all that they allocate only the largest, if all
- *      of these were launched in one stream: they share their memory
+ *      the graph's own need
+ *      the sum of the needs of all graphs launched since the reservation was empty, less what is
+ *              charged
+ *      if all of these graphs were launched in one stream: the sum of the needs of the graphs that
+ *              leave memory allocated, plus the largest need of the others, less what is charged
  *
- * in the driver's steps. If the last two are too small (the driver need not share), the reserved
- * size is charged anyway, above the limit, and later requests are refused.
+ * rounded up to the driver's allocation unit. In the third case the graphs that free all their
+ * memory share it. If the last two bounds are too small (the driver need not reuse memory), the
+ * reserved size is charged anyway, above the limit, and later requests are refused.
  *
  *      rc = launch_begin(&launch, exec, stream);
  *      if (rc == CUDA_SUCCESS)
@@ -27,30 +29,35 @@
 #include "shim/cuda/charge/meter.h"
 #include "shim/cuda/graph/graph.h"
 
-/* A launch on one card that is being made. */
+/* The part of a launch on one card, from launch_begin() to launch_end(). */
 struct launch_part {
         struct place place;
         uint64_t need_bytes;
         bool stays;
         struct meter *meter;
-        struct charge charge; /* granted, and counted as pending in the meter */
+        struct charge charge; /* granted, and counted in the meter's pending bytes */
 };
 
 struct launch {
         CUgraphExec exec;
         CUstream stream;
-        unsigned count;   /* 0: the graph has no memory */
-        uint64_t capture; /* held until launch_end(): nothing is granted; 0: none */
+        unsigned count; /* number of parts; 0: the graph has no memory nodes */
+        /* Capture that is kept from ending until launch_end() (nothing is granted then); 0:
+         * none. */
+        uint64_t capture;
         struct launch_part part[GRAPH_DEVICES];
 };
 
-/* Of a launch or an upload; `stream` with the default stream spelt out. */
+/* Begins a launch or an upload: grants the memory on all cards, or on none and returns the refusal.
+ * For a default stream, `stream` is CU_STREAM_LEGACY or CU_STREAM_PER_THREAD. */
 CUresult launch_begin(struct launch *ret, CUgraphExec exec, CUstream stream);
 
-/* The same for a graph that is about to be instantiated and uploaded. */
+/* As launch_begin(), for a graph that is instantiated and uploaded by one call and has no handle
+ * yet. */
 CUresult launch_begin_unknown(struct launch *ret, const struct graph_need *need, CUstream stream);
 
-/* `rc` is the driver's answer, and the result. */
+/* Ends a launch: charges what the driver has reserved now. `rc` is the driver's result; returns
+ * it. */
 CUresult launch_end(struct launch *launch, CUresult rc);
 
 #endif

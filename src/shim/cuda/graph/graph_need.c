@@ -10,12 +10,13 @@
 #include "shim/cuda/measure/measure.h"
 #include "shim/cuda/place/front.h"
 
-/* Children within children: the driver's own bound is unknown, a cycle is impossible. */
+/* Maximum nesting of child graphs. The driver's own maximum is unknown; a cycle is impossible. */
 #define GRAPHS_DEEP 32u
 
 static void add_graph(CUgraph graph, unsigned depth, struct graph_need *need);
 
-/* Drawn once by whichever thread comes first, never 0. False: the kernel gives no random bytes. */
+/* Gets the process's random key, which the first thread to call this draws; never 0. False: the
+ * kernel gives no random bytes. */
 static bool read_key(uint64_t *ret)
 {
         static _Atomic uint64_t key;
@@ -31,14 +32,15 @@ static bool read_key(uint64_t *ret)
         return true;
 }
 
-/* A program picks its addresses by the sizes that it asks for, so sums of addresses can be made
- * equal. Sums of these cannot, without the key. */
+/* Hashes an address. A program can influence its addresses through the sizes that it requests, so
+ * it could make two sums of plain addresses equal. Without the key it cannot do so with hashes. */
 static uint64_t hash_of(CUdeviceptr address, uint64_t key)
 {
         return scramble(scramble(address ^ key) + key);
 }
 
-/* Host memory does not count; memory at an unknown place makes the need unknown. */
+/* Adds an allocation node. Host memory does not count. False: the need is unknown, for example
+ * because the location is. */
 static bool add_memory(CUgraphNode node, struct graph_need *need)
 {
         CUDA_MEM_ALLOC_NODE_PARAMS params;
@@ -59,7 +61,7 @@ static bool add_memory(CUgraphNode node, struct graph_need *need)
         return true;
 }
 
-/* A free of the graph's own memory, or of another graph's. */
+/* Subtracts a free node, whose memory may also belong to another graph. */
 static bool add_free(CUgraphNode node, struct graph_need *need)
 {
         CUdeviceptr address;
@@ -81,7 +83,8 @@ static bool add_child(CUgraphNode node, unsigned depth, struct graph_need *need)
         return true;
 }
 
-/* The bodies of conditional nodes may not hold memory nodes, so they need no visit. */
+/* Adds a node. The bodies of conditional nodes may not contain memory nodes, so they are not
+ * visited. */
 static bool add_node(CUgraphNode node, unsigned depth, struct graph_need *need)
 {
         CUgraphNodeType type;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the ends of a copy; see copy_ends.h. The driver is asked each time: caching its answers
- * would need a hook for every way in which memory is allocated and freed.
+ * Finds out on which device each end of a copy is. The driver is asked each time: caching its
+ * answers would need a hook for every function that allocates or frees memory.
  */
 #include "shim/cuda/place/copy_ends.h"
 
@@ -9,7 +9,8 @@
 #include "shim/cuda/driver/real.h"
 #include "shim/cuda/place/front.h"
 
-/* Else the ordinal of a device. */
+/* Results of device_of() besides the ordinal of a device. ON_A_DEVICE: some device, not known
+ * which. */
 #define ON_HOST (-1)
 #define ON_A_DEVICE (-2)
 
@@ -26,7 +27,8 @@ static int ask_device(CUdeviceptr address)
         return type && type != CU_MEMORYTYPE_HOST ? device : ON_HOST;
 }
 
-/* A driver that does not say how many has not been started: it will copy nothing. */
+/* Whether this process sees several devices. False if the driver does not report their number: it
+ * is not initialised, so it will copy nothing. */
 static bool are_several(void)
 {
         static _Atomic int devices;

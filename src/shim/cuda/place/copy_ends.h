@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a copy goes: whether it stays within a device, and so is work of its processors.
+ * Tells whether a copy stays within one device, and so is work for the device's processors.
  *
- * An end in an array is taken to be on the stream's device. What else a call says of an end may not
- * be so: of what it says is the host's, and of a *unified* address, the driver is asked, and tells
- * which device it is on. An address that it does not know is the host's. Of what it says is a
- * device's, it is asked which only where this process sees several. Any thread.
+ * Each end of a copy (source and destination) is an address or an array. An array is assumed to be
+ * on the stream's device. The memory type that a call gives for an address may be wrong. So if the
+ * type is host or *unified*, the driver is asked which device the address is on; an address that
+ * the driver does not know is on the host. If the type is device, the driver is asked only if this
+ * process sees several devices. Any thread.
  */
 #ifndef ALIQUOT_SHIM_CUDA_PLACE_COPY_ENDS_H
 #define ALIQUOT_SHIM_CUDA_PLACE_COPY_ENDS_H
@@ -18,7 +19,7 @@
 
 struct copy_end {
         CUmemorytype type;
-        CUdeviceptr address; /* valid if the type says so */
+        CUdeviceptr address; /* valid for host, device and unified memory */
 };
 
 static inline struct copy_end copy_unified(CUdeviceptr address)
@@ -46,7 +47,8 @@ static inline struct copy_end copy_end(CUmemorytype type, const void *host, CUde
         return type == CU_MEMORYTYPE_HOST ? copy_on_host(host) : (struct copy_end){ type, device };
 }
 
-/* The ends of any kind of box, by the names of its fields: src, dst. */
+/* Returns an end of a copy descriptor (a CUDA_MEMCPY2D, CUDA_MEMCPY3D or the like). `side` is the
+ * prefix of the descriptor's fields: src or dst. */
 #define copy_end_of(box, side)                                             \
         ({                                                                 \
                 __typeof__(box) copy_box = (box);                          \
@@ -54,17 +56,18 @@ static inline struct copy_end copy_end(CUmemorytype type, const void *host, CUde
                          (CUdeviceptr)copy_box->side##Device);             \
         })
 
-/* Both ends are on one device. */
+/* Whether both ends are on one device. */
 bool copy_is_within(struct copy_end to, struct copy_end from);
 
-/* Of the copies of a batch, one is. */
+/* Whether any copy of a batch stays within one device. */
 bool copy_any_is_within(const CUdeviceptr *to, const CUdeviceptr *from, size_t count);
 bool copy_any_box_is_within(const CUDA_MEMCPY3D_BATCH_OP *list, size_t count);
 
-/* Both contexts are of one device. */
+/* Whether both contexts belong to one device. */
 bool copy_is_of_one_device(CUcontext to, CUcontext from);
 
-/* A box that names the contexts of its ends: of an array's there is none to look at. */
+/* Whether a copy whose descriptor names the contexts of its ends stays within one device. The
+ * context of an array is ignored. */
 bool copy_peer_is_within(const CUDA_MEMCPY3D_PEER *box);
 
 #endif

@@ -12,9 +12,12 @@
 #include "shim/cuda/state/state.h"
 #include "shim/hold.h"
 
+/* Added to a row in place_state.rows, so that 0 means "not known yet" and negative rows stay above
+ * 0. */
 #define ROW_KNOWN 16
 
-/* `answer` is the program's result; CUDA_SUCCESS: not permitted. */
+/* Returns a place that is refused. `answer` is the program's result; CUDA_SUCCESS: not
+ * permitted. */
 static struct place place_refused(CUresult answer)
 {
         return (struct place){ .row = SESSION_NO_ROW, .device = -1, .answer = answer };
@@ -29,7 +32,7 @@ static CUresult device_uuid(CUuuid *ret, CUdevice device)
         return rc == CUDA_SUCCESS ? rc : real.cuDeviceGetUuid(ret, device);
 }
 
-/* Without NVML the cards are those that this process may see, in its order. */
+/* Lists the cards that this process sees, in CUDA's order. Used if NVML is not available. */
 static int list_seen(struct session_gpu *ret, size_t max)
 {
         int count;
@@ -51,7 +54,8 @@ static int list_seen(struct session_gpu *ret, size_t max)
         return count;
 }
 
-/* NVML will be asked what this process holds. */
+/* Lists the machine's cards, through NVML if possible. Keeps NVML open, because it will be asked
+ * how much memory this process holds. */
 static int list_cards(struct session_gpu *ret, size_t max)
 {
         int count = cards_keep_open() ? cards_list(ret, max) : -1;
@@ -71,7 +75,8 @@ bool front_start(void)
         return session_state() != SESSION_BROKEN;
 }
 
-/* The driver itself reports that there is no such device: it will refuse every call for it. */
+/* Whether the driver itself reports that there is no such device. Then it will refuse every call
+ * for that device. */
 static bool is_no_device(CUdevice device)
 {
         int count;
@@ -82,7 +87,7 @@ static bool is_no_device(CUdevice device)
 }
 
 /* Claims a row for a device that the session does not know yet. SESSION_NO_ROW: the driver does not
- * report its size. */
+ * report the device's memory size. */
 static int row_claim(CUdevice device, const CUuuid *uuid)
 {
         size_t card_bytes;
@@ -92,7 +97,8 @@ static int row_claim(CUdevice device, const CUuuid *uuid)
                        : SESSION_NO_ROW;
 }
 
-/* A device whose UUID the driver does not report is refused, because its limit is unknown. */
+/* Asks the driver for the row of a device. A device whose UUID the driver does not report is
+ * refused, because its limit is unknown. */
 static int row_ask(CUdevice device)
 {
         CUuuid uuid;
@@ -159,7 +165,9 @@ static struct place seat_read(struct state_seat *seat)
                                .device = load_relaxed(&seat->device) };
 }
 
-/* `place.owner` 0 takes a new number. Without a free seat the context stays without one. */
+/* Stores the place of a context in a free seat (entry of the table of contexts), or returns the
+ * place that is already stored. `place.owner` 0: takes a new number. If there is no free seat, the
+ * context stays without a number. */
 static struct place seat_take(CUcontext context, struct place place)
 {
         struct state_seat *seat;
@@ -188,7 +196,7 @@ static struct place seat_take(CUcontext context, struct place place)
         return place;
 }
 
-/* `context` is current. */
+/* Asks the driver for the place of `context`, which is current. */
 static struct place place_ask(CUcontext context)
 {
         CUdevice device;
@@ -198,8 +206,8 @@ static struct place place_ask(CUcontext context)
         if (rc != CUDA_SUCCESS)
                 return place_refused(rc);
         place = place_of_device(device);
-        /* Its context is current, so the device is there. A refusal is not remembered: a later try
-         * may find the row. */
+        /* The context is current, so its device exists: a device without a row is refused. The
+         * refusal is not stored, so that a later try may find the row. */
         if (place.row == CHARGE_NO_DEVICE && session_state() == SESSION_ACTIVE)
                 return place_refused(CUDA_SUCCESS);
         return place.row < 0 ? place : seat_take(context, place);
@@ -239,8 +247,9 @@ struct place place_of_context(CUcontext context)
         return place;
 }
 
-/* A thread's own default stream is known by a number that no later thread gets, because addresses
- * are reused. Handles are addresses, and these numbers lie below all of them. */
+/* A thread's own default stream gets a number that no later thread gets, because the address of a
+ * thread's data may be reused. These numbers are smaller than any address, so they differ from the
+ * handles of other streams. */
 #define NUMBER_SHIFT 4
 
 uint64_t stream_key(CUstream stream)
@@ -290,7 +299,8 @@ struct place place_of_stream(CUstream stream)
                 return place_of_context(context);
         if (rc != CUDA_SUCCESS && rc != CUDA_ERROR_NOT_SUPPORTED)
                 return place_refused(rc);
-        /* A stream of a green context. A driver that cannot tell its device: the current one. */
+        /* A stream of a green context. If the driver cannot report its device, the current context
+         * counts. */
         if (real.cuStreamGetDevice(stream, &device) == CUDA_SUCCESS)
                 return place_of_device(device);
         return place_here();
