@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See kernel.h.
+ * Notes the first launch of each function; hooks launches on several devices at once.
  */
 #include "shim/cuda/code/kernel.h"
 
@@ -9,11 +9,13 @@
 #include "shim/cuda/driver/hooks.h"
 #include "shim/cuda/driver/real.h"
 
+/* Maximum number of launches in one multi-device call that are metered. */
 #define TOGETHER 64u
+/* Entries of the table of launched functions that are tried for one function. */
 #define PROBES 16u
 
-/* After the launch, because an earlier look would not see the code. If the table is full, the
- * function counts as launched before. */
+/* Called after the launch, because an earlier look at NVML would not see the code. If all tried
+ * entries belong to other functions, the function counts as launched before. */
 void kernel_note_launched(CUfunction function, uint32_t at)
 {
         for (uint32_t i = 0; i < PROBES; i++) {
@@ -29,7 +31,8 @@ void kernel_note_launched(CUfunction function, uint32_t at)
         }
 }
 
-/* Every device's gate must be open: the parts wait for each other. */
+/* The gates of all devices must be open before the call, because the parts of the launch wait for
+ * each other. */
 CUresult hook_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *list, unsigned count,
                                                    unsigned flags)
 {

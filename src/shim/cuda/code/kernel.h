@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernel launches: submissions that may load code.
+ * Wraps kernel launches, which are submissions that may also load code.
  *
- * Under lazy loading the first launch of a function may load its code. The memory that the driver
- * takes for that is found by the next call that allocates, frees, waits, or asks for free memory.
- * The hooks are made from the rows of cuda.api, around kernel_begin() and kernel_end().
+ * Under lazy loading, the first launch of a function may load its code. The memory that the driver
+ * takes for the code is measured in the next call that allocates, frees, waits, or asks for free
+ * memory. gen-api makes the hooks from the rows of cuda.api, around kernel_begin() and
+ * kernel_end().
  */
 #ifndef ALIQUOT_SHIM_CUDA_CODE_KERNEL_H
 #define ALIQUOT_SHIM_CUDA_CODE_KERNEL_H
@@ -12,7 +13,8 @@
 #include "shim/cuda/state/code.h"
 #include "shim/cuda/stream/submit.h"
 
-/* A kernel takes about as long as it did with a grid of that size. */
+/* Returns the submission with a hint: a launch takes about as long as earlier launches of the same
+ * function with a grid of that size. */
 static inline struct submission kernel_submission(struct submission submission, CUfunction function,
                                                   uint64_t blocks)
 {
@@ -29,10 +31,11 @@ static inline CUstream kernel_stream(const CUlaunchConfig *config)
         return config ? config->hStream : NULL;
 }
 
-/* Not seen at `at`, the place that its hash gives it in the table of launched functions. */
+/* Notes the first launch of a function. `at` is the index that the function's hash gives in
+ * code_state.launched, where another function or none was found. */
 void kernel_note_launched(CUfunction function, uint32_t at);
 
-/* Returns the function, which kernel_end() is to note. */
+/* Begins a launch. Returns `function`, for kernel_end(). */
 static inline CUfunction kernel_begin(struct submission submission, CUfunction function,
                                       uint64_t blocks)
 {

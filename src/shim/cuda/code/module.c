@@ -14,7 +14,7 @@
 #include "shim/cuda/state/code.h"
 #include "shim/cuda/stream/access.h"
 
-/* Of the device on which it is loaded, as 90 for 9.0; 0: the driver does not say. */
+/* Returns the compute capability of the place's device, as 90 for 9.0. 0: unknown. */
 static unsigned capability_at(struct place place)
 {
         int major = 0, minor = 0;
@@ -28,7 +28,7 @@ static unsigned capability_at(struct place place)
         return (unsigned)major * 10 + (unsigned)minor;
 }
 
-/* The image in a file. Read rather than mapped: it may shrink meanwhile. */
+/* Measures the image in a file. The file is read, not mapped, because it may shrink meanwhile. */
 static uint64_t read_bytes(int fd, uint64_t bytes, unsigned capability)
 {
         void *image = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -47,7 +47,7 @@ static uint64_t read_bytes(int fd, uint64_t bytes, unsigned capability)
         return loaded;
 }
 
-/* 0 if unknown: the driver will report the error. */
+/* Measures the image in a file. 0: unknown, and the driver will report the error. */
 static uint64_t file_bytes(const char *path, struct place place)
 {
         int saved = errno;
@@ -82,7 +82,8 @@ static void forget_launched(void)
                 store_relaxed(&code_state.launched[i], 0);
 }
 
-/* Programs look a function up before each launch. */
+/* Whether `key` was looked up before, and notes it. Programs look a function up before each launch,
+ * so most lookups are repeated ones. */
 static bool is_known(uint64_t key)
 {
         uint32_t at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) % STATE_LOOKED_UP;
@@ -90,7 +91,9 @@ static bool is_known(uint64_t key)
         return swap_acq_rel(&code_state.looked_up[at], key) == key && key;
 }
 
-/* A library may be loaded before anything is on the device: NVML lists this process later. */
+/* Hands the estimate to the remainder. False: NVML does not list this process, so the caller keeps
+ * the estimate. A library may be loaded before this process has anything on the device, so NVML may
+ * list the process only later. */
 static bool keep_estimate(struct charge *estimate, uint64_t key)
 {
         bool is_of_context = estimate->owner != 0;
@@ -110,7 +113,8 @@ struct charged_call module_begin(struct out ret, struct code_source source)
         return charged_call_begin(place, ret, code_bytes(source, place));
 }
 
-/* The estimate has said whether there is room. What was taken of it NVML tells. */
+/* Settles a load. The estimate was only needed to find out whether there is room: NVML reports what
+ * the driver took. */
 static void settle_image(struct charged_call *call)
 {
         int row = call->charge.device;
@@ -129,7 +133,8 @@ CUresult module_end(struct charged_call *call)
         return access_end(call->rc);
 }
 
-/* A library may be loaded without a context that lives: it is then the first device's. */
+/* Returns the place of a library. It may be loaded without a usable context; then it is charged to
+ * the first device. */
 static struct place place_of_library(void)
 {
         struct place place = place_here();
@@ -149,7 +154,7 @@ struct charged_call library_begin(struct out ret, struct code_source source)
         return charged_call_begin(place, ret, code_bytes(source, place));
 }
 
-/* Of no context. */
+/* A library belongs to no context. */
 CUresult library_end(struct charged_call *call)
 {
         call->charge.owner = 0;
@@ -175,7 +180,8 @@ CUresult code_unload_end(struct code_unload *unload, CUresult rc)
         return access_end(rc);
 }
 
-/* Lazily loaded code is taken at the first request for it, or by a launch (kernel.c). */
+/* Looks at NVML after the first lookup of `key`: the driver takes memory for lazily loaded code at
+ * the first lookup, or at the first launch (kernel.c). */
 static void look_behind(uint64_t key)
 {
         int row;

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules and libraries: code and globals on the card, estimated by the size of their image.
+ * Charges modules and libraries (code and global variables on the card) by an estimate from the
+ * size of their image.
  *
- * The driver does not tell what a module takes, and may take it later (lazy loading). The size of
- * the image, or of the part of a fat binary that the device loads, and the zeroed memory that it
- * names, is charged before it is loaded, so that what plainly has no room is refused. Once it is
- * loaded, what NVML shows is charged in its place (remainder.h). Where NVML does not list this
- * process the estimate stays until the module is unloaded or its context goes. A library belongs to
- * no context: its estimate is charged once, to the device that is current when it is loaded.
+ * The driver does not report how much memory a module takes, and may take it later (lazy loading).
+ * Before the load, an estimate is charged, so that a load for which there is clearly no room is
+ * refused. The estimate is the size of the image, or of the part of a fat binary that the device
+ * loads, plus the zero-initialised memory that the image declares. After the load, the memory that
+ * NVML reports is charged instead (remainder.h). If NVML does not list this process, the estimate
+ * stays until the module is unloaded or its context ends. A library belongs to no context: its
+ * estimate is charged once, to the device that is current when the library is loaded.
  *
- * cuda.api makes the hooks of the functions here: `module` and `library` load, `code_unload`
- * unloads, `code_lookup` finds something in what is loaded, which may load it at last.
+ * gen-api makes the hooks from the functions here, as cuda.api says: `module` and `library` load
+ * code, `code_unload` unloads it, and `code_lookup` finds a function or variable in it, which may
+ * be what makes the driver load it.
  */
 #ifndef ALIQUOT_SHIM_CUDA_CODE_MODULE_H
 #define ALIQUOT_SHIM_CUDA_CODE_MODULE_H
 
 #include "shim/cuda/charge/charged_call.h"
 
-/* Where code is loaded from: a file, or else an image in memory. */
+/* What to load: the file `path`, or if that is NULL the image in memory. */
 struct code_source {
         const char *path;
         const void *image;
@@ -47,7 +50,7 @@ struct code_unload {
 struct code_unload code_unload_begin(const void *handle);
 CUresult code_unload_end(struct code_unload *unload, CUresult rc);
 
-/* `ret`: what is found, or a handle of it. */
+/* `ret` is the parameter to which the driver writes what it finds. */
 struct out code_lookup_begin(struct out ret);
 CUresult code_lookup_end(const struct out *ret, CUresult rc);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code that was looked up or launched (module.c, kernel.h). Wiped in a forked child: state.h.
+ * State of module.c and kernel.h: code that was looked up or launched. Wiped in a forked child:
+ * state.h.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STATE_CODE_H
 #define ALIQUOT_SHIM_CUDA_STATE_CODE_H
@@ -13,9 +14,11 @@
 #define STATE_LAUNCHED 4096u
 
 struct code_state {
-        /* Functions, ... that were looked up since a module last came or went, by a hash. */
+        /* Functions and variables looked up since a module was last loaded or unloaded, at an index
+         * from their hash. */
         _Atomic uint64_t looked_up[STATE_LOOKED_UP];
-        /* Functions that were launched since a module last went, by a hash; 0: a free place. */
+        /* Functions launched since a module was last unloaded, at or soon behind an index from
+         * their hash; 0: a free entry. */
         _Atomic uint64_t launched[STATE_LAUNCHED];
 };
 

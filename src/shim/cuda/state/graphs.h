@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Executable graphs with memory (graph.h). Wiped in a forked child: state.h.
+ * State of graph.h: executable graphs with memory nodes. Wiped in a forked child: state.h.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STATE_GRAPHS_H
 #define ALIQUOT_SHIM_CUDA_STATE_GRAPHS_H
@@ -14,7 +14,7 @@
 struct graph_state {
         struct lock graphs_lock;
         struct handle_table graphs;          /* struct graph_part */
-        _Atomic uint32_t graphs_with_memory; /* parts in there: most programs have none */
+        _Atomic uint32_t graphs_with_memory; /* entries of `graphs`; 0 in most programs */
 };
 
 extern struct graph_state graph_state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that is shared with other processes (import.h, orphan.h). Wiped in a forked child:
- * state.h.
+ * State of import.h and orphan.h: memory that is shared with other processes. Wiped in a forked
+ * child: state.h.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STATE_IMPORTS_H
 #define ALIQUOT_SHIM_CUDA_STATE_IMPORTS_H
@@ -14,12 +14,15 @@
 
 struct shared_state {
         struct lock imports_lock;
-        struct handle_table imports;        /* struct memory_import: what we hold of others */
-        struct handle_table import_handles; /* struct import_handle */
-        struct handle_table exports;        /* struct memory_export: of ours, others may hold it */
+        /* struct memory_import: memory of other processes that this process imports. */
+        struct handle_table imports;
+        struct handle_table import_handles; /* struct import_handle: imports by address or handle */
+        /* struct memory_export: memory of this process that others may import. */
+        struct handle_table exports;
         _Atomic uint32_t exports_live;
         _Atomic uint32_t imports_uncharged;
-        struct handle_table orphans; /* struct orphan: given back by us, held by others */
+        /* struct orphan: memory freed by this process that others still import. */
+        struct handle_table orphans;
         _Atomic uint32_t orphans_live;
         uint64_t imports_last_id;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handles and mappings of virtual memory (vmm.c). Wiped in a forked child: state.h.
+ * State of vmm.c: handles and mappings of virtual memory. Wiped in a forked child: state.h.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STATE_MAPPINGS_H
 #define ALIQUOT_SHIM_CUDA_STATE_MAPPINGS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events of ours that are not in use (time.c). Wiped in a forked child: state.h.
+ * State of time.c: CUDA events of ours that are ready for reuse. Wiped in a forked child: state.h.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STATE_MARKERS_H
 #define ALIQUOT_SHIM_CUDA_STATE_MARKERS_H
@@ -12,9 +12,9 @@
 
 #define STATE_EVENTS 1024u
 
-/* An event of ours that waits to be used again: time.c. */
+/* A CUDA event of ours that is ready for reuse. */
 struct resting {
-        uint64_t context; /* 0 = free */
+        uint64_t context; /* handle of its context; 0: the entry is free */
         CUevent event;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The known devices and contexts (front.h). Wiped in a forked child: state.h.
+ * State of front.h: the known devices and contexts. Wiped in a forked child: state.h.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STATE_PLACES_H
 #define ALIQUOT_SHIM_CUDA_STATE_PLACES_H
@@ -14,13 +14,13 @@
 #define STATE_SEATS 1024u
 
 /*
- * A context seen so far. Written under seats_lock, its context last (release); readers match the
- * context (acquire) and then read the rest. A seat that was left is used again with a new number: a
- * reader that still sees the old one holds a context that is being destroyed under it, which no
- * program may do.
+ * A *seat*: the entry of one known context. Written under seats_lock, `context` last (release).
+ * Readers find the context (acquire) and then read the other fields. A free seat is reused for
+ * another context with a new number. A reader that still sees the old values uses a context that
+ * another thread is destroying, which no program may do.
  */
 struct state_seat {
-        _Atomic uint64_t context; /* 0 = free */
+        _Atomic uint64_t context; /* handle; 0: the seat is free */
         _Atomic uint32_t owner;
         _Atomic int row;
         _Atomic int device;
@@ -32,7 +32,8 @@ struct place_state {
         uint32_t last_owner;
         struct state_seat seats[STATE_SEATS];
 
-        /* Row of each ordinal plus ROW_KNOWN; 0 = not asked yet. Racing writers agree. */
+        /* Row of each device ordinal, plus ROW_KNOWN; 0: not known yet. Threads that write at the
+         * same time write the same value. */
         _Atomic int rows[STATE_DEVICES];
 };
 

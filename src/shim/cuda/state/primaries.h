@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Primary contexts (context.c). Wiped in a forked child: state.h.
+ * State of primary.c: the primary contexts. Wiped in a forked child: state.h.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STATE_PRIMARIES_H
 #define ALIQUOT_SHIM_CUDA_STATE_PRIMARIES_H
@@ -12,7 +12,8 @@
 
 struct primary_state {
         struct lock primary_lock;
-        uint64_t primary[STATE_DEVICES]; /* the primary context, while it was seen active */
+        /* by device: the primary context if it was last seen active, else 0. */
+        uint64_t primary[STATE_DEVICES];
 };
 
 extern struct primary_state primary_state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that the driver took by itself, by row (remainder.h). Wiped in a forked child: state.h.
+ * State of remainder.h: memory that the driver took on its own, for each row. Wiped in a forked
+ * child: state.h.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STATE_REMAINDERS_H
 #define ALIQUOT_SHIM_CUDA_STATE_REMAINDERS_H
@@ -11,30 +12,37 @@
 #include "proto/page.h"
 #include "shim/lock.h"
 
-/* Maximum number of a device's contexts with a charged malloc heap that the driver has not yet
- * allocated. Beyond this number, a context is charged twice (as heap and in the remainder) once the
- * driver allocates its heap, until the context ends. */
+/* Maximum number of contexts of one device whose malloc heap is charged and not yet allocated by
+ * the driver. The heap of a further context is charged twice (as heap and in the remainder) from
+ * the time when the driver allocates it until the context ends. */
 #define REMAINDER_HEAPS 4u
 
-/* The remainder of a device: remainder.h. The lock guards the charge kept under SPACE_REMAINDER,
- * and the fields that are not atomic. */
+/* The remainder of a device (remainder.h). `lock` guards the charge kept under SPACE_REMAINDER, and
+ * the fields that are not atomic. A *look* is a query of NVML. */
 struct remainder {
         struct lock lock;
         _Atomic uint32_t is_told;    /* NVML lists this process */
-        _Atomic uint32_t is_foreign; /* it lists another one by our number */
+        _Atomic uint32_t is_foreign; /* NVML lists another process under our PID */
+        /* When the next periodic look is due. */
         _Atomic uint64_t due_ns;
-        _Atomic uint32_t is_changed; /* the driver may have taken something since the last look */
-        /* Upper bound of memory that was taken since the last look, or kept after its free, and is
-         * not charged. */
+        /* The driver may have taken or freed memory on its own since the last look. */
+        _Atomic uint32_t is_changed;
+        /* Upper bound of the memory that the driver took, or kept after a free, since the last
+         * look, and that is not charged. */
         _Atomic uint64_t unlooked_bytes;
+        /* When the last look ended. */
         uint64_t looked_ns;
-        uint64_t silent_ns; /* it did not answer: it is asked again then */
+        uint64_t silent_ns; /* NVML failed: it is not asked again before this time */
+        /* Duration of the first query; the second one is compared with it. */
         uint64_t first_cost_ns;
-        uint64_t cost_ns;     /* of a question, at least, of late. 0 until two were measured */
-        uint64_t least_bytes; /* lower bound from several answers, while charges came and went */
+        /* About the shortest duration of recent queries; 0 until two are measured. */
+        uint64_t cost_ns;
+        uint64_t least_bytes; /* minimum of several uncertain answers, made while charges changed */
+        /* Number of those uncertain answers. */
         uint32_t doubts;
-        _Atomic uint32_t has_estimates; /* that no look has replaced yet. Written under `lock` */
-        /* Of charges of heaps that are set and not taken; 0 = none. */
+        /* There are estimates that no look has replaced. Written under `lock`. */
+        _Atomic uint32_t has_estimates;
+        /* Keys of heap charges whose heap the driver has not allocated yet; 0: no key. */
         uint64_t heap_key[REMAINDER_HEAPS];
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* Number of records in the first chunk. */
 #define FIRST_CHUNK 512u
 
 static void *pages(uint64_t bytes)
@@ -18,7 +19,7 @@ static uint64_t bucket_of(const struct handle_table *table, uint64_t key)
         return (key * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (table->bucket_count - 1);
 }
 
-/* The buckets follow the records, so that a chain stays about one long. */
+/* Grows the array of buckets together with the records, so that a bucket has about one record. */
 static void grow_buckets(struct handle_table *table, uint64_t count)
 {
         struct table_link **old = table->buckets;
@@ -35,7 +36,7 @@ static void grow_buckets(struct handle_table *table, uint64_t count)
 
                         next = link->next;
                         link->next = NULL;
-                        while (*end) /* the newest of a key stays first */
+                        while (*end) /* keep newer records before older ones with the same key */
                                 end = &(*end)->next;
                         *end = link;
                 }
@@ -44,7 +45,7 @@ static void grow_buckets(struct handle_table *table, uint64_t count)
                 munmap(old, old_count * sizeof(struct table_link *));
 }
 
-/* A new chunk doubles the records. */
+/* Adds a chunk, which doubles the number of records. */
 static void grow_records(struct handle_table *table, size_t bytes)
 {
         uint64_t count = (uint64_t)FIRST_CHUNK << table->chunks;
@@ -93,7 +94,7 @@ void table_put(struct handle_table *table, void *record)
         table->used++;
 }
 
-/* The first of a chain that has the key. */
+/* Returns the first record of a bucket's list with this key, or NULL. */
 static struct table_link *seek(struct table_link *link, uint64_t key)
 {
         while (link && link->key != key)

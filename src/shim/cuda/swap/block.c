@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See block.h. A block is in `spans`, where lookups find it, from the time when it is complete
- * until nothing is mapped at its addresses.
+ * Creates, finds and frees swappable blocks. A block is in `spans`, where lookups find it, from the
+ * time when it is complete until nothing is mapped at its addresses.
  */
 #include "shim/cuda/swap/block.h"
 
@@ -37,7 +37,8 @@ static bool can_map(CUdevice device)
                page_bytes && PAGE_BYTES % page_bytes == 0;
 }
 
-/* The driver is asked once. What fill_block() finds out afterwards stays. */
+/* Whether the driver can map memory. Asks the driver only once; if fill_block() later finds that
+ * mapping fails, that result stays. */
 static bool mapping_works(CUdevice device)
 {
         uint32_t unasked = MAPPING_UNASKED;
@@ -56,7 +57,7 @@ bool swap_takes(struct place place, uint64_t bytes)
 
 /* -- Records ----------------------------------------------------------------------------------- */
 
-/* Under swap_lock. */
+/* Frees the records of a block and its segments. The caller holds swap_lock. */
 static void block_drop(struct swap_block *block)
 {
         for (struct swap_segment *segment = block->segments, *next; segment; segment = next) {
@@ -66,7 +67,8 @@ static void block_drop(struct swap_block *block)
         table_free(&swap_state.swap_blocks, block);
 }
 
-/* Under swap_lock. False: out of memory; some segments may be there. */
+/* Creates the records of a block's segments. False: out of memory; some records may exist. The
+ * caller holds swap_lock. */
 static bool make_segments(struct swap_block *block)
 {
         struct swap_segment **last = &block->segments;
@@ -101,7 +103,7 @@ static struct swap_block *block_make(struct place place, uint64_t bytes)
         return block;
 }
 
-/* For a block that block_put() has not put into `spans`. */
+/* Frees a block that was not put into `spans`. */
 static void block_unmake(struct swap_block *block)
 {
         lock_take(&swap_state.swap_lock);
@@ -123,7 +125,7 @@ static void block_put(struct swap_block *block)
 
 /* -- Making ------------------------------------------------------------------------------------ */
 
-/* Unmaps the segments that are mapped, and gives the addresses back. */
+/* Unmaps the segments that are mapped, and releases the address range. */
 static void unback(struct swap_block *block)
 {
         for (struct swap_segment *segment = block->segments; segment; segment = segment->next) {
@@ -133,6 +135,8 @@ static void unback(struct swap_block *block)
         real.cuMemAddressFree(block->link.key, block->span_bytes);
 }
 
+/* Reserves an address range for the block and maps all its segments. After a failure, nothing is
+ * reserved or mapped. */
 static CUresult back(struct swap_block *block, const struct charge *charge)
 {
         CUdeviceptr base = 0, at;
@@ -157,7 +161,8 @@ static CUresult back(struct swap_block *block, const struct charge *charge)
         return rc;
 }
 
-/* The driver's number of the block's first allocation. The driver never gives a number twice. */
+/* Returns the driver's buffer ID of the block's first allocation, which the driver never reuses. If
+ * there is none, returns a unique number with bit 62 set. */
 static uint64_t number_of(const struct swap_block *block)
 {
         static _Atomic uint64_t last;
@@ -271,7 +276,8 @@ static void drop_charge(CUdeviceptr address)
                 charge_drop(&charge);
 }
 
-/* The first step of freeing. If the driver refuses to unmap a segment, the block stays. */
+/* Unmaps all segments, as the first step of freeing a block. If the driver refuses to unmap one,
+ * the block stays. */
 static CUresult unmap(struct swap_block *block)
 {
         for (struct swap_segment *segment = block->segments; segment; segment = segment->next) {
@@ -283,8 +289,8 @@ static CUresult unmap(struct swap_block *block)
         return CUDA_SUCCESS;
 }
 
-/* For a block without mappings. The addresses are given back last: the driver may give them to
- * another block at once. */
+/* Forgets a block that has no mappings. Releases the address range last, because the driver may
+ * give it to another block at once. */
 static void forget_block(struct swap_block *block)
 {
         CUdeviceptr base = block->link.key;
@@ -299,7 +305,7 @@ static void forget_block(struct swap_block *block)
         real.cuMemAddressFree(base, span_bytes);
 }
 
-/* In the block's context. */
+/* Frees the host memory of the segments. The block's context is current. */
 static void free_host(struct swap_block *block)
 {
         for (struct swap_segment *segment = block->segments; segment; segment = segment->next) {
@@ -355,7 +361,7 @@ CUresult swap_free_in_order(struct charge *taken, CUdeviceptr address, CUstream 
 
 /* -- Ranges ------------------------------------------------------------------------------------ */
 
-/* The first block that overlaps [address, end). */
+/* Returns the first block that overlaps [address, end), or NULL. */
 static struct swap_block *find_in(CUdeviceptr address, CUdeviceptr end)
 {
         struct swap_block *block = NULL;
@@ -390,7 +396,7 @@ void swap_pin(CUdeviceptr address, uint64_t bytes)
         }
 }
 
-/* The context's first block that ends above the address. */
+/* Returns the first block of the context `owner` that ends above the address, or NULL. */
 static struct swap_block *find_of(uint32_t owner, CUdeviceptr above)
 {
         const struct address_span *span, *end;
@@ -409,8 +415,9 @@ static struct swap_block *find_of(uint32_t owner, CUdeviceptr above)
         return found;
 }
 
-/* The driver freed the blocks' host memory with the context. A segment that the driver refuses to
- * unmap stays on the card, and counts as the remainder (charge/remainder.h). */
+/* The driver has freed the host memory of the blocks with the context. A segment that the driver
+ * refuses to unmap stays on the card, and is charged as part of the remainder
+ * (charge/remainder.h). */
 void swap_owner_gone(uint32_t owner)
 {
         CUdeviceptr above = 0;

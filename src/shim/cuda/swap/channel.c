@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The channel of a context: the stream, and STATE_MOVES events, by which the mover copies segments
- * of the context's blocks (move.h).
+ * The channel of a context: a stream and STATE_MOVES events, with which the mover copies the
+ * segments of the context's blocks (move.h).
  *
- * The first block of a context makes the channel, with the context current, because the mover has
- * no context of its own. If the driver refuses, or the table is full, there is no channel, and
- * the caller allocates plain memory. A channel ends with its context, which ends its stream and
- * events. The table is under swap_lock; the driver is called without it.
+ * The allocation of a context's first block creates the channel, because the context is current
+ * then, and the mover has no context of its own. If the driver refuses, or the table is full, there
+ * is no channel, and the caller allocates plain memory. The driver destroys the stream and the
+ * events with the context. swap_lock guards the table, and is not held across driver calls.
  */
 #include <stddef.h>
 
@@ -24,7 +24,7 @@ static struct swap_channel *find_channel(uint32_t owner)
         return channel;
 }
 
-/* For a channel that is not in the table. */
+/* Destroys the stream and events of a channel that is not in the table. */
 static void close_channel(struct swap_channel *channel)
 {
         for (unsigned i = 0; i < STATE_MOVES; i++) {
@@ -35,7 +35,8 @@ static void close_channel(struct swap_channel *channel)
                 real.cuStreamDestroy_v2(channel->stream);
 }
 
-/* In the current context. The stream does not wait for the default stream, nor that for it. */
+/* Creates the stream and events in the current context. The stream and the default stream do not
+ * wait for each other. */
 static bool open_channel(struct swap_channel *channel)
 {
         struct relaxed was = relax();
@@ -52,7 +53,8 @@ static bool open_channel(struct swap_channel *channel)
         return rc == CUDA_SUCCESS;
 }
 
-/* Two threads may make a channel at once: the second one gets the first one's. */
+/* Puts a new channel into the table and returns it. If another thread has put one there first,
+ * returns that one. NULL: out of memory. */
 static struct swap_channel *put_channel(uint32_t owner, const struct swap_channel *made)
 {
         struct swap_channel *channel, *found;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See move.h. Everything here runs in the helper, or in the thread that ends the process and does
- * the helper's work. While a segment moves, no thread makes or frees a block: all wait at the gate.
- * So the mover reads the tables without swap_lock.
+ * The code of the mover. All of it runs in the helper, or in the thread that ends the process and
+ * does the helper's work. While a segment moves, no thread creates or frees a block, because all
+ * wait at the gate. So the mover reads the tables without swap_lock.
  */
 #include "shim/cuda/swap/move.h"
 
@@ -21,9 +21,10 @@
 #include "shim/time/fence.h"
 #include "shim/time/time.h"
 
-/* The ledger changes without a wake-up when other processes move: it is read again after this. */
+/* Time after which the ledger is read again: other processes change it without waking the
+ * helper. */
 #define LOOK_NS UINT64_C(5000000)
-/* A step that failed is repeated after this. */
+/* Time after which a failed step is repeated. */
 #define PAUSE_NS UINT64_C(5000000)
 
 static struct swap_mover *const mover = &swap_state.mover;
@@ -35,7 +36,8 @@ struct move_choice {
         struct swap_segment *segment;
 };
 
-/* Out: a segment that may leave. In: a segment that is away and fits into `most_bytes`. */
+/* Whether a segment may be moved in the present direction. Out: it is on the card and its block is
+ * not pinned. In: it is in the host and fits into `most_bytes`. */
 static bool may_move(const struct swap_block *block, const struct swap_segment *segment,
                      uint64_t most_bytes)
 {
@@ -53,7 +55,8 @@ static struct swap_segment *choose_in(const struct swap_block *block, uint64_t m
         return NULL;
 }
 
-/* In the order of addresses, from the last choice on; then once more from the first address. */
+/* Chooses a segment to move, in the order of addresses from the last choice on, then once more from
+ * the first address. `segment` is NULL if none may be moved. */
 static struct move_choice choose_segment(uint64_t most_bytes)
 {
         for (unsigned round = 0; round < 2; round++) {
@@ -87,7 +90,7 @@ static void leave_context(void)
         real.cuCtxPopCurrent_v2(&popped);
 }
 
-/* In the segment's context. */
+/* Whether the segment has host memory; allocates it if needed. The segment's context is current. */
 static bool has_host(struct swap_segment *segment)
 {
         void *host = NULL;
@@ -106,7 +109,8 @@ static CUevent next_event(const struct swap_channel *channel)
         return channel->event[(mover->first + mover->count) % STATE_MOVES];
 }
 
-/* In the channel's context. */
+/* Begins to copy a segment, and records the next event behind the copy. The channel's context is
+ * current. */
 static CUresult copy(const struct swap_channel *channel, const struct swap_segment *segment)
 {
         CUresult rc = mover->is_inward ? real.cuMemcpyHtoDAsync_v2(segment->link.key, segment->host,
@@ -117,7 +121,7 @@ static CUresult copy(const struct swap_channel *channel, const struct swap_segme
         return rc == CUDA_SUCCESS ? real.cuEventRecord(next_event(channel), channel->stream) : rc;
 }
 
-/* Waits for a copy that may be in flight although its call failed. */
+/* Waits for a copy that may be in flight although the call for it failed. */
 static void settle_copies(const struct swap_channel *channel)
 {
         real.cuStreamSynchronize(channel->stream);
@@ -152,7 +156,7 @@ static bool begin_out(struct move_choice choice)
         return true;
 }
 
-/* Takes a move in back: the segment is away as before. */
+/* Undoes a move to the card: the segment is in the host as before. */
 static void undo_in(struct move_choice choice)
 {
         if (choice.segment->handle)
@@ -163,7 +167,7 @@ static void undo_in(struct move_choice choice)
         charge_move_end(choice.block->row);
 }
 
-/* Whether the context has failed for good: every call in it answers its error. */
+/* Whether the context has failed for good, so that every call in it returns its error. */
 static bool is_dead(const struct swap_channel *channel)
 {
         bool is_entered = enter_context(channel);
@@ -179,7 +183,8 @@ static CUresult bring_by(struct swap_channel *channel, struct move_choice choice
         struct swap_segment *segment = choice.segment;
         CUresult rc = CUDA_SUCCESS;
 
-        if (!segment->handle) /* else the driver did not let go of it when it was given up */
+        /* A handle is left if the driver refused to unmap the segment in undo_in(). */
+        if (!segment->handle)
                 rc = segment_map(segment, choice.block->device);
         if (rc == CUDA_SUCCESS)
                 rc = segments_open(segment->link.key, segment->bytes, choice.block->device);
@@ -194,8 +199,9 @@ static CUresult bring_by(struct swap_channel *channel, struct move_choice choice
         return rc;
 }
 
-/* What can never be copied counts as being there: its program is to hear of that, and can read
- * nothing of it. */
+/* Maps a segment and begins to copy it back. If its bytes can never be copied because the context
+ * has failed, the segment counts as back: the program will get the context's error, and can read
+ * none of the bytes. */
 static bool bring(struct move_choice choice)
 {
         struct swap_channel *channel = choice.block->channel;
@@ -281,10 +287,10 @@ static uint64_t leaving_bytes(void)
         return bytes;
 }
 
-/* What the page asks this process to move, beside the moves in flight. */
+/* What this process has to move in addition to the moves in flight, according to the page. */
 struct task {
-        uint64_t out_bytes; /* at least */
-        uint64_t in_bytes;  /* at most */
+        uint64_t out_bytes; /* at least this much to the host */
+        uint64_t in_bytes;  /* at most this much to the card */
 };
 
 static struct task find_task(void)
@@ -301,7 +307,7 @@ static struct task find_task(void)
         return task;
 }
 
-/* True: a move has begun; there may be another. */
+/* Begins one move. False: there is nothing more to begin now. */
 static bool begin_next(const struct task *task)
 {
         bool is_inward = task->in_bytes != 0;
@@ -324,18 +330,20 @@ static bool begin_next(const struct task *task)
 
 /* -- The task ---------------------------------------------------------------------------------- */
 
-/* What other threads did to blocks is seen from here on, and what the mover did to them, by threads
- * that pass the gate after the next call: they take the lock before they use a block. The gate and
- * `calls` order nothing on processors that reorder loads. */
+/* Synchronises memory with the other threads. From here on the mover sees what they did to blocks.
+ * They see what the mover did when they pass the gate after the next call of this function, because
+ * they take swap_lock before they use a block. The gate and `calls` alone give no memory ordering
+ * on processors that reorder loads. */
 static void meet_threads(void)
 {
         lock_take(&swap_state.swap_lock);
         lock_drop(&swap_state.swap_lock);
 }
 
-/* Shuts the own gate. True: the process is drained, and stays so. After the answer to the hold no
- * thread has submitted anything, if the session is still in that hold, whose number is used once,
- * and no thread is on its way to the driver. */
+/* Closes the process's own gate. True: all submitted work has completed, and no thread submits
+ * more. No thread has submitted anything since the answer to the hold if the session is still in
+ * the same hold (each hold has its own number), and no thread is inside a driver call. False: the
+ * own gate is open again. */
 static bool stop_process(void)
 {
         hold_shut_own();
@@ -363,7 +371,7 @@ static uint64_t tend_moves(uint64_t now_ns)
         if (!load_relaxed(&swap_state.swap_live))
                 return CLOCK_NEVER;
         if (!hold_is_own()) {
-                if (!is_to_begin()) /* a change of gate or epoch wakes the helper */
+                if (!is_to_begin()) /* a change of the gate or of the epoch wakes the helper */
                         return CLOCK_NEVER;
                 if (now_ns < mover->not_before_ns || !stop_process())
                         return now_ns + LOOK_NS;

@@ -23,7 +23,7 @@ CUresult segment_map(struct swap_segment *segment, CUdevice device)
 }
 
 /* If the driver refuses to release the handle, NVML still counts the memory, and it is charged as
- * the remainder (charge/remainder.h). */
+ * part of the remainder (charge/remainder.h). */
 CUresult segment_unmap(struct swap_segment *segment)
 {
         CUresult rc = real.cuMemUnmap(segment->link.key, segment->bytes);
