@@ -9,13 +9,14 @@
 #include "shim/cuda/measure/measure_elf.h"
 #include "shim/cuda/measure/measure_fatbin.h"
 
-/* Arrays: rows of a multiple of 512 bytes, and 64 KiB blocks in all. */
+/* An array's rows are padded to multiples of 512 bytes, and the whole array to a multiple of 64
+ * KiB. */
 #define ARRAY_ROW_BYTES 512u
 #define ARRAY_BLOCK_BYTES (64u << 10)
 
 #define FATBIN_WRAPPER_MAGIC 0x466243b1u
 
-/* Where to stop looking for the end of a text: no one has PTX of this size. */
+/* Maximum length of a text image; PTX is never this long. */
 #define TEXT_MAX ((size_t)64 << 20)
 
 struct fatbin_wrapper {
@@ -50,7 +51,8 @@ static struct measure_texel block_texel(CUarray_format format)
         }
 }
 
-/* Video formats: bytes of a luma element; chroma is counted in `halves` of the luma plane. */
+/* Returns the size of a luma element of a video format; chroma is counted in `halves` of the luma
+ * plane. */
 static struct measure_texel video_texel(CUarray_format format)
 {
         switch (format) {
@@ -80,7 +82,7 @@ static struct measure_texel video_texel(CUarray_format format)
         case CU_AD_FORMAT_YUV444_16bit_SemiPlanar:
                 return (struct measure_texel){ 2, 1, 6 };
         default:
-                return (struct measure_texel){ 16, 1, 2 }; /* unknown: the widest there is */
+                return (struct measure_texel){ 16, 1, 2 }; /* unknown format: assume the widest */
         }
 }
 
@@ -109,7 +111,8 @@ struct measure_texel measure_texel(CUarray_format format, unsigned channels)
         if (bytes)
                 return (struct measure_texel){ bytes * channels, 1, 2 };
         if (format >= CU_AD_FORMAT_UNORM_INT8X1 && format <= CU_AD_FORMAT_SNORM_INT16X4) {
-                /* In order: unorm 8x1 8x2 8x4 16x1 16x2 16x4, then snorm alike. */
+                /* The formats are in this order: unorm 8x1 8x2 8x4 16x1 16x2 16x4, then snorm in
+                 * the same order. */
                 static const unsigned char widths[] = { 1, 2, 4, 2, 4, 8 };
 
                 bytes = widths[(unsigned)(format - CU_AD_FORMAT_UNORM_INT8X1) % 6];
@@ -122,8 +125,8 @@ struct measure_texel measure_texel(CUarray_format format, unsigned channels)
         return video_texel(format);
 }
 
-/* Extents of a level, each at least 1. The layers of a layered array are its depth, and no level
- * halves them. */
+/* The extents of one mipmap level, each at least 1. In a layered array, `depth` is the number of
+ * layers, which is the same in all levels. */
 struct extents {
         uint64_t width, height, depth;
         bool is_layered;
@@ -160,7 +163,7 @@ uint64_t measure_array_2d(const CUDA_ARRAY_DESCRIPTOR *shape)
         return measure_array(&full);
 }
 
-/* The first interface's descriptors have 32-bit sizes. */
+/* The descriptors of the interface's first version have 32-bit sizes. */
 uint64_t measure_array_2d_v1(const CUDA_ARRAY_DESCRIPTOR_v1 *shape)
 {
         CUDA_ARRAY3D_DESCRIPTOR full = { .Width = shape->Width,
@@ -246,7 +249,8 @@ uint64_t measure_image(const void *image, unsigned capability)
 
         if (!image)
                 return 0;
-        if (strnlen(image, sizeof(magic)) < sizeof(magic)) /* no magic has a zero in it */
+        /* Too short for a magic number: none contains a zero byte. */
+        if (strnlen(image, sizeof(magic)) < sizeof(magic))
                 return strnlen(image, sizeof(magic));
         memcpy(&magic, image, sizeof(magic));
         if (memcmp(image, ELFMAG, SELFMAG) == 0)
@@ -272,7 +276,8 @@ uint64_t measure_file(const void *image, uint64_t bytes, unsigned capability)
 uint64_t measure_context(const char *model, uint64_t card_bytes)
 {
         uint64_t most = card_bytes / 64;
-        /* First match wins; bytes as NVML shows them for an empty context, driver 535 to 580. */
+        /* By part of the model's name; the first match counts. Sizes as NVML reports them for an
+         * empty context with drivers 535 to 580. */
         static const struct {
                 const char *part;
                 uint64_t mib;

@@ -2,13 +2,13 @@
 /*
  * Computes how many bytes an allocation takes, from the program's request. Pure: makes no call.
  *
- * A measure is either exact (what the driver will take) or an upper bound, which the hook lowers
- * once the driver has reported the size. All products saturate: a request that overflows measures
- * UINT64_MAX, which no limit grants. A request that the driver will surely refuse (no size)
- * measures 0.
+ * A result is either exact (what the driver will take) or an upper bound, which the hook lowers
+ * once the driver has reported the size. All products saturate: for a request that overflows, the
+ * result is UINT64_MAX, which no limit grants. For a request that the driver will surely refuse
+ * (size 0), the result is 0.
  *
- * Sources: drivers 470 to 580 use this pitch and array formula on all cards since Maxwell; where
- * the driver can be asked afterwards, its answer replaces the formula.
+ * Sources: drivers 470 to 580 use these formulas for pitch and arrays on all cards since Maxwell.
+ * Where the driver can be asked after the allocation, its answer replaces the result.
  */
 #ifndef ALIQUOT_SHIM_CUDA_MEASURE_MEASURE_H
 #define ALIQUOT_SHIM_CUDA_MEASURE_MEASURE_H
@@ -18,56 +18,63 @@
 
 #include "abi/cuda.h"
 
-/* Rows of cuMemAllocPitch begin at a multiple of this. */
+/* Rows of cuMemAllocPitch begin at multiples of this many bytes. */
 #define MEASURE_PITCH_BYTES 512u
 
-/* Block size of the virtual memory interface, and of graph memory, which uses it. */
+/* Block size of the virtual memory interface; also of graph memory, which uses that interface. */
 #define MEASURE_PAGE_BYTES (UINT64_C(2) << 20)
 
-/* Pools grow by multiples of this. */
+/* Pools grow by multiples of this many bytes. */
 #define MEASURE_POOL_BYTES (UINT64_C(32) << 20)
 
-/* `bytes` rounded up to a multiple of `grain` (a power of two), or UINT64_MAX. */
+/* Returns `bytes` rounded up to a multiple of `grain` (a power of two), or UINT64_MAX on
+ * overflow. */
 uint64_t measure_round(uint64_t bytes, uint64_t grain);
 
-/* What cuMemAllocPitch will take if the driver pitches as expected. */
+/* Returns what cuMemAllocPitch will take if the driver uses the expected pitch. */
 uint64_t measure_pitch(uint64_t width_bytes, uint64_t height);
 
-/* Bytes of one element with all channels; of block formats, of one 4 x 4 block. 0: unknown. */
+/* A texel is one element of an array. Block formats store blocks of 4 x 4 texels. */
 struct measure_texel {
+        /* Bytes of one texel with all channels, or of one block. */
         unsigned bytes;
-        unsigned side;   /* 1, or 4 for block formats */
-        unsigned halves; /* size in halves of the first plane: 2 = that plane alone, 3 = 4:2:0 */
+        unsigned side; /* side of a block in texels: 4 for block formats, else 1 */
+        /* Size of all planes, in halves of the first plane's size: 2 = that plane alone, 3 =
+         * 4:2:0. */
+        unsigned halves;
 };
 struct measure_texel measure_texel(CUarray_format format, unsigned channels);
 
-/* An array of any shape (2D: depth 0). 0 when it owns no memory: sparse, or mapped later. */
+/* Returns the size of an array of any shape (depth 0 if two-dimensional). 0 if the array owns no
+ * memory because it is sparse or mapped later. */
 uint64_t measure_array(const CUDA_ARRAY3D_DESCRIPTOR *shape);
 
-/* The same by the other descriptors: in two dimensions, and of the first interface. */
+/* As measure_array(), for the other descriptors: two-dimensional ones, and those of the first
+ * version of the interface. */
 uint64_t measure_array_2d(const CUDA_ARRAY_DESCRIPTOR *shape);
 uint64_t measure_array_2d_v1(const CUDA_ARRAY_DESCRIPTOR_v1 *shape);
 uint64_t measure_array_v1(const CUDA_ARRAY3D_DESCRIPTOR_v1 *shape);
 
-/* All levels of a mipmapped array. */
+/* Returns the size of all levels of a mipmapped array. */
 uint64_t measure_mipmap(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels);
 
-/* The most that a pool grows by to serve `bytes`. */
+/* Returns the maximum by which a pool grows to serve `bytes`. */
 uint64_t measure_pool_growth(uint64_t bytes);
 
-/* The memory behind one memory node of a graph. */
+/* Returns the memory that one allocation node of a graph takes. */
 uint64_t measure_graph_node(uint64_t bytes);
 
-/* Bytes that a device of this compute capability (90 for 9.0; 0: unknown) loads of a module image:
- * text, ELF (with its zeroed memory, measure_elf.h), or of a fat binary or its wrapper one part
- * (measure_fatbin.h). 0: unknown, the driver decides. */
+/* Returns how many bytes of a module image a device of this compute capability (90 for 9.0; 0:
+ * unknown) loads. The image is text; an ELF file, which counts with its zero-initialised memory
+ * (measure_elf.h); or a fat binary or its wrapper, of which one part is loaded (measure_fatbin.h).
+ * 0: unknown, so the driver decides. */
 uint64_t measure_image(const void *image, unsigned capability);
 
-/* The same for an image that was read from a file of `bytes`. */
+/* As measure_image(), for an image of `bytes` that was read from a file. */
 uint64_t measure_file(const void *image, uint64_t bytes, unsigned capability);
 
-/* Estimate of a context's memory on a GPU, by the model's name, at most a 64th of the card;
- * corrected if NVML can measure it. See docs/memory.md. */
+/* Returns an estimate of the memory of a context on a GPU of this model, at most a 64th of the
+ * card. It is corrected if NVML can measure the context (docs/memory.md). */
 uint64_t measure_context(const char *model, uint64_t card_bytes);
 
 #endif

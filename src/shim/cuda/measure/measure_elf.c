@@ -57,7 +57,8 @@ static bool section_at(const struct measured_elf *elf, uint64_t index, Elf64_Shd
                read_at(elf, sum_of(elf->header.e_shoff, index * sizeof(*ret)), ret, sizeof(*ret));
 }
 
-/* What has no name that can be read counts as device memory. */
+/* Whether a section is shared memory. False if its name cannot be read: then it counts as device
+ * memory. */
 static bool is_shared(const struct measured_elf *elf, const Elf64_Shdr *section)
 {
         static const char mark[] = ".nv.shared";

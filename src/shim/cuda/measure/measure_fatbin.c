@@ -19,12 +19,12 @@ enum { PART_PTX = 1, PART_ELF = 2 };
 
 #define PART_LZ4 UINT64_C(0x2000)
 #define PART_ZSTANDARD UINT64_C(0x8000)
-/* Maximum compression ratio: a header that claims more is not believed. */
+/* Maximum compression ratio of LZ4. A header that claims more is ignored. */
 #define LZ4_MAX 255u
-/* Maximum size of a block of one byte. */
+/* Maximum compression ratio of Zstandard: a block of one byte expands to at most this size. */
 #define ZSTANDARD_MAX (128u << 10)
 
-/* An image that claims to be larger is not walked through. */
+/* The parts of an image that claims to be larger than this are not searched. */
 #define WALKED_MAX_BYTES (UINT64_C(4) << 30)
 
 struct measured_part {
@@ -43,7 +43,8 @@ struct measured_part {
 };
 _Static_assert(sizeof(struct measured_part) == 64, "as nvcc writes it");
 
-/* Higher is better; 0: it does not run on the device. Machine code is for one major version. */
+/* Returns how well a part suits the device: higher is better, and 0 means that it does not run
+ * there. Machine code runs only on devices of its own major version. */
 static unsigned rank(const struct measured_part *part, unsigned capability)
 {
         if (part->architecture > capability)
@@ -66,7 +67,8 @@ static uint64_t part_bytes(const struct measured_part *part, const char *payload
         return sum_of(part->payload_bytes, zeros);
 }
 
-/* False: none fits, or the parts do not lie as they should. */
+/* Finds the part that the device loads, and returns its size in `ret`. False: no part fits, or the
+ * layout is invalid. */
 static bool find_best(const char *body, uint64_t bytes, unsigned capability, uint64_t *ret)
 {
         unsigned best = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See access.h.
+ * Waits at the session's gate, for calls that are no submissions.
  */
 #include "shim/cuda/stream/access.h"
 
@@ -9,7 +9,7 @@
 #include "shim/time/fence.h"
 #include "shim/time/time.h"
 
-/* A hold is answered by the helper. Only a daemon holds sessions. */
+/* Whether a daemon may hold the session. Only then must the helper run, which answers holds. */
 static bool may_be_held(void)
 {
         const struct limits_page *limits = session_limits();
@@ -17,7 +17,8 @@ static bool may_be_held(void)
         return limits && limits->owner == PAGE_OWNER_DAEMON;
 }
 
-/* A thread that waits here is not on its way to the driver, unless another of its calls is. */
+/* While a thread waits here, it does not count as being inside a driver call, so a hold does not
+ * wait for it. If another hook of the thread is in progress, the thread does not wait. */
 void access_wait(void)
 {
         struct credit *credit = &credit_here;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that touch a device's memory but are no submissions: copies over a link, migrations, words
- * written by a stream, and all calls that allocate or free memory. They are not billed as GPU time,
- * and wait only while the session is held (limits_page.gate).
+ * Wraps calls that touch a device's memory but are no submissions: copies between devices or to and
+ * from the host, migrations, words written by a stream, and all calls that allocate or free memory.
+ * These calls are not billed as GPU time, and wait only while the session is held
+ * (limits_page.gate).
  *
  *      access_begin();                         // waits here while the session is held
  *      return access_end(real.cuMemAlloc_v2(...));
@@ -11,8 +12,8 @@
  *
  *      scoped_access const struct credit *access = access_scope();
  *
- * Calls may be nested: the outer one waits. A call that adds something to a stream names the
- * stream, so that the answer to a hold (hold.h) waits for it.
+ * Calls may be nested; then only the outer one waits. A call that adds something to a stream names
+ * the stream (access_in()), so that the answer to a hold (hold.h) waits until that has completed.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STREAM_ACCESS_H
 #define ALIQUOT_SHIM_CUDA_STREAM_ACCESS_H
@@ -24,26 +25,28 @@
 #include "shim/cuda/stream/submit.h"
 #include "shim/time/credit.h"
 
-/* On the way, but the thread is new, or the gate is shut. */
+/* Continues access_begin() if the thread is new or the gate is closed: waits until the gate is
+ * open. */
 void access_wait(void);
 
 /*
- * A hook that waits for something else leaves, so that a hold does not wait for it, and enters
- * again when the gate is open. False: another hook of this thread is on its way, and this one
- * stays.
+ * access_pause() suspends the access of a hook that is about to wait for something, so that a hold
+ * does not wait for this thread. access_resume() continues it once the gate is open. access_pause()
+ * returns false, and the access goes on, if the thread is not in the table of threads or is inside
+ * another hook too.
  */
 bool access_pause(void);
 void access_resume(void);
 
-/* Sleeps in a hook that waits for another thread or process of ours, and holds no lock: paused, if
- * that can be. */
+/* Sleeps, in a hook that waits for another thread or process of ours and holds no lock. The access
+ * is paused meanwhile if possible. */
 void access_sleep_ns(uint64_t ns);
 
-/* As access_begin(), for work that can be done later: does not wait. False: the gate is shut, and
+/* As access_begin(), for work that can be done later: does not wait. False: the gate is closed, and
  * access_end() must not follow. */
 bool access_try(void);
 
-/* Notes that what it adds to the stream may be in flight after the call. */
+/* Notes that something which this call adds to the stream may still be in flight after the call. */
 void access_leave_to(CUstream stream);
 
 static inline void access_begin(void)
@@ -59,8 +62,8 @@ static inline CUresult access_end(CUresult rc)
         return rc;
 }
 
-/* Begins an access that ends with the block: the declaration comes first in a hook with many
- * returns. */
+/* Makes an access end with the enclosing block. For a hook with many returns; the declaration comes
+ * first in the hook. */
 #define scoped_access __attribute__((unused, cleanup(access_scope_end)))
 
 static inline const struct credit *access_scope(void)
@@ -74,14 +77,15 @@ static inline void access_scope_end(const struct credit **credit)
         credit_leave(*credit);
 }
 
-/* The call, which began, is in `stream`. */
+/* Notes that the access that has begun adds something to `stream`. */
 static inline void access_in(CUstream stream)
 {
         if (!credit_is_free(&credit_here))
                 access_leave_to(stream);
 }
 
-/* Around a call that leaves something to the stream, with the default one spelt out. */
+/* Call touch_begin() and touch_end() around a driver call that adds something to `stream`
+ * (CU_STREAM_LEGACY or CU_STREAM_PER_THREAD for a default stream). */
 static inline void touch_begin(CUstream stream)
 {
         access_begin();

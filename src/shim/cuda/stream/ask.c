@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See ask.h.
+ * Queries of the driver that do not disturb captures.
  */
 #include "shim/cuda/stream/ask.h"
 

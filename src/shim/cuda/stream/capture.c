@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Captures; capture.h has the contract.
+ * Tracks which captures are open, and holds them.
  *
- * While there are captures, looks at streams are made so that they do not disturb them: a capture
- * begins only when every look that began before it is over.
+ * A *look* is a query whether streams have work (shim/time/time.h). While captures are open, looks
+ * are made in a way that does not invalidate them. A capture begins only when every look that began
+ * before it is over.
  */
 #include "shim/cuda/stream/capture.h"
 
@@ -23,7 +24,8 @@ bool captures_are_open(void)
 
 /* -- Which are open --------------------------------------------------------------------------- */
 
-/* Under captures_lock; with 0, a free one. */
+/* Returns the entry of the open capture of a stream; with key 0, a free entry. NULL: none. The
+ * caller holds captures_lock. */
 static struct begun *find_begun(uint64_t key)
 {
         for (unsigned i = 0; i < STATE_CAPTURES; i++) {
@@ -33,14 +35,15 @@ static struct begun *find_begun(uint64_t key)
         return NULL;
 }
 
-/* Under captures_lock. */
+/* Frees the entry of a capture that has ended. The caller holds captures_lock. */
 static void end_begun(struct begun *begun)
 {
         *begun = (struct begun){ 0 };
         add_acq_rel(&capture_state.captures, -1u);
 }
 
-/* A capture of the same stream has ended unseen. */
+/* Adds an entry for a capture that has begun. If the stream still has an entry, its earlier capture
+ * ended without our noticing. */
 static void list_capture(uint64_t key, CUcontext context)
 {
         struct begun *place;
@@ -55,8 +58,9 @@ static void list_capture(uint64_t key, CUcontext context)
         lock_drop(&capture_state.captures_lock);
 }
 
-/* `is_seen`: the driver reported that there was one. One for which there was no entry is over,
- * too. */
+/* Removes the entry of a capture that has ended. `is_seen`: the driver reported that the stream was
+ * capturing. Then the capture is subtracted even if there was no free entry for it when it
+ * began. */
 static void unlist_capture(uint64_t key, bool is_seen)
 {
         struct begun *begun;
@@ -88,13 +92,15 @@ void captures_context_gone(CUcontext context)
 
 /* -- Holding ---------------------------------------------------------------------------------- */
 
-/* The driver gives no number for an invalid capture: it refuses work in such a stream. */
+/* Stands for an invalidated capture: the driver gives no number for it, and refuses work in its
+ * stream. */
 #define CAPTURE_INVALID UINT64_MAX
 
 #define HOLD_SLEEP_NS 20000
-#define HOLD_TRIES 100000u /* 2 s and more */
+#define HOLD_TRIES 100000u /* together at least 2 s */
 
-/* The capture's number (which may be 0) plus 1; 0: none, or the driver does not say. */
+/* Returns the number of the stream's capture (which may be 0) plus 1; 0: no capture, or the driver
+ * does not report it. */
 static uint64_t capture_of(CUstream stream)
 {
         CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -111,7 +117,8 @@ static void drop_hold(void)
         add_acq_rel(&capture_state.capture_holds, -1u);
 }
 
-/* False: it takes long to end one, as a context with work does. */
+/* Counts this thread as a holder of captures. False: a thread that ends captures takes too long,
+ * for example because it destroys a context with work. */
 static bool take_hold(void)
 {
         for (unsigned i = 0; i < HOLD_TRIES; i++) {
@@ -151,7 +158,7 @@ CUresult capture_ends_end(CUresult rc)
         return rc;
 }
 
-/* It may have become invalid meanwhile, and is the same then. */
+/* A capture that was invalidated meanwhile is still the same one. */
 bool capture_let_go(CUstream stream, uint64_t capture)
 {
         uint64_t now = capture_of(stream);
@@ -162,8 +169,9 @@ bool capture_let_go(CUstream stream, uint64_t capture)
 
 /* -- Begin and end ---------------------------------------------------------------------------- */
 
-/* Credits were given on the assumption that every thread can ask about the legacy default
- * stream. */
+/* Waits until all looks in progress are over, and ends every credit. Credits are given on the
+ * assumption that every thread can query the legacy default stream, which is not so during a
+ * capture. */
 static void wait_for_looks(void)
 {
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
@@ -175,8 +183,8 @@ static void wait_for_looks(void)
         }
 }
 
-/* No thread can ask about legacy default streams during captures: this marker shows when their work
- * is complete. */
+/* Places a marker behind the work of a legacy default stream. During captures no thread can query
+ * such a stream, so only the marker shows when its work is complete. */
 static void mark_default(struct time_stream *stream, void *unused)
 {
         (void)unused;
@@ -185,7 +193,8 @@ static void mark_default(struct time_stream *stream, void *unused)
                 stream_mark_end(stream);
 }
 
-/* One thread at a time, so that there is no capture yet which the first one's markers would end. */
+/* Counts a capture that is about to begin. One thread at a time, so that no capture is open yet
+ * while the first thread places its markers, which would invalidate it. */
 static void open_one(void)
 {
         bool is_first;
@@ -199,6 +208,7 @@ static void open_one(void)
         lock_drop(&capture_state.captures_lock);
 }
 
+/* Finds the record of the stream and takes its lock. */
 static struct capture_stream lock_stream(CUstream handle)
 {
         struct capture_stream capture = { .handle = handle };
@@ -212,7 +222,7 @@ static struct capture_stream lock_stream(CUstream handle)
         return capture;
 }
 
-/* Ends all credit for the stream. */
+/* Stores whether the stream is captured, ends all credit for its device, and releases the lock. */
 static void unlock_stream(const struct capture_stream *capture, bool is_captured)
 {
         struct time_stream *stream = capture->stream;
@@ -259,7 +269,8 @@ static void ask_again(struct time_stream *stream, void *unused)
         lock_drop(&stream->lock);
 }
 
-/* Of another thread's own that one asks itself when it submits to it. */
+/* Does nothing for the default stream of another thread: that thread asks itself when it
+ * submits. */
 void capture_ask_again(struct time_stream *stream)
 {
         ask_again(stream, NULL);
@@ -274,7 +285,8 @@ static struct capture_stream capture_ending(CUstream handle)
         return capture;
 }
 
-/* A capture that failed has ended, too. Others may have joined it. */
+/* Ends what capture_ending() began. A capture whose end failed may have ended too. Other streams
+ * may have joined the capture, so they are asked again as well. */
 static CUresult capture_ended(const struct capture_stream *capture, CUresult rc)
 {
         bool is_there;
@@ -304,11 +316,13 @@ CUresult hook_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *ret)
 
 /* -- Joining ---------------------------------------------------------------------------------- */
 
-/* A stream that waits for an event of a capture joins it. An event of a parked stream parks this
- * one too. */
+/* A call that makes a stream wait for an event. If the event belongs to a capture, the stream joins
+ * the capture. If the event's stream is parked, this stream is parked too. */
 struct joining {
+        /* For wait_end(); NULL: no stream is parked, or nothing is metered. */
         struct time_stream *waits;
         struct capture_stream capture;
+        /* Whether a capture was open before the call. */
         bool is_open;
 };
 

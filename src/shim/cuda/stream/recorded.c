@@ -7,7 +7,7 @@
 #include "shim/cuda/stream/capture.h"
 #include "shim/cuda/stream/time.h"
 
-/* 0: the driver does not say, or the question is not needed. */
+/* Returns the id of the stream. 0: the driver does not report it, or there is no session. */
 static uint64_t id_of(CUstream stream)
 {
         unsigned long long id = 0;
@@ -18,7 +18,8 @@ static uint64_t id_of(CUstream stream)
         return id;
 }
 
-/* Under recorded_lock. The first place with the id; with 0, a free one. */
+/* Returns the first entry with the id; with id 0, a free entry. NULL: none. The caller holds
+ * recorded_lock. */
 static struct recorded *find_recorded(uint64_t id)
 {
         struct recorded *place = capture_state.recorded;
@@ -28,6 +29,7 @@ static struct recorded *find_recorded(uint64_t id)
         return place < capture_state.recorded + STATE_RECORDED ? place : NULL;
 }
 
+/* Overwrites the first entry with the id. False: there is none. */
 static bool replace_recorded(uint64_t id, struct recorded by)
 {
         struct recorded *place;
@@ -40,7 +42,8 @@ static bool replace_recorded(uint64_t id, struct recorded by)
         return place != NULL;
 }
 
-/* Ahead of the call, so that there is a place. */
+/* Adds an entry for a stream before the driver call that begins the recording, because without a
+ * free entry the call is refused. */
 static bool put_recorded(CUstream stream, uint64_t id)
 {
         struct recorded recorded = { .id = id, .owner = place_of_stream(stream).owner };
@@ -51,6 +54,7 @@ static bool put_recorded(CUstream stream, uint64_t id)
         return is_put;
 }
 
+/* Removes an entry of the stream. False: there is none. */
 static bool take_recorded(uint64_t id)
 {
         bool is_taken = id && replace_recorded(id, (struct recorded){ 0 });

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See submit.h.
+ * The slow path of a submission: finds the stream's record, and obtains credit.
  */
 #include "shim/cuda/stream/submit.h"
 
@@ -14,7 +14,7 @@
 #include "shim/time/fence.h"
 #include "shim/time/time.h"
 
-/* Of a default stream: the context in which it is that one, which is this thread's. */
+/* Returns the thread's current context, to which a default stream belongs. */
 static CUcontext context_here(void)
 {
         CUcontext context = NULL;
@@ -23,7 +23,8 @@ static CUcontext context_here(void)
         return context;
 }
 
-/* CUDA Driver API, "Stream synchronization behavior". */
+/* Returns how the stream is ordered with the default stream (CUDA Driver API, "Stream
+ * synchronization behavior"). */
 static enum stream_order order_of(CUstream stream)
 {
         unsigned int flags = CU_STREAM_NON_BLOCKING;
@@ -44,7 +45,7 @@ static struct time_stream *make_stream(uint64_t key, CUstream stream, CUcontext 
                                     stream == CU_STREAM_PER_THREAD };
         struct time_stream *made = stream_make(&name, device);
 
-        /* every entry has work, or may have: one of them completes soon */
+        /* every record belongs to a stream that has work or may have; wait until one has none */
         while (!made) {
                 device_look(device, clock_now_ns());
                 streams_untouch(&cuda_time);
@@ -60,10 +61,11 @@ void submission_mark(void)
                 stream_mark_end(credit_here.of);
 }
 
+/* Where a submission goes. */
 struct submit_target {
-        CUcontext context;          /* of a default stream */
-        struct time_device *device; /* NULL: of no session */
-        struct time_stream *stream; /* NULL: not known yet */
+        CUcontext context;          /* current context, for a default stream; else NULL */
+        struct time_device *device; /* NULL: the device is not in a session */
+        struct time_stream *stream; /* the stream's record; NULL: none yet */
         uint64_t key;
 };
 
@@ -91,6 +93,7 @@ static bool may_capture(CUstream stream)
         return captures_are_open() && may_be_capturing(stream);
 }
 
+/* Returns the record of the target stream; creates it if needed. */
 static struct time_stream *stream_of(const struct submit_target *target, CUstream stream)
 {
         CUcontext context;
@@ -116,7 +119,7 @@ struct time_stream *submission_stream(CUstream stream)
         return stream_of(&target, stream);
 }
 
-/* True: credit was given. */
+/* Obtains credit for the submission. True: the thread has credit. */
 static bool obtain_credit(const struct submission *submission)
 {
         struct submit_target target = find_target(submission->stream);
@@ -138,7 +141,8 @@ static bool obtain_credit(const struct submission *submission)
                                                   .hint = submission->hint });
 }
 
-/* A recorded call touches no memory, so it does not wait for the end of a hold. */
+/* Waits at the gate and obtains credit. A captured or recorded call gives the device no work, so it
+ * does not wait for the end of a hold. Returns as submission_wait(). */
 static bool pass_submission(const struct submission *submission)
 {
         bool is_again;
@@ -159,9 +163,9 @@ static bool pass_submission(const struct submission *submission)
         return is_again;
 }
 
-/* A thread that goes on reads the gate once more, now that it counts as on its way. Nothing else
- * stops a thread without credit, and credit given meanwhile does not know the process's own gate
- * (hold.h). */
+/* Once the thread counts as being inside a driver call, it reads the gate again. Otherwise nothing
+ * would stop a thread without credit, and credit that was given meanwhile does not depend on the
+ * process's own gate (hold.h). */
 bool submission_wait(const struct submission *submission)
 {
         bool is_again;

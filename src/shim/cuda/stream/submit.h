@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Submissions: the calls that give a device's processors work (shim/time/time.h).
+ * Wraps submissions: the calls that give a device's processors work (shim/time/time.h).
  *
  *      submission_begin(submission);                  // waits here while the gate is shut
  *      return submission_end(real.cuLaunchKernel(...));
  *
- * In a stream that is being captured, nothing is asked, waited for or recorded. The program gets
- * the driver's results; a failure of Aliquot's own calls is not reported.
+ * For a stream that is being captured, Aliquot makes no queries, does not wait, and records no
+ * event. The program gets the driver's results; failures of Aliquot's own calls are not reported.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STREAM_SUBMIT_H
 #define ALIQUOT_SHIM_CUDA_STREAM_SUBMIT_H
@@ -19,14 +19,15 @@
 #include "shim/time/credit.h"
 #include "shim/time/window.h"
 
-/* A call that gives a device work: where the work goes. */
+/* Where a submission puts its work, and what kind of work it is. */
 struct submission {
-        CUstream stream; /* with the default stream spelt out */
-        uint64_t key;    /* as credits have it */
-        uint32_t hint;   /* what takes about as long (window.h) */
+        CUstream stream; /* CU_STREAM_LEGACY or CU_STREAM_PER_THREAD for a default stream */
+        uint64_t key;    /* the key that credits use (credit.h) */
+        uint32_t hint;   /* submissions with equal hints take about the same time (window.h) */
 };
 
-/* The entry points' two families: what stream 0 is. */
+/* Return a submission to a stream. Handle 0 is the legacy default stream in submission_to(), and
+ * the thread's own default stream in submission_per_thread(). */
 static inline struct submission submission_to(CUstream stream)
 {
         return (struct submission){ legacy(stream), key_of(stream), 0 };
@@ -39,7 +40,8 @@ static inline struct submission submission_per_thread(CUstream stream)
         return (struct submission){ spelt, key_of(spelt), 0 };
 }
 
-/* A submission with a hint: those with the same `what` and about this size have a common weight. */
+/* Adds a hint to a submission: submissions with the same `what` and about the same size share one
+ * weight. */
 static inline struct submission submission_alike(struct submission submission, uint64_t what,
                                                  uint64_t size)
 {
@@ -47,10 +49,12 @@ static inline struct submission submission_alike(struct submission submission, u
         return submission;
 }
 
-/* Waits until the thread may submit. False: it may, and nothing is metered. */
+/* Waits until the thread may submit. True: try to spend credit again. False: the thread may submit
+ * now without credit, because nothing is metered or the stream is captured. */
 bool submission_wait(const struct submission *submission);
 
-/* The metered stream (default streams resolved); NULL: not metered, or captured. */
+/* Returns the record of a metered stream. `stream` is CU_STREAM_LEGACY or CU_STREAM_PER_THREAD for
+ * a default stream. NULL: not metered, or captured. */
 struct time_stream *submission_stream(CUstream stream);
 
 static inline void submission_begin(struct submission submission)
@@ -62,10 +66,11 @@ static inline void submission_begin(struct submission submission)
         }
 }
 
-/* Places a marker behind a submission to the thread's own default stream. */
+/* Places a marker behind a submission, for which the thread has credit, to its own default
+ * stream. */
 void submission_mark(void);
 
-/* `rc` is the driver's answer, and the result. */
+/* Ends a submission. `rc` is the driver's result; returns it. */
 static inline CUresult submission_end(CUresult rc)
 {
         if (__builtin_expect(credit_here.is_marked, 0))

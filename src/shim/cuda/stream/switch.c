@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls after which a thread's streams are not what they were: its credit ends, and the next launch
- * looks where it is.
+ * Hooks for calls that change a thread's current context. A default stream is then another stream,
+ * so the credit for it ends, and the next launch finds its stream anew.
  */
 #include "shim/cuda/driver/hooks.h"
 #include "shim/cuda/driver/real.h"
@@ -9,8 +9,9 @@
 #include "shim/time/credit.h"
 #include "shim/time/time.h"
 
-/* Credit for a default stream is for one context; any other stream is the same in all contexts.
- * Many programs make the same context current before every call. */
+/* Ends the thread's credit if it is for a default stream of another context. Credit for any other
+ * stream stays, because the handle means the same stream in all contexts. Many programs make the
+ * same context current before every call. */
 static void stop_in(CUcontext context)
 {
         credit_here.home = credit_here.home_context == key_of(context) ? credit_here.home : NULL;

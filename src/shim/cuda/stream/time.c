@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver's side of GPU time: events, queries and contexts for shim/time; see time.h.
+ * The functions of CUDA that shim/time needs: events, queries and contexts.
  *
- * Events are made without time stamps, and kept for the next marker of their context. On a thread
- * of the program the stream's context is made current for a call, and the old one restored; the
- * helper leaves it current, because it has no context of its own.
+ * Events are created without time stamps, and kept for the next marker in their context. On a
+ * thread of the program, the stream's context is made current for a call, and the old one is
+ * restored. The helper leaves the stream's context current, because it has no context of its own.
  */
 #include "shim/cuda/stream/time.h"
 
@@ -19,7 +19,8 @@
 
 /* -- Keys ------------------------------------------------------------------------------------- */
 
-/* Handles are addresses, of which the lowest bits are 0. */
+/* Handles are addresses whose lowest bits are 0, so the keys of default streams, with bit 0 set,
+ * differ from them. */
 uint64_t time_key(CUstream stream, CUcontext context)
 {
         if (stream == CU_STREAM_LEGACY)
@@ -34,8 +35,9 @@ CUstream time_handle(const struct time_stream *stream)
         return (CUstream)(uintptr_t)load_relaxed(&stream->handle);
 }
 
-/* A driver crashes when it is asked about a stream that was destroyed. It does not end under the
- * stream's lock: stream_forget(), which takes that, comes before the driver's call. */
+/* Whether the stream was destroyed: a driver crashes when it is asked about such a stream. The
+ * stream cannot be destroyed while its record's lock is held, because stream_forget(), which takes
+ * the lock, is called before the driver. */
 static bool has_ended(const struct time_stream *stream)
 {
         return load_acquire(&stream->is_gone);
@@ -43,15 +45,17 @@ static bool has_ended(const struct time_stream *stream)
 
 /* -- Contexts --------------------------------------------------------------------------------- */
 
-/* The calling thread's, as far as it was asked: the helper's own, any other's for one look. */
+/* The calling thread's current context, if known. Known for good in the helper, and in any other
+ * thread until relax_thread(false). */
 static _Thread_local uint64_t current;
 static _Thread_local bool is_current_known;
 static _Thread_local uint32_t deaths_seen;
 
-/* Contexts that were destroyed: they are current nowhere any more, and their address is used again.
- */
+/* Number of contexts that were destroyed. A destroyed context is current in no thread, and its
+ * address may be reused, so `current` is read again when the number changes. */
 static _Atomic uint32_t deaths;
 
+/* Returns the calling thread's current context. */
 static uint64_t current_here(void)
 {
         uint32_t deaths_now = load_acquire(&deaths);
@@ -66,7 +70,7 @@ static uint64_t current_here(void)
         return current;
 }
 
-/* True: the context must be restored. */
+/* Makes the stream's context current. True: leave_context() must restore the old one. */
 static bool enter_context(const struct time_stream *stream)
 {
         CUcontext context = (CUcontext)(uintptr_t)stream->context;
@@ -89,8 +93,8 @@ static void leave_context(bool is_entered)
                 real.cuCtxPopCurrent_v2(&popped);
 }
 
-/* The helper is relaxed for good, and its context is known. Any other thread's is known until it
- * goes back to the program. */
+/* Puts the thread into relaxed capture mode, or back. The helper stays relaxed for good, and knows
+ * its current context. Any other thread knows its context until it returns to the program. */
 static void relax_thread(bool is_relaxed)
 {
         static _Thread_local struct relaxed was;
@@ -115,7 +119,8 @@ static void relax_thread(bool is_relaxed)
 
 /* -- Events ----------------------------------------------------------------------------------- */
 
-/* Under the lock: one of the context that is at rest; with 0, a free place. */
+/* Returns an event of the context that is ready for reuse; with 0, a free entry. NULL: none. The
+ * caller holds events_lock. */
 static struct resting *find_resting(uint64_t context)
 {
         for (unsigned i = 0; i < STATE_EVENTS; i++) {
@@ -193,7 +198,7 @@ uint64_t time_context_ends(CUcontext context)
         return clock_now_ns();
 }
 
-/* Events are gone with their context. */
+/* The driver has destroyed the events with the context, so they are only forgotten. */
 void time_context_gone(CUcontext context, uint64_t began_ns)
 {
         streams_end(key_of(context), began_ns);
@@ -211,8 +216,9 @@ void time_context_ended(CUcontext gone)
 
 /* -- Questions -------------------------------------------------------------------------------- */
 
-/* Another thread's default stream, which only that thread can name; and the old default stream
- * while there are captures, in which it is, as it were. */
+/* Whether this thread cannot query the stream: it is the default stream of another thread, which
+ * only that thread can name, or a legacy default stream while captures are open, of which it counts
+ * as a part. */
 static bool is_unseen(const struct time_stream *stream)
 {
         if (time_handle(stream) == CU_STREAM_LEGACY)
@@ -237,7 +243,8 @@ static bool is_empty(struct time_stream *stream)
         return rc != CUDA_ERROR_NOT_READY;
 }
 
-/* False also if another thread uses the stream, which may be destroying it. */
+/* Whether the stream is empty. False also if another thread holds the stream's lock, because that
+ * thread may be destroying the stream. */
 static bool is_surely_empty(struct time_stream *stream)
 {
         bool is_so;
@@ -249,8 +256,9 @@ static bool is_surely_empty(struct time_stream *stream)
         return is_so;
 }
 
-/* For an event that cannot be queried, the stream is asked. No context is needed: a driver answers
- * cuEventQuery without one (docs/simulator-costs.md). */
+/* Whether the marker has passed. If the event cannot be queried, the stream is queried instead. A
+ * thread of the program needs no current context, because drivers execute cuEventQuery without one
+ * (docs/simulator-costs.md). */
 static bool is_passed(struct time_stream *stream, void *marker)
 {
         CUresult rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Learns from the program's waits that streams are empty; told.h has the contract. A query counts
- * like a wait, if the stream is empty.
+ * Learns from the program's waits that streams are empty. A successful query of a stream counts as
+ * a wait, because the stream is empty then.
  */
 #include "shim/cuda/stream/told.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that park a stream (shim/time/time.h, stream_park_begin()): waits for words in memory,
- * semaphores of other APIs, functions on the host. Work behind such a wait is not in flight until
- * the wait is over.
+ * Wraps calls that *park* a stream, that is, make it wait for the host, a word in memory or a
+ * semaphore of another API (stream_park_begin() in shim/time/time.h). Work behind such a wait is
+ * not in flight until the wait is over.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STREAM_WAIT_H
 #define ALIQUOT_SHIM_CUDA_STREAM_WAIT_H
@@ -11,8 +11,9 @@
 #include "shim/cuda/stream/submit.h"
 #include "shim/time/time.h"
 
-/* Around the call that puts it there, in a stream with the default one spelt out. NULL: nothing is
- * metered. */
+/* Call before and after the driver call that adds the wait to a stream. `stream` is
+ * CU_STREAM_LEGACY or CU_STREAM_PER_THREAD for a default stream. Returns the stream's record; NULL:
+ * not metered. */
 static inline struct time_stream *wait_begin(CUstream stream)
 {
         struct time_stream *of = credit_is_free(&credit_here) ? NULL : submission_stream(stream);
@@ -22,7 +23,7 @@ static inline struct time_stream *wait_begin(CUstream stream)
         return of;
 }
 
-/* Returns the call's `rc`. */
+/* Ends what wait_begin() began. Returns `rc`. */
 static inline CUresult wait_end(struct time_stream *stream, CUresult rc)
 {
         if (stream)
