@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Describes NVML to the interposer.
+ * Describes the NVML library to the interposer.
  *
- * The real library calls its own exports by name, so it is opened with RTLD_DEEPBIND; otherwise its
- * inner calls would come to our hooks. A sanitizer forbids that flag, hence NVML_OPEN_FLAGS
- * (meson.build).
+ * The real library calls its own exports by name, so it is opened with RTLD_DEEPBIND; otherwise
+ * these internal calls would reach our hooks. A sanitizer forbids that flag, so meson.build sets
+ * NVML_OPEN_FLAGS.
  */
 #include <dlfcn.h>
 

@@ -33,7 +33,8 @@ static nvmlReturn_t read_compute(nvmlDevice_t device, unsigned *count, void *inf
                        : rc;
 }
 
-/* In a PID namespace other than the driver's, our pid is not in the list: unknown. */
+/* Reads how much memory NVML lists for this process. In a PID namespace other than the driver's,
+ * our PID is not in the list. */
 static enum cards_answer own_bytes(nvmlDevice_t device, uint64_t *ret_bytes)
 {
         enum cards_answer answer = CARDS_NOT_LISTED;
@@ -57,7 +58,7 @@ static enum cards_answer own_bytes(nvmlDevice_t device, uint64_t *ret_bytes)
         return answer;
 }
 
-/* The number of the first PID namespace is the same on every machine (linux/proc_ns.h). */
+/* The inode number of the initial PID namespace is the same on every machine (linux/proc_ns.h). */
 bool cards_know_pids(void)
 {
         int saved = errno;
@@ -81,8 +82,8 @@ bool cards_keep_open(void)
         return true;
 }
 
-/* Opened for each question, because the program may have shut NVML down more often than it opened
- * it. */
+/* Initialises NVML for each query, because the program may have called nvmlShutdown more often than
+ * nvmlInit. */
 enum cards_answer cards_own_bytes(const uint8_t uuid[16], uint64_t *ret_bytes)
 {
         enum cards_answer answer = CARDS_UNKNOWN;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The card as NVML shows it to the program: its size is the limit, its use is the session's charge.
+ * Hooks that show the card to the program through NVML: its size is the limit, and its used memory
+ * is the session's charge.
  *
- * The driver answers first, with the program's own arguments; only successful answers are changed.
- * Used is always total minus free, and nothing is reserved, so the three figures add up.
+ * The driver is called first, with the program's own arguments, and only successful answers are
+ * changed. Used memory is always total minus free, and reserved memory is 0, so the figures add up.
  */
 #include <errno.h>
 #include <string.h>
@@ -118,7 +119,8 @@ nvmlReturn_t hook_nvmlInitWithFlags(unsigned int flags)
         return started(real.nvmlInitWithFlags(flags));
 }
 
-/* What the program sees of a device, from the driver's answer; false: that answer stands. */
+/* Computes what the program is told of a device from the driver's answer. False: the driver's
+ * answer stands. */
 static bool view_device(nvmlDevice_t device, unsigned long long total,
                         unsigned long long free_bytes, struct charge_card *ret)
 {

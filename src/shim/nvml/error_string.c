@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvmlErrorString, the one function that returns a pointer. Without a driver, the error code that
- * every other function returns would be read as an address.
+ * Hook for nvmlErrorString, the one function that returns a pointer. Without a driver, every other
+ * function returns an error code, which the caller of this one would take for an address.
  */
 #include "interpose/library.h"
 #include "shim/apis.h"

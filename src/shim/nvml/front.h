@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by the hooks of the NVML front end.
+ * Functions that the hooks of the NVML front end share.
  *
- * At each call a handle is mapped to its row of the session's page by the UUID that the driver
- * gives for it: handles belong to the driver and may mean another device after a shutdown. Programs
- * call NVML a few times a second at most. Any thread.
+ * At each call, a handle is mapped to a row of the session's page by the UUID that the driver
+ * reports for the handle: handles belong to the driver, and may mean another device after a
+ * shutdown. This is fast enough, because programs call NVML a few times a second at most. Any
+ * thread.
  */
 #ifndef ALIQUOT_SHIM_NVML_FRONT_H
 #define ALIQUOT_SHIM_NVML_FRONT_H
@@ -15,10 +16,11 @@
 #include "shim/charge.h"
 #include "shim/session.h"
 
-/* Starts the session at the first call. False: it is broken. */
+/* Starts the session at the first call. False: the session is broken. */
 bool nvml_start(void);
 
-/* Row of a device or MIG instance; CHARGE_NO_DEVICE without a session, SESSION_NO_ROW. */
+/* Returns the row of a device or MIG instance. CHARGE_NO_DEVICE: there is no session, or the driver
+ * reports no UUID. SESSION_NO_ROW: the session is broken, or has no row for the device. */
 int nvml_row(nvmlDevice_t device);
 
 #endif

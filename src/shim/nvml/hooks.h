@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prototypes of this folder's hooks, one for each `hook` line of nvml.api, with the type that
- * src/abi gives the symbol: a hook whose ABI differs, or that is missing, does not build.
+ * Prototypes of the hooks for NVML, one for each `hook` line of nvml.api, with the type that
+ * src/abi declares for the symbol. So a hook that is missing or has another type does not build.
  */
 #pragma once
 

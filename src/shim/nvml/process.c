@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes of a card, as NVML shows them to the program: the session's own, with the memory
- * that the session charges them.
+ * Hooks that list the processes on a card: the program sees only the processes of its own session,
+ * with the memory that the session charges them.
  *
- * Compute lists are made from the session: every live process with a charge on the device, by its
- * pid in the reader's PID namespace (a process without one there is left out). Graphics, MPS and
- * utilisation lists are the driver's, without processes of other sessions. The driver is called
- * first each time, so it answers wrong arguments and unsupported functions. Without a session the
- * driver's answers stand.
+ * Lists of compute processes are made from the session: every live process with a charge on the
+ * device, by its PID in the reader's PID namespace (a process without a PID there is left out).
+ * Lists of graphics and MPS processes and of utilisation are the driver's lists without the
+ * processes of other sessions. The driver is called first each time, so it answers wrong arguments
+ * and unsupported functions. Without a session the driver's answers stand.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -19,21 +19,23 @@
 #include "shim/nvml/real.h"
 #include "store/usage.h"
 
+/* Value of an instance id for a device without MIG. */
 #define NO_INSTANCE 0xffffffffu
 
 struct session_process {
         uint32_t pid;
-        uint64_t bytes; /* on this row; also 0 if it has none there */
+        uint64_t bytes; /* charged on the requested row; may be 0 */
 };
 
-/* The session's processes, in scratch memory: there may be thousands. */
+/* The session's processes, in mapped memory because there may be thousands. */
 struct session_processes {
         struct session_process *member;
         unsigned count;
         size_t mapped_bytes;
 };
 
-/* A descriptor is open meanwhile, so forks are blocked if this process has a slot. */
+/* Lists the session's processes. It opens a file, so if this process has a slot, forks wait
+ * meanwhile. */
 static int list_usage(struct usage_process *ret, size_t max)
 {
         struct process *process = process_here();
@@ -53,7 +55,8 @@ static void members_finish(struct session_processes *members)
                 munmap(members->member, members->mapped_bytes);
 }
 
-/* Allows for a few processes that start between counting and listing. */
+/* Reads the session's processes and their charges on `row`. Leaves space for a few processes that
+ * start between the count and the list. False: failed. */
 static bool members_init(struct session_processes *ret, int row)
 {
         int room = list_usage(NULL, 0) + 16;
@@ -95,7 +98,7 @@ static const struct session_process *find_member(const struct session_processes 
         return NULL;
 }
 
-/* The two layouts of an entry: 16 bytes, and 24 with the instances. */
+/* The layout of a list entry: 16 bytes, or 24 bytes with the MIG instances. */
 struct shape {
         bool has_instances;
         unsigned gpu_instance, compute_instance;
@@ -128,8 +131,9 @@ static void put_process(void *infos, unsigned at, const struct session_process *
                                                   .usedGpuMemory = member->bytes };
 }
 
-/* NVML's protocol: buffer size in, number of entries out. A buffer that is too small gives
- * INSUFFICIENT_SIZE and only the number of entries. */
+/* Writes the list of charged processes as NVML does: `*count` is the buffer's size on entry and the
+ * number of entries on return. If the buffer is too small, returns INSUFFICIENT_SIZE and sets only
+ * `*count`. */
 static nvmlReturn_t list_charged(const struct session_processes *members, const struct shape *shape,
                                  unsigned *count, void *infos)
 {
@@ -154,7 +158,8 @@ static bool is_ours(void)
         return nvml_start() && session_state() == SESSION_ACTIVE;
 }
 
-/* The driver is asked for a mere count first, so that its own refusals stay as they are. */
+/* Makes a list of compute processes. First asks the driver for the number of entries only, so that
+ * the driver's own errors are kept. */
 static nvmlReturn_t compute_list(list_reader *read, nvmlDevice_t device, unsigned *count,
                                  void *infos, bool has_instances)
 {
@@ -223,7 +228,7 @@ static unsigned pid_at(const void *infos, unsigned at, bool is_wide)
         return is_wide ? wide[at].pid : narrow[at].pid;
 }
 
-/* Moves the driver's entries of our members to the front of `infos`. */
+/* Moves the entries of the session's processes to the front of `infos`. Returns their number. */
 static unsigned keep_members(const struct session_processes *members, void *infos, unsigned count,
                              bool is_wide)
 {
@@ -242,6 +247,7 @@ static unsigned keep_members(const struct session_processes *members, void *info
         return kept;
 }
 
+/* Makes a list from the driver's list, with only the session's processes. */
 static nvmlReturn_t driver_list(list_reader *read, nvmlDevice_t device, unsigned *count,
                                 void *infos, bool is_wide)
 {
@@ -343,7 +349,8 @@ nvmlReturn_t hook_nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device
         return driver_list(read_mps_v3, device, count, infos, true);
 }
 
-/* A mere count may be that of all processes: it is a bound for the buffer, not an answer. */
+/* If only the count is requested, the driver's count of all processes stands: it is an upper bound
+ * for the buffer's size. */
 nvmlReturn_t hook_nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
                                                   nvmlProcessUtilizationSample_t *samples,
                                                   unsigned int *count, unsigned long long since)

@@ -2,8 +2,9 @@
 /*
  * The driver's own functions, as members of `real`: real.nvmlDeviceGetName(...) calls the driver.
  *
- * Generated from the tables (tools/gen-api). Every member may be called at any time: the first call
- * opens the driver's library, and one that the driver lacks answers NVML_ERROR_FUNCTION_NOT_FOUND.
+ * Generated from the tables (tools/gen-api). Any member may be called at any time: the first call
+ * opens the driver's library, and a function that the driver lacks returns
+ * NVML_ERROR_FUNCTION_NOT_FOUND.
  */
 #pragma once
 
