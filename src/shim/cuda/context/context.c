@@ -26,8 +26,9 @@ static CUresult try_to_reserve(struct charged_call *call, uint64_t *ret_bytes)
         return rc;
 }
 
-/* The turn is not held while this waits for room: another process may wait for the turn, in a call
- * that holds up a hold. */
+/* context_turn_take() lets one process at a time create a context. That lock is not held while this
+ * waits for room on the card: another process may wait for the lock, in a call for which a hold of
+ * the session waits. */
 struct charged_call context_begin(struct out ret, CUdevice device)
 {
         struct charged_call call = { .ret = ret };
@@ -42,7 +43,8 @@ struct charged_call context_begin(struct out ret, CUdevice device)
         return call;
 }
 
-/* The new context gets its number; its own charge is found by its handle. */
+/* Settles a new context: gives it a number, and keeps its own charge under its handle. That charge
+ * has no owner. */
 static void settle_context(struct charged_call *call)
 {
         if (call->rc == CUDA_SUCCESS) {
@@ -119,7 +121,8 @@ CUresult context_destroy_end(struct context_destroy *destroy, CUresult rc)
         return access_end(rc);
 }
 
-/* One user less; the last one ends it: the driver then no longer knows the context. */
+/* Removes one user of the context; removing the last one destroys it. Whether the context was
+ * destroyed shows only afterwards, because the driver then no longer knows it. */
 CUresult hook_cuCtxDetach(CUcontext context)
 {
         scoped_access const struct credit *access = access_scope();

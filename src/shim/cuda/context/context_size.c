@@ -10,14 +10,16 @@
 #include "shim/cuda/measure/measure.h"
 #include "shim/cuda/stream/access.h"
 
-/* No context is smaller or larger than this: NVML's word is not believed beyond. */
+/* Smallest and largest possible size of a context. NVML's answer is ignored if it is outside this
+ * range. */
 #define CONTEXT_MIN (UINT64_C(1) << 20)
 #define CONTEXT_MAX (UINT64_C(4) << 30)
 
-/* In place of a size: NVML was asked and did not tell. */
+/* Stored in place of a size: NVML was asked and did not answer. */
 #define NOT_TOLD 1
 
-/* Waiting for the first context: from 1 ms, twice as long each time, 16 ms at most. */
+/* Sleeps while another process has the turn: the first for 1 ms, each further one twice as long, up
+ * to 16 ms. */
 #define TURN_SLEEP_NS 1000000
 #define TURN_SLEEP_MAX_NS 16000000
 #define TURN_LOOKS 320u
@@ -65,7 +67,8 @@ static uint64_t estimate(struct place place)
         /* an unknown model gets the largest estimate */
         if (real.cuDeviceGetName(model, sizeof(model), place.device) != CUDA_SUCCESS)
                 strcpy(model, "B200");
-        /* By NVML a card has a little more than by CUDA; of a large one it makes no difference. */
+        /* NVML reports a slightly larger card than CUDA does. For a large card this makes no
+         * difference to the estimate; for a small one, CUDA's size is used. */
         if (measure_context(model, UINT64_MAX) <= measure_context(model, known_bytes / 2))
                 return measure_context(model, known_bytes);
         if (real.cuDeviceTotalMem_v2(&card_bytes, place.device) != CUDA_SUCCESS)
@@ -83,8 +86,8 @@ uint64_t context_bytes(struct place place)
         return is_sensible(measured) ? measured : estimate(place);
 }
 
-/* Asks NVML about this process, and stores the answer for the session. A process without an answer
- * never replaces another one's. */
+/* Asks NVML how much memory this process has on the card, and stores the answer for the session. A
+ * failure never replaces an answer that another process has stored. */
 static uint64_t ask_size(struct place place)
 {
         uint64_t known = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The heap from which kernels allocate: it is device memory too.
+ * Charges the heap from which kernels allocate, because it is device memory too.
  *
- * cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE) reserves that much of the card for malloc() in kernels.
- * The part beyond the driver's default, which is included in a context's size, is charged until the
- * context ends. The driver allocates the heap with the first module that needs it, and then refuses
- * changes. The other limits (stack, printf) take little, or depend on the kernels that run: they
- * are overhead, see docs/memory.md.
+ * cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE) reserves that much memory on the card for malloc() in
+ * kernels. The driver's default is included in a context's size; the part beyond the default is
+ * charged until the context ends. The driver allocates the heap with the first module that needs
+ * it, and then refuses changes. The other limits (stack, printf) take little memory, or depend on
+ * the kernels that run. They are overhead (docs/memory.md).
  */
 #include "shim/cuda/charge/remainder.h"
 #include "shim/cuda/charge/reserve.h"
@@ -17,13 +17,15 @@
 
 #define DEFAULT_HEAP_BYTES (UINT64_C(8) << 20)
 
-/* No context's handle: those are aligned. */
+/* Returns the key of the heap's charge. It differs from every context's key, because handles are
+ * aligned. */
 static uint64_t heap_key(CUcontext context)
 {
         return key_of(context) + 1;
 }
 
-/* The charge grows before the heap does, and shrinks after it. */
+/* Sets the heap size and its charge. The charge grows before the heap does, and shrinks after the
+ * heap. */
 static CUresult set_heap(CUcontext context, uint64_t bytes)
 {
         uint64_t extra = bytes > DEFAULT_HEAP_BYTES ? bytes - DEFAULT_HEAP_BYTES : 0;
@@ -53,7 +55,8 @@ static CUresult set_heap(CUcontext context, uint64_t bytes)
         return rc;
 }
 
-/* A larger stack is taken at once, for all threads that the device can run. */
+/* Sets another limit. The driver takes memory for a larger stack at once, for all threads that the
+ * device can run. */
 static CUresult set_other(CUlimit limit, size_t value)
 {
         CUresult rc = real.cuCtxSetLimit(limit, value);

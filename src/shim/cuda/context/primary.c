@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Primary contexts, and green contexts, which keep them alive.
+ * Hooks for primary contexts, and for green contexts, which keep primary contexts alive.
  *
  * A device has one primary context, however often it is retained, and only the driver knows whether
- * a call made or ended it. So these calls are made one after the other, under primary_lock (the
- * driver serialises them too). The driver's state afterwards decides: an active context without a
- * charge is charged, a charged one that is not active is released.
+ * a call created or destroyed it. So these calls are made one at a time, under primary_lock (the
+ * driver serialises them too). After each call, the driver's state decides: an active context
+ * without a charge is charged, and the charge of a context that is not active is released.
  */
 #include "shim/cuda/charge/host_frees.h"
 #include "shim/cuda/charge/remainder.h"
@@ -21,8 +21,8 @@
 #include "shim/cuda/stream/capture.h"
 #include "shim/cuda/stream/time.h"
 
-/* Of a green context, beside its primary one: measured on an H200, driver 580.159.04 (2026-11-26).
- */
+/* Memory of a green context in addition to its primary context: measured on an H200 with driver
+ * 580.159.04 (2026-11-26). */
 #define GREEN_BYTES (UINT64_C(4) << 20)
 
 static uint64_t primary_key(struct place place)
@@ -30,7 +30,9 @@ static uint64_t primary_key(struct place place)
         return (uint64_t)place.device + 1;
 }
 
-/* Under primary_lock. A driver that does not say has it as it was, or as the call made it. */
+/* Whether the primary context is active. `context` is the context that the driver has just
+ * returned, or NULL. If the driver does not report the state, it is assumed unchanged. The caller
+ * holds primary_lock. */
 static bool is_active(struct place place, CUcontext context)
 {
         unsigned flags;
@@ -43,7 +45,8 @@ static bool is_active(struct place place, CUcontext context)
         return active != 0;
 }
 
-/* Under primary_lock: the known context has ended. */
+/* Releases what belongs to the known primary context, which has ended. The caller holds
+ * primary_lock. */
 static void primary_gone(struct place place)
 {
         uint64_t *known = &primary_state.primary[place.device];
@@ -56,9 +59,9 @@ static void primary_gone(struct place place)
 }
 
 /*
- * Under primary_lock, after a call: makes the charges follow the driver's state. `context` is the
- * driver's result, NULL if none; `charge` was reserved in case it is new, and is empty afterwards.
- * True: it is new.
+ * Makes the charges follow the driver's state after a call. `context` is the context that the
+ * driver returned, or NULL. `charge` was reserved in case the context is new, and is empty
+ * afterwards. True: the context is new. The caller holds primary_lock.
  */
 static bool primary_settle(struct place place, CUcontext context, struct charge *charge)
 {
@@ -79,7 +82,8 @@ static bool primary_settle(struct place place, CUcontext context, struct charge 
         return is_new;
 }
 
-/* Under primary_lock: what the context will take if this call makes it. */
+/* Returns the size to charge if the next call creates the primary context; 0 if it is active
+ * already. The caller holds primary_lock. */
 static uint64_t primary_bytes(struct place place)
 {
         return is_active(place, NULL) ? 0 : context_bytes(place);
@@ -87,11 +91,12 @@ static uint64_t primary_bytes(struct place place)
 
 struct retaining {
         struct room_wait wait;
-        unsigned attempt; /* while the driver has no memory for what was granted */
+        unsigned attempt; /* counter for is_draining() */
         CUresult rc;
 };
 
-/* `ret_charge` is what it was granted, as long as the driver has no memory. */
+/* Retains the primary context. If the driver fails, `ret_charge` is what was granted; the caller
+ * releases it. */
 static CUresult retain_once(CUcontext *ret, struct place place, struct charge *ret_charge,
                             bool *ret_is_new)
 {
@@ -108,7 +113,8 @@ static CUresult retain_once(CUcontext *ret, struct place place, struct charge *r
         return rc;
 }
 
-/* NVML is asked without the lock, so the context may be another one afterwards. */
+/* Corrects the charge of a new primary context to the measured size. NVML is asked without the
+ * lock, so the context may have been replaced by then. */
 static void primary_correct(struct place place, CUcontext context)
 {
         struct charge kept;
@@ -124,8 +130,9 @@ static void primary_correct(struct place place, CUcontext context)
         lock_drop(&primary_state.primary_lock);
 }
 
-/* One try, in its turn to make a context; false: the result is final. Neither turn nor lock is held
- * while this waits for room, or for the bytes of the dead to drain. */
+/* Tries once to retain the primary context. Returns whether to try again. Neither the turn to
+ * create a context (context_size.h) nor primary_lock is held while this waits for room on the card,
+ * or until memory of dead processes has drained. */
 static bool retain_try(CUcontext *ret, struct place place, struct retaining *retaining)
 {
         struct charge charge;
@@ -163,11 +170,12 @@ CUresult hook_cuDevicePrimaryCtxRetain(CUcontext *ret, CUdevice device)
         return retaining.rc;
 }
 
-/* Around a call that may end a primary context: meanwhile no thread asks the driver about its
- * objects, nor afterwards if it ended, because a driver may crash then. */
+/* State of a call that may destroy a primary context. During the call no thread asks the driver
+ * about the context's streams and events, and afterwards neither if the context was destroyed,
+ * because a driver may crash then. */
 struct primaries {
         uint64_t began_ns;
-        CUcontext gone; /* NULL: none */
+        CUcontext gone; /* the context that was destroyed; NULL: none */
 };
 
 static struct primaries primaries_hold(void)
@@ -177,8 +185,8 @@ static struct primaries primaries_hold(void)
         return (struct primaries){ .began_ns = time_context_ends(NULL) };
 }
 
-/* Whether the driver has ended it: it says so, or was told to reset it, however many users it
- * had. */
+/* Notes whether the driver has destroyed the primary context of `device`: the driver reports that
+ * it is not active, or the call was a reset, which destroys it however many users it has. */
 static void primary_check(struct primaries *primaries, CUdevice device, bool is_reset)
 {
         CUcontext context = (CUcontext)(uintptr_t)primary_state.primary[device];
@@ -201,9 +209,9 @@ static void primaries_go_on(const struct primaries *primaries)
         lock_drop(&primary_state.primary_lock);
 }
 
-/* Around a call by which a primary context may end. */
+/* State of a release or reset of one device's primary context. */
 struct releasing {
-        struct place place; /* of no row: nothing is known of its context */
+        struct place place; /* without a row, nothing is known about the context */
         struct primaries primaries;
 };
 
@@ -264,7 +272,8 @@ CUresult hook_cuDevicePrimaryCtxReset_v2(CUdevice device)
         return releasing_end(&releasing, real.cuDevicePrimaryCtxReset_v2(device), true);
 }
 
-/* A green context keeps its device's primary context alive, and takes little memory of its own. */
+/* Returns the size to charge for a green context: its own, which is small, and that of the device's
+ * primary context if this creates it, because a green context keeps it alive. */
 static uint64_t green_bytes(struct place place)
 {
         uint64_t bytes = GREEN_BYTES;
@@ -296,7 +305,8 @@ CUresult hook_cuGreenCtxCreate(CUgreenCtx *ret, CUdevResourceDesc resources, CUd
         return rc;
 }
 
-/* It had retained its device's primary context, and may have been the last to. */
+/* The green context had retained its device's primary context, and may have been the last user of
+ * it. */
 CUresult hook_cuGreenCtxDestroy(CUgreenCtx context)
 {
         scoped_access const struct credit *access = access_scope();

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays of every shape, and mipmapped arrays: opaque memory, charged by what the driver says of
- * it. cuda.api makes the hooks that create them of the functions here.
+ * Charges arrays of every shape and mipmapped arrays, by the size that the driver reports for them.
+ * gen-api makes the hooks that create them from the functions here, as cuda.api says.
  *
- * Before there is an array nobody can tell, so the stated formula (measure.h) is reserved; then
- * cuArrayGetMemoryRequirements is asked, and its word replaces the formula where it has one
- * (drivers answer it for some arrays only). Should it be more, the difference is granted, or the
- * array goes back. Arrays without memory of their own (sparse, or mapped later) hold the blocks
- * that are mapped into them.
+ * Before an array exists, the driver cannot report its size, so a formula (measure.h) gives the
+ * size to reserve. Then cuArrayGetMemoryRequirements is asked, and its answer replaces the
+ * formula's result if there is one (drivers answer only for some arrays). If the answer is larger,
+ * the whole size is reserved anew; if the limit refuses that, the array is destroyed again. Arrays
+ * without memory of their own (sparse, or mapped later) keep alive the memory that is mapped into
+ * them.
  */
 #ifndef ALIQUOT_SHIM_CUDA_MEMORY_ARRAY_H
 #define ALIQUOT_SHIM_CUDA_MEMORY_ARRAY_H
@@ -15,7 +16,7 @@
 #include "shim/cuda/charge/charged_call.h"
 #include "shim/cuda/measure/measure.h" // IWYU pragma: export
 
-/* `bytes`: what the formula says. */
+/* `bytes` is the size by the formula. */
 struct charged_call array_begin(struct out ret, uint64_t bytes);
 CUresult array_end(struct charged_call *call);
 
@@ -25,7 +26,7 @@ static inline struct charged_call mipmap_begin(struct out ret, uint64_t bytes)
 }
 CUresult mipmap_end(struct charged_call *call);
 
-/* Of both. */
+/* The destruction of an array or mipmapped array. */
 struct array_destroy {
         struct charge taken;
         uint64_t key;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hooks of stream-ordered memory and its pools. pool.h has the accounting.
+ * Hooks for stream-ordered memory and its pools. pool.h explains how they are charged.
  *
- * The per-thread variants (_ptsz) differ only in the meaning of stream 0, which is resolved for
- * everything but the call itself. In a captured stream an allocation is a node, and is charged with
- * its graph (graph.c).
+ * The per-thread variants (_ptsz) differ only in the meaning of stream 0. Outside the driver call
+ * itself, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD stands for it. In a captured stream an
+ * allocation becomes a graph node, and is charged with its graph (graph.c).
  */
 #include "shim/cuda/charge/import.h"
 #include "shim/cuda/charge/plain_frees.h"
@@ -19,14 +19,15 @@
 #include "shim/cuda/stream/access.h"
 #include "shim/cuda/swap/block.h"
 
-/* Plain memory and imports may be freed in stream order too. */
+/* A stream-ordered free. The block may also be plain memory or an import. */
 struct freeing {
         struct charge taken;
         struct memory_import *import;
         CUstream stream;
 };
 
-/* On a thread of the driver, which must not be called here. */
+/* Releases the charge of a block whose free the stream has executed. Runs on a thread of the
+ * driver, on which CUDA calls are forbidden. */
 static void freed_in_order(void *number)
 {
         struct charge charge;
@@ -37,8 +38,9 @@ static void freed_in_order(void *number)
         plain_note_frees(-1);
 }
 
-/* The driver has the memory until the stream gets to the free, so it is charged until then. Where
- * no function can be put behind the free, until the end of its context. */
+/* Releases the charge of plain memory when the stream has executed the free, because the driver has
+ * the memory until then. If no host function can be enqueued behind the free, the block stays
+ * charged until its context ends. */
 static void drop_in_order(struct charge *taken, CUstream stream)
 {
         static _Atomic uint64_t last_number;
@@ -62,7 +64,8 @@ static struct freeing freeing_begin(CUdeviceptr address, CUstream stream)
         return freeing;
 }
 
-/* True: the block is none that the driver frees in stream order. */
+/* Frees a block that the driver does not free in stream order: a swappable block, or host memory.
+ * False: the block is neither. */
 static bool free_otherwise(struct freeing *freeing, CUdeviceptr address, CUresult *ret)
 {
         if (swap_begins(address) && freeing->taken.is_reserved)
@@ -104,7 +107,8 @@ CUresult free_in_order(__typeof__(&cuMemFreeAsync) driver, CUdeviceptr address, 
         return freeing_end(&freeing, rc, address);
 }
 
-/* A new pool has nothing reserved; it is noted because its location cannot be asked later. */
+/* Creates the meter of a pool. A new pool has nothing reserved yet, but its location cannot be
+ * queried later. */
 static struct meter *note_pool(CUmemoryPool pool, const CUmemLocation *location)
 {
         CUdevice device;
@@ -130,7 +134,7 @@ CUresult hook_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
         if (rc != CUDA_SUCCESS || !is_ours)
                 return rc;
         meter = note_pool(*ret, &props->location);
-        if (!meter) { /* all meters are taken: those of ended pools may be free by now */
+        if (!meter) { /* the table of meters is full; refreshing may remove those of ended pools */
                 meters_refresh(-1, true);
                 meter = note_pool(*ret, &props->location);
         }
@@ -156,7 +160,7 @@ CUresult hook_cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
         return rc;
 }
 
-/* The newer way to ask for a location's pools tells where they are. */
+/* Unlike the older calls, these tell the location of the pool that they return. */
 CUresult hook_cuMemGetDefaultMemPool(CUmemoryPool *ret, CUmemLocation *location,
                                      CUmemAllocationType type)
 {

@@ -27,7 +27,8 @@ CUresult hook_cuIpcGetMemHandle(CUipcMemHandle *ret, CUdeviceptr address)
         return rc;
 }
 
-/* The memory is on the device of the context that opens it, or on a peer device. */
+/* Returns the place of memory that was opened: the device of the context that opened it, or a peer
+ * device. */
 static struct place place_of_address(CUdeviceptr address)
 {
         const struct place unknown = { .row = SESSION_NO_ROW, .device = -1 };
@@ -59,7 +60,7 @@ static uint64_t name_of(const CUipcMemHandle *handle)
         return import_name_bytes(handle, sizeof(*handle));
 }
 
-/* `announced` is ended. */
+/* Charges the opened memory, or closes it again if the charge is refused. Ends `announced`. */
 static CUresult settle_open(CUdeviceptr *ret, uint64_t name, struct memory_import *announced,
                             CUresult rc)
 {
@@ -85,7 +86,7 @@ CUresult ipc_open(__typeof__(&cuIpcOpenMemHandle) driver, CUdeviceptr *ret, CUip
         return settle_open(ret, name, announced, driver(ret, handle, flags));
 }
 
-/* Puts the import back if the driver refused. */
+/* Ends the import, or puts it back under its key if the driver refused to close it. */
 static CUresult settle_close(struct memory_import *import, CUresult rc, enum charge_space space,
                              uint64_t key)
 {
@@ -113,7 +114,7 @@ CUresult hook_cuMemPoolExportPointer(CUmemPoolPtrExportData *ret, CUdeviceptr ad
         return rc;
 }
 
-/* Only a free ends such an import (cuMemFree, cuMemFreeAsync): it is found there by its address. */
+/* Such an import ends only by a free (cuMemFree, cuMemFreeAsync), which finds it by its address. */
 CUresult hook_cuMemPoolImportPointer(CUdeviceptr *ret, CUmemoryPool pool,
                                      CUmemPoolPtrExportData *data)
 {

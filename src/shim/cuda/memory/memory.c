@@ -54,8 +54,9 @@ CUresult hook_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
                                               : spill(alloc(ret, place, bytes), ret, place, bytes);
 }
 
-/* The driver chose its pitch. A smaller one than expected gives bytes back; a larger one must be
- * granted anew, or the block goes back and the program hears out-of-memory. */
+/* Settles pitched memory with the pitch that the driver chose. If that is smaller than expected,
+ * the difference is released. If it is larger, the size must be granted anew, or the block is freed
+ * and the program gets out-of-memory. */
 static CUresult settle_pitch(struct charged_call *call, uint64_t pitch, uint64_t height)
 {
         CUdeviceptr address = charged_call_key(call);
@@ -92,7 +93,8 @@ CUresult hook_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t wid
         return settle_pitch(&call, key_at(call.rc, ret_pitch), height);
 }
 
-/* A stream-ordered block may be freed here too, and an import: its pool may shrink at once. */
+/* Settles a free of a block without a charge of its own: it may be a stream-ordered block, whose
+ * pool may shrink at once, or an import. */
 static CUresult settle_unknown(struct memory_import *import, CUresult rc, CUdeviceptr address)
 {
         struct charge none = { .device = CHARGE_NO_DEVICE };
@@ -107,8 +109,8 @@ static CUresult settle_unknown(struct memory_import *import, CUresult rc, CUdevi
         return rc;
 }
 
-/* A block that can leave the card has an address of its own; addresses inside it are not valid
- * here. */
+/* Frees an address without a charge. An address inside a swappable block is refused: only the
+ * block's first address, which has a charge, is valid. */
 static CUresult free_unknown(CUdeviceptr address)
 {
         struct memory_import *import;

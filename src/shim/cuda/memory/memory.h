@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plain device memory: allocated and freed by address, gone with its context at the latest.
+ * Charges plain device memory: memory that is allocated and freed by address, and freed with its
+ * context at the latest.
  *
- * Charged as asked for: the bytes; of pitched memory, the returned pitch times the height. Managed
- * memory counts in full wherever its pages are. Host memory (cuMemHostAlloc, cuMemHostRegister) is
- * not device memory and is not charged. A free of an address that is not in the table (stream-
- * ordered, imported, mapped, wrong) is the driver's business alone; it may make a pool shrink.
+ * The charge is the size that the program requested; for pitched memory, the returned pitch times
+ * the height. Managed memory counts in full, wherever its pages are. Host memory (cuMemHostAlloc,
+ * cuMemHostRegister) is not device memory and is not charged. A free of an address without such a
+ * charge (stream-ordered, imported, mapped or invalid) is left to the driver; it may make a pool
+ * shrink.
  *
- * cuda.api makes the hooks of `address`, and of `managed`: the same, of bytes that NVML counts for
- * no process.
+ * gen-api makes the hooks `address` and `managed` from the functions here, as cuda.api says.
+ * `managed` differs in that NVML counts managed memory for no process.
  */
 #ifndef ALIQUOT_SHIM_CUDA_MEMORY_MEMORY_H
 #define ALIQUOT_SHIM_CUDA_MEMORY_MEMORY_H

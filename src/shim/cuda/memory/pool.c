@@ -11,12 +11,13 @@
 #include "shim/cuda/state/meters.h"
 #include "shim/cuda/stream/ask.h"
 
-/* An allocation without a grant waits to be alone, and before a refusal for the calls of others: 20
- * ms at most. */
+/* How long an allocation waits until it is alone in its pool, or until grants of other threads are
+ * released before a refusal: 20 ms at most. */
 #define ENTER_SLEEP_NS 20000
 #define ENTER_TRIES 1000u
 
-/* False: the driver does not say; so for a device without pools. */
+/* Asks the driver for a pool of a device. `*ret` is NULL for a device without pools. False: the
+ * driver failed. */
 static bool pool_of(CUmemoryPool *ret, CUdevice device,
                     CUresult (*ask)(CUmemoryPool *ret, CUdevice device))
 {
@@ -27,7 +28,8 @@ static bool pool_of(CUmemoryPool *ret, CUdevice device,
         return rc == CUDA_SUCCESS || rc == CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* The device of a pool that was not made before our eyes. */
+/* Returns the place of a pool whose creation was not seen: that of the device whose default or
+ * current pool it is. `otherwise`: it is no device's. */
 static struct place place_of_pool(CUmemoryPool pool, struct place otherwise)
 {
         const struct place unknown = { .row = SESSION_NO_ROW, .device = -1 };
@@ -46,7 +48,8 @@ static struct place place_of_pool(CUmemoryPool pool, struct place otherwise)
         return otherwise;
 }
 
-/* An unknown pool is an error, never free of charge. */
+/* Finds the meter of the pool. An unknown pool is an error, because its memory must not be free of
+ * charge. */
 static CUresult find_meter(struct growth *growth, CUmemoryPool pool)
 {
         struct place place = growth->place;
@@ -68,8 +71,9 @@ static CUresult find_meter(struct growth *growth, CUmemoryPool pool)
         return growth->meter ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Into the pool with an allocation: together with others, or alone. Waits for as long as a call of
- * the driver takes; false when it is never alone. */
+/* Counts an allocation as in flight in its pool, together with others or alone. Waits as long as
+ * another thread's driver call takes. False: other allocations are in flight all the time, so it
+ * cannot be alone. */
 static bool enter_pool(struct growth *growth, bool is_alone)
 {
         struct meter *meter = growth->meter;
@@ -92,7 +96,8 @@ static bool enter_pool(struct growth *growth, bool is_alone)
         return false;
 }
 
-/* The thread that was alone kept the pool's charge from falling: lets it fall now. */
+/* Ends what enter_pool() began. An allocation that was alone kept the pool's charge from falling,
+ * so the charge is corrected now. */
 static void leave_pool(struct growth *growth)
 {
         struct meter *meter = growth->meter;
@@ -106,7 +111,7 @@ static void leave_pool(struct growth *growth)
                 meter_settle(meter, NULL);
 }
 
-/* Whether the request fits in the pool's present memory. */
+/* Whether the request fits into the unused memory that the pool has now. */
 static bool fits_in_pool(const struct growth *growth)
 {
         uint64_t reserved, used;
@@ -115,7 +120,8 @@ static bool fits_in_pool(const struct growth *growth)
                reserved >= used && reserved - used >= growth->bytes;
 }
 
-/* Under the meter's lock, so that a refusal knows which threads had a grant at that instant. */
+/* Reserves a grant. Under the meter's lock, so that a refusal knows whether another thread had a
+ * grant at that instant. */
 static bool grant_growth(struct growth *growth, uint64_t bytes)
 {
         struct meter *meter = growth->meter;
@@ -135,8 +141,9 @@ static bool grant_growth(struct growth *growth, uint64_t bytes)
         return is_granted;
 }
 
-/* Memory that was freed in another stream, without a wait for it, does not serve this stream.
- * Checked after fits_in_pool(): a free is marked before it is made. */
+/* Whether this stream may reuse the pool's freed memory. False if memory was freed in another
+ * stream and no wait for that free is known. Checked after fits_in_pool(), because a free is noted
+ * before it is made. */
 static bool is_free_here(const struct growth *growth)
 {
         uint64_t freed = load_relaxed(&growth->meter->freed_stream);
@@ -167,7 +174,7 @@ static bool grant_after_trimming(struct growth *growth, uint64_t bytes)
         return grant_after(growth, 1, bytes);
 }
 
-/* What fits in the pool already needs no grant. */
+/* Begins without a grant, because the request fits into the unused memory of the pool. */
 static bool do_without(struct growth *growth, uint64_t bytes)
 {
         (void)bytes;
@@ -180,7 +187,8 @@ static bool do_without(struct growth *growth, uint64_t bytes)
         return false;
 }
 
-/* Grants are upper bounds, so those of other threads may leave no room: waits for these threads. */
+/* Waits for a grant. Grants are upper bounds, so the grants of other threads may leave no room
+ * until their calls are over. */
 static bool grant_in_time(struct growth *growth, uint64_t bytes)
 {
         remainder_tend(growth->place.row, bytes);
@@ -200,7 +208,8 @@ static bool grant_plain(struct growth *growth, uint64_t bytes)
         return plain_begin(growth);
 }
 
-/* Ways to a grant of `bytes`, each dearer for the program or for others than those before it. */
+/* Ways to get a grant of `bytes`. Each costs the program or other programs more than the ones
+ * before it. */
 static bool (*const steps[])(struct growth *growth, uint64_t bytes) = {
         grant_at_once, grant_after_reading, do_without,  grant_after_trimming,
         do_without,    grant_in_time,       grant_plain,
@@ -214,7 +223,8 @@ static bool await_room(struct growth *growth, uint64_t bytes)
         return reserve_await(&growth->wait, &want);
 }
 
-/* The next grant, from the step after the last one that was tried; false: refused. */
+/* Gets the next grant, beginning with the step after the last one that was tried. False:
+ * refused. */
 static bool grant_next(struct growth *growth)
 {
         uint64_t bytes = measure_pool_growth(growth->bytes);
@@ -230,7 +240,7 @@ static bool grant_next(struct growth *growth)
         return false;
 }
 
-/* The device, and the pool's meter, of what is to be charged. */
+/* Finds the device to charge and the pool's meter. */
 static CUresult find_place(struct growth *growth, CUmemoryPool pool)
 {
         CUresult rc;
@@ -242,8 +252,8 @@ static CUresult find_place(struct growth *growth, CUmemoryPool pool)
                 return refusal(growth->place);
         if (growth->place.row < 0)
                 return CUDA_SUCCESS;
-        /* While the stream is captured an allocation becomes a node: charged when it is launched.
-         */
+        /* While the stream is captured, an allocation becomes a graph node, which is charged when
+         * the graph is launched. */
         growth->capture = capture_hold(growth->stream);
         rc = find_meter(growth, pool);
         if (growth->capture)
@@ -274,16 +284,18 @@ static void free_at_once(const struct growth *growth, CUdeviceptr address)
         real.cuMemPoolTrimTo((CUmemoryPool)(uintptr_t)load_relaxed(&growth->meter->key), 0);
 }
 
-/* The pool grew beyond the grant and the limit has no room: undo. The memory goes back only when
- * the free has been executed, so the stream is waited for: this is the way to an out-of-memory. */
+/* Undoes an allocation by which the pool grew beyond the grant, and for which the limit has no
+ * room. The pool releases the memory only after the free is executed, so this waits for the stream;
+ * the program gets out-of-memory. */
 static void give_back(struct growth *growth, CUdeviceptr address)
 {
         free_at_once(growth, address);
         meter_settle(growth->meter, NULL);
 }
 
-/* A request that was not captured after all is charged like other memory that the driver has: above
- * the limit if needed, because others may use the pool. */
+/* Ends an allocation that began during a capture. If the stream was not captured any more, the
+ * memory is charged, even above the limit, because the driver has it already and other streams may
+ * use the pool. */
 static void captured_end(struct growth *growth, CUresult rc)
 {
         struct meter *meter = growth->meter;
@@ -296,7 +308,8 @@ static void captured_end(struct growth *growth, CUresult rc)
                 meter_follow(meter);
 }
 
-/* False: the pool grew beyond the grant, and the limit has no room for that. */
+/* Settles the charge after the driver call. False: the pool grew beyond the grant, and the limit
+ * has no room for that. */
 static bool settle_growth(struct growth *growth)
 {
         if (growth->capture) {
@@ -312,7 +325,8 @@ static bool settle_growth(struct growth *growth)
         return true;
 }
 
-/* The next grant is there; false: it is over, refused or served with plain memory. */
+/* Gets the next grant. True: call the driver with it. False: the request is refused, or was served
+ * with plain memory. */
 static bool begin_call(struct growth *growth)
 {
         if (!grant_next(growth)) {
@@ -324,8 +338,8 @@ static bool begin_call(struct growth *growth)
         return !growth->is_plain;
 }
 
-/* A call with a grant; again with the same while memory of a dead process drains; and with the next
- * grant when the pool grew beyond this one. */
+/* Whether to call the driver, with a grant. Again with the same grant while memory of a dead
+ * process drains, and with the next grant if the pool grew beyond this one. */
 bool growth_goes_on(struct growth *growth)
 {
         bool is_first = !growth->is_called;
@@ -368,7 +382,8 @@ void pool_freeing(CUstream stream)
         }
 }
 
-/* A pool stays dirty as long as it holds more than is used: the free may be in another stream. */
+/* Reads a pool after a wait. It stays dirty as long as it has more reserved than used, because a
+ * free in another stream may not be executed yet. */
 static void look_again(struct meter *meter)
 {
         uint64_t reserved, used;

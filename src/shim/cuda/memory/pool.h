@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stream-ordered allocation: the grant for a request, and what frees and waits mean for its pool.
+ * Stream-ordered allocation: how a request gets its grant, and what frees and waits change in a
+ * pool.
  *
- * The grant is the most that a pool may grow by for the request. If the limit has no room for that,
- * the request may still fit in the pool's present memory. Then it is made without a grant, alone in
- * its pool, so that no other thread takes that room meanwhile, and only if memory freed in another
- * stream does not count as room. If the pool grows anyway, it must give the block back at once.
+ * The grant is the maximum by which a pool may grow for the request. If the limit has no room for
+ * that grant, the request may still fit into the memory that the pool has now. Then the request is
+ * made without a grant. No other allocation from the pool is in flight meanwhile, so that none
+ * takes that memory; and memory freed in another stream does not count as free for it. If the pool
+ * grows nevertheless, the block is freed again at once.
  *
- * A limit may leave less than a pool grows by. That rest is used as plain memory, which the driver
- * frees in stream order too (pool_plain.c).
+ * A limit may leave less room than a pool grows by. Such a rest is used as plain memory, which the
+ * driver frees in stream order too (pool_plain.c).
  */
 #ifndef ALIQUOT_SHIM_CUDA_MEMORY_POOL_H
 #define ALIQUOT_SHIM_CUDA_MEMORY_POOL_H
@@ -19,32 +21,37 @@
 #include "shim/cuda/stream/told.h"
 #include "shim/room.h"
 
-/* One stream-ordered allocation. */
+/* The state of one stream-ordered allocation. */
 struct growth {
         struct charge charge;
-        struct meter *meter; /* NULL: nothing is charged */
+        struct meter *meter; /* the pool's meter; NULL: nothing is charged */
         struct place place;
         CUstream stream;
-        CUdeviceptr *ret; /* the program's */
+        CUdeviceptr *ret; /* the program's output parameter */
         uint64_t bytes;
-        uint64_t capture; /* held until the call is over: nothing is charged; 0: none */
-        CUresult rc;      /* the refusal, or the last answer */
+        /* Capture that is held until the call is over, for which nothing is charged; 0: none. */
+        uint64_t capture;
+        CUresult rc; /* the refusal, or the driver's last result */
+        /* Whether growth_goes_on() was called. */
         bool is_called;
-        unsigned step;    /* the next one to try for a grant */
-        unsigned attempt; /* is_draining() */
+        unsigned step;    /* index of the next step to try for a grant (pool.c) */
+        unsigned attempt; /* counter for is_draining() */
         struct room_wait wait;
+        /* The allocation has no grant, and no other may be in flight in its pool. */
         bool is_alone;
-        bool is_plain; /* the grant is for plain memory, which is not the driver's call to give */
-        bool is_final; /* the last refusal: no other thread's grant was in the way */
+        bool is_plain; /* the grant is for plain memory, so the driver's pool call is not made */
+        /* No other thread had a grant at the last refusal, so waiting for them does not help. */
+        bool is_final;
 };
 
 struct growth_request {
         CUmemoryPool pool; /* NULL: the current pool of the stream's device */
-        CUstream stream;   /* with the thread's own default stream spelt out */
+        CUstream stream;   /* CU_STREAM_PER_THREAD for the thread's own default stream */
         uint64_t bytes;
 };
 
-/* The hook, which cuda.api makes: the driver is called for as long as it goes on. */
+/* Begin a hook and control its loop. gen-api makes the hook from cuda.api; it calls the driver as
+ * long as growth_goes_on() returns true. */
 struct growth growth_begin(CUdeviceptr *ret, struct growth_request request);
 bool growth_goes_on(struct growth *growth);
 
@@ -53,25 +60,28 @@ static inline CUresult growth_end(struct growth *growth)
         return access_end(growth->rc);
 }
 
-/* The last resort: plain memory. False: its pool's blocks must come from the pool, or there is no
- * room. */
+/* Charges the request as plain memory, as the last resort. False: the pool's blocks must come from
+ * the pool, or there is no room. */
 bool plain_begin(struct growth *growth);
+/* Allocates the plain memory that plain_begin() charged, and stores the result in `growth->rc`. */
 void plain_take(struct growth *growth);
 
-/* The hook of a stream-ordered free, which cuda.api makes; `given` is the stream as the program
- * said it. */
+/* Frees `address` in stream order, for a hook that gen-api makes from cuda.api. `driver` is the
+ * driver's function, and `given` the stream as the program gave it. */
 CUresult free_in_order(__typeof__(&cuMemFreeAsync) driver, CUdeviceptr address, CUstream given,
                        CUstream stream);
 
-/* A stream-ordered free is about to be made, in a stream with the default one spelt out. */
+/* Notes that a stream-ordered free is about to be made. `stream` is CU_STREAM_LEGACY or
+ * CU_STREAM_PER_THREAD for a default stream. */
 void pool_freeing(CUstream stream);
 
-/* A block that may have been of a pool was freed, and waited for. */
+/* Notes that a block was freed by a call that waited, and that the block may belong to a pool. */
 void pool_freed_at_once(void);
 
 /*
- * Waiting for a stream, or for the whole context (TOLD_CONTEXT): pools may have shrunk, and what
- * was freed there is free. `frees` is pool_frees() from before the wait.
+ * Notes that a wait for a stream, or for the whole context (TOLD_CONTEXT), is over: pools may have
+ * shrunk, and blocks that were freed there are free now. `frees` is the result of pool_frees()
+ * before the wait.
  */
 uint64_t pool_frees(void);
 void pool_synchronised(CUstream stream, uint64_t frees);

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Uses the rest of a limit that no pool can grow into.
+ * Serves stream-ordered requests with plain memory, from the rest of a limit that is too small for
+ * a pool to grow.
  *
- * The driver knows the card, not the limit: a pool grows by whole chunks (MEASURE_POOL_BYTES),
- * where a full card would make it take less. So up to a chunk of each limit would be out of reach
- * for stream-ordered allocation. A request that fits in that rest, and in no pool, gets plain
- * memory instead: charged to the byte, never above the limit, and freed by the program as any other
- * block, because the driver accepts plain memory in cuMemFreeAsync (CUDA Programming Guide,
- * stream-ordered memory allocator). It is available at once, so it satisfies every stream order.
+ * The driver knows the card's size but not the limit: a pool grows by whole chunks
+ * (MEASURE_POOL_BYTES), although on a full card it would take less. So up to one chunk of each
+ * limit could not be used by stream-ordered allocation. A request that fits into that rest, and
+ * into no pool, gets plain memory instead. Plain memory is charged to the byte and never above the
+ * limit. The program frees it like any other block, because the driver accepts plain memory in
+ * cuMemFreeAsync (CUDA Programming Guide, stream-ordered memory allocator). The memory is available
+ * at once, so every stream order is kept.
  *
- * A program could notice the difference, so it is used only in a process that sees one device,
- * because a pool may be opened to others later, and only for a pool that is not shared with other
- * processes and has no bounds of its own. Such a program can see that the block belongs to no pool
- * (cuPointerGetAttribute) and does not count as used in its pool, and that it ends with its
- * context.
+ * A program could notice the difference. So plain memory is used only in a process that sees one
+ * device, because access to a pool may later be given to other devices, and only for a pool that is
+ * not shared with other processes and has no maximum size of its own. Such a program can still see
+ * that the block belongs to no pool (cuPointerGetAttribute), that it does not count as used in its
+ * pool, and that it ends with its context.
  */
 #include "shim/cuda/memory/pool.h"
 
@@ -38,9 +40,10 @@ static bool is_ordinary(const struct growth *growth)
                key_of(pool) == load_relaxed(&meter->key);
 }
 
-/* A pool would reuse freed memory for the next request of the same stream at once. Plain memory is
- * free when the stream has reached the free: a request that needs it waits for that, as long as for
- * a card that drains. Makes no driver call, so it is legal during captures. */
+/* Charges the request to the byte. A pool would reuse freed memory for the next request in the same
+ * stream at once, but plain memory is free only when the stream has executed the free. So a request
+ * that needs the room waits for that, as long as for memory of a dead process. Makes no driver
+ * call, so it is allowed during captures. */
 static bool charge_in_time(struct growth *growth)
 {
         const uint32_t row = load_relaxed(&growth->meter->row);
@@ -69,7 +72,8 @@ bool plain_begin(struct growth *growth)
         return growth->is_plain;
 }
 
-/* In the stream's context. Legal while this thread, or another, captures. */
+/* Allocates plain memory in the stream's context. Allowed while this thread or another one
+ * captures. */
 static CUresult alloc(struct growth *growth)
 {
         CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host memory in place of the card's; spill.h has the contract. The driver says where a block
- * begins, and the table of live blocks whether it is one of these: there is no other list.
+ * Allocates and frees host memory in place of card memory. The driver reports where a block begins,
+ * and the table of charges whether it is such a block, so there is no list of blocks.
  */
 #include "shim/cuda/memory/spill.h"
 
@@ -22,7 +22,8 @@ CUresult spill_reserve(struct charge *ret, struct place place, uint64_t bytes)
                                  : reserve_at_first(ret, place, bytes);
 }
 
-/* Where devices see pinned memory at another address than programs do, it is of no use here. */
+/* Allocates pinned memory. Fails if devices see it at another address than the host does, because
+ * the program could not use it as device memory. */
 static CUresult pin(CUdeviceptr *ret, uint64_t bytes)
 {
         void *host = NULL;
@@ -39,8 +40,8 @@ static CUresult pin(CUdeviceptr *ret, uint64_t bytes)
         return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Memory freed in stream order gives no room before it is unpinned: a request that needs that room
- * waits for the stream, as long as for a card that drains. */
+/* Charges host memory. Blocks freed in stream order make room only when they are unpinned, so a
+ * request that needs the room waits for their streams, as long as for memory of a dead process. */
 static bool charge_in_time(struct charge *charge, uint64_t bytes)
 {
         for (unsigned i = 0;; i++) {
@@ -77,7 +78,7 @@ CUresult spill(CUresult rc, CUdeviceptr *ret, struct place place, uint64_t bytes
         return pin_charged(ret, place, bytes);
 }
 
-/* When nothing uses it any more: so does cuMemFree of the card's memory. */
+/* Waits until no work uses the block, as cuMemFree does for card memory. */
 CUresult spill_free(CUdeviceptr address)
 {
         CUresult rc = host_unpin_at_once(address);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queries about an address, where cuMemAlloc gave other memory than the card's plain memory: host
- * memory in place of the card's (spill.h), and swappable blocks (swap/block.h). Answers and
- * refusals are those for plain memory.
+ * Hooks for queries about an address, for memory from cuMemAlloc that is not the card's plain
+ * memory: host memory in place of the card's (spill.h), and swappable blocks (swap/block.h).
+ * Results and refusals are the same as for plain memory.
  *
- * For a swappable block every answer comes from our own table: the driver would show segments, or
- * nothing while they are away. Such a block cannot be shared by legacy IPC nor registered for
- * GPUDirect RDMA, and its attributes say so.
+ * For a swappable block all answers come from our own table, because the driver would report
+ * segments, or nothing while they are in the host. Such a block cannot be shared by legacy IPC or
+ * registered for GPUDirect RDMA, and its attributes say so.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -44,7 +44,8 @@ CUresult hook_cuMemGetAddressRange_v2(CUdeviceptr *ret_base, size_t *ret_bytes, 
         return CUDA_SUCCESS;
 }
 
-/* An attribute's value and the bytes it takes; width 0: swappable blocks do not have it. */
+/* Value and size in bytes of a pointer attribute. Width 0: swappable blocks do not have the
+ * attribute. */
 struct attribute {
         uint64_t value;
         size_t width;
@@ -89,7 +90,8 @@ static struct attribute attribute_of(const struct swap_view *block, CUdeviceptr 
         }
 }
 
-/* The machine is little-endian: the value's first `width` bytes are the answer. */
+/* Writes an attribute of a swappable block. The machine is little-endian, so the first `width`
+ * bytes of the value are the result. */
 static CUresult tell_attribute(void *ret, CUpointer_attribute attribute,
                                const struct swap_view *block, CUdeviceptr address)
 {
@@ -117,7 +119,7 @@ CUresult hook_cuPointerGetAttribute(void *ret, CUpointer_attribute attribute, CU
         if (!is_of_kind || !is_spilled(address))
                 return real.cuPointerGetAttribute(ret, attribute, address);
         if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER)
-                return CUDA_ERROR_INVALID_VALUE; /* as of memory that no program can reach */
+                return CUDA_ERROR_INVALID_VALUE; /* as for memory that the host cannot access */
         rc = real.cuPointerGetAttribute(ret, attribute, address);
         if (rc == CUDA_SUCCESS)
                 *(unsigned int *)ret = CU_MEMORYTYPE_DEVICE;
@@ -134,7 +136,8 @@ static void tell_spilled(unsigned int count, const CUpointer_attribute *attribut
         }
 }
 
-/* The driver has checked the arguments, and answered the attributes that such a block lacks. */
+/* Overwrites the driver's answers for a swappable block. The driver has already checked the
+ * arguments, and answered the attributes that such a block does not have. */
 static void tell_attributes(const struct swap_view *block, CUdeviceptr address, unsigned int count,
                             const CUpointer_attribute *attributes, void **rets)
 {
@@ -185,7 +188,8 @@ CUresult hook_cuMemGetAccess(unsigned long long *ret, const CUmemLocation *locat
                                       : real.cuMemGetAccess(ret, location, address);
 }
 
-/* A device with such a handle, such as a network card, uses the physical memory from now on. */
+/* A device that gets such a handle, for example a network card, uses the physical memory from now
+ * on, so the block must stay on the card. */
 CUresult hook_cuMemGetHandleForAddressRange(void *ret, CUdeviceptr address, size_t bytes,
                                             CUmemRangeHandleType type, unsigned long long flags)
 {

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Virtual memory management: memory that lives until its last handle and its last mapping are gone.
+ * Charges memory from virtual memory management. It lives until its last handle and its last
+ * mapping are gone.
  *
- * An allocation has a count: one for each handle that the program holds (cuMemCreate,
- * cuMemRetainAllocationHandle, each import) and one for each mapping. Its charge is kept under its
- * number, not under the driver's handle, whose value may be reused while an old mapping still
- * lives.
+ * An allocation is counted by its handles (cuMemCreate, cuMemRetainAllocationHandle, each import)
+ * and its mappings. Its charge is kept under a number of our own, not under the driver's handle,
+ * because the driver may reuse the handle's value while an old mapping still exists.
  *
  *      vmm_handles   handle value -> allocation; kept while the allocation lives, so that a
  *                    retained handle of a mapping finds it again
  *      vmm_mappings  start address -> allocation and length
  *
  * Every change that can end an allocation is made before the driver is called, and undone if the
- * driver refuses, so that no thread meets a half-ended allocation. Only memory on a device is
- * charged, to that device (the location's id, which the driver has checked by then; it refuses a
- * bad one).
+ * driver refuses. So no thread finds an allocation that has half ended. Only memory on a device is
+ * charged, to that device (the id in the location; the driver refuses an invalid one).
  */
 #include "shim/cuda/memory/vmm.h"
 #include "shim/cuda/stream/access.h"
@@ -29,22 +28,24 @@
 #include "shim/cuda/swap/block.h"
 
 struct vmm_allocation {
-        struct table_link link; /* key: the handle that was seen last */
-        uint64_t number;        /* of its charge, or import */
+        struct table_link link; /* key: the handle seen last */
+        uint64_t number;        /* key of its charge or import, in SPACE_HANDLE */
         uint64_t handles;
         uint64_t mappings;
-        uint64_t calls; /* that hold it while the driver works */
+        uint64_t calls; /* calls that use the allocation while the driver works */
         bool is_imported;
 };
 
 struct vmm_mapping {
-        struct table_link link;            /* key: its address; or a sparse array */
-        struct vmm_allocation *allocation; /* NULL: it is not ours */
-        struct vmm_mapping *next;          /* next of the mappings that are taken out together */
-        uint64_t bytes;                    /* 0: tiles of the array */
+        /* Key: address of the mapping, or handle of a sparse array. */
+        struct table_link link;
+        struct vmm_allocation *allocation; /* NULL: memory that is not charged here */
+        struct vmm_mapping *next;          /* next in the list that mappings_take() returns */
+        /* 0: the entry stands for memory mapped into a sparse array. */
+        uint64_t bytes;
 };
 
-/* Under vmm_lock. */
+/* Ends an allocation without handles, mappings or calls. The caller holds vmm_lock. */
 static void end_if_unused(struct vmm_allocation *allocation)
 {
         struct charge charge;
@@ -61,7 +62,7 @@ static void end_if_unused(struct vmm_allocation *allocation)
         table_free(&mapping_state.vmm_handles, allocation);
 }
 
-/* A new one outside the table, or NULL: no memory for it. */
+/* Returns a new allocation that is not in the table; NULL: out of memory. */
 static struct vmm_allocation *allocation_make(void)
 {
         struct vmm_allocation *allocation;
@@ -91,7 +92,8 @@ static void allocation_unmake(struct vmm_allocation *allocation)
         lock_drop(&mapping_state.vmm_lock);
 }
 
-/* What does not tell where it is counts here, where it is about to be used. */
+/* Returns the place to charge. Memory of an unknown kind of location is charged to the current
+ * device, where it will probably be used. */
 static struct place place_of_location(const CUmemLocation *location)
 {
         struct place elsewhere = { .row = CHARGE_NO_DEVICE, .device = -1 };
@@ -136,7 +138,7 @@ CUresult hook_cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes,
         return rc;
 }
 
-/* The allocation of a handle, held until let_go(); NULL when it is not ours. */
+/* Finds the allocation of a handle, and keeps it alive until let_go(). NULL: not ours. */
 static struct vmm_allocation *hold_allocation(CUmemGenericAllocationHandle handle)
 {
         struct vmm_allocation *allocation;
@@ -160,7 +162,8 @@ static void let_go(struct vmm_allocation *allocation, int more_handles)
         lock_drop(&mapping_state.vmm_lock);
 }
 
-/* The count falls first: after the driver's success another allocation may get the handle value. */
+/* The count is lowered before the driver call, because afterwards another allocation may get the
+ * same handle value. */
 CUresult hook_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
         scoped_access const struct credit *access = access_scope();
@@ -181,7 +184,8 @@ CUresult hook_cuMemRelease(CUmemGenericAllocationHandle handle)
         return rc;
 }
 
-/* The handle that a mapping was made with comes back: one more of the same allocation. */
+/* Returns one more handle of the allocation that is mapped at `address`; its value may be a new
+ * one. */
 CUresult hook_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *ret, void *address)
 {
         scoped_access const struct credit *access = access_scope();
@@ -219,8 +223,9 @@ static struct vmm_mapping *mapping_make(void)
         return mapping;
 }
 
-/* A foreign mapping (a multicast object) is noted too, so that an unmapping of several mappings can
- * walk from one to the next. */
+/* Stores a new mapping, or drops it if the driver failed. A mapping of memory that is not charged
+ * here (a multicast object) is stored too, because mappings_take() steps from one mapping to the
+ * next. */
 static void mapping_settle(struct vmm_mapping *mapping, struct vmm_allocation *allocation,
                            CUresult rc)
 {
@@ -246,7 +251,8 @@ static struct place place_of_handle(CUmemGenericAllocationHandle handle)
         return place_of_location(&prop.location);
 }
 
-/* An imported handle does not show the size of its memory; its mappings do, each by its extent. */
+/* Raises the charge of an import to the extent of a new mapping, because an imported handle does
+ * not show the size of its memory. */
 static CUresult grow_import(struct import_growth *ret, const struct vmm_allocation *allocation,
                             CUmemGenericAllocationHandle handle, uint64_t bytes)
 {
@@ -257,7 +263,7 @@ static CUresult grow_import(struct import_growth *ret, const struct vmm_allocati
                            place_of_handle(handle), bytes);
 }
 
-/* What reaches past every number is larger than any limit. */
+/* Returns the end of the range; UINT64_MAX, which is larger than any limit, if it overflows. */
 static uint64_t range_end(uint64_t offset, uint64_t bytes)
 {
         return offset + bytes < offset ? UINT64_MAX : offset + bytes;
@@ -289,7 +295,8 @@ CUresult hook_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
         return rc;
 }
 
-/* Takes the mappings out that fill the range, as a list. */
+/* Removes the mappings that fill the range and returns them as a list. The caller holds
+ * vmm_lock. */
 static struct vmm_mapping *mappings_take(uint64_t address, uint64_t bytes)
 {
         struct vmm_mapping *list = NULL;
@@ -342,8 +349,8 @@ CUresult hook_cuMemUnmap(CUdeviceptr address, size_t bytes)
         return rc;
 }
 
-/* A sparse array holds the memory of its tiles. It is not reported when it releases one, so all are
- * held until the array is destroyed. */
+/* Keeps the memory mapped into sparse arrays alive until the array is destroyed, because the driver
+ * does not report when an array releases it earlier. */
 static void pin_tiles(const CUarrayMapInfo *maps, unsigned count)
 {
         for (unsigned i = 0; i < count; i++) {
@@ -388,7 +395,7 @@ void vmm_array_gone(uint64_t array)
         lock_drop(&mapping_state.vmm_lock);
 }
 
-/* What names an exported handle in every process. */
+/* Returns the name of exported memory, which is the same in every process (import.h). */
 static uint64_t share_name(const void *shareable, CUmemAllocationHandleType type)
 {
         if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
@@ -410,7 +417,8 @@ CUresult hook_cuMemExportToShareableHandle(void *ret, CUmemGenericAllocationHand
         return rc;
 }
 
-/* The driver takes a descriptor as a number in the pointer's place. */
+/* Returns the name of memory to import. A descriptor is passed as a number in the pointer's
+ * place. */
 static uint64_t imported_name(void *shareable, CUmemAllocationHandleType type)
 {
         if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
@@ -420,7 +428,8 @@ static uint64_t imported_name(void *shareable, CUmemAllocationHandleType type)
         return 0;
 }
 
-/* Whether a known handle was returned again, which needs no further charge. */
+/* Whether the driver returned a handle that is known already, which needs no further charge. Counts
+ * the handle. */
 static bool is_again(CUmemGenericAllocationHandle handle)
 {
         struct vmm_allocation *allocation;
@@ -433,7 +442,7 @@ static bool is_again(CUmemGenericAllocationHandle handle)
         return allocation != NULL;
 }
 
-/* `import` stays with the allocation, or is ended. */
+/* Stores an imported handle. `import` is kept with the allocation, or ended. */
 static CUresult settle_import(CUmemGenericAllocationHandle handle, uint64_t name,
                               struct memory_import *import)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the virtual memory hooks report to other hooks.
+ * The parts of the virtual memory hooks that other hooks use.
  *
- * A sparse array holds memory from cuMemCreate, so a hook that destroys an array reports it here.
- * Any thread.
+ * A sparse array keeps alive the memory from cuMemCreate that is mapped into it, so the hooks that
+ * map such memory or destroy an array report it here. Any thread.
  */
 #ifndef ALIQUOT_SHIM_CUDA_MEMORY_VMM_H
 #define ALIQUOT_SHIM_CUDA_MEMORY_VMM_H
@@ -12,7 +12,8 @@
 
 #include "abi/cuda.h"
 
-/* Around a call that maps memory into sparse arrays: what cuda.api makes its hooks of. */
+/* State of a call that maps memory into sparse arrays. gen-api makes the hooks from tiles_begin()
+ * and tiles_end(), as cuda.api says. */
 struct tiles {
         const CUarrayMapInfo *maps;
         unsigned count;
@@ -21,7 +22,7 @@ struct tiles {
 struct tiles tiles_begin(const CUarrayMapInfo *maps, unsigned count);
 CUresult tiles_end(const struct tiles *tiles, CUresult rc);
 
-/* The array or mipmapped array with this handle was destroyed. */
+/* Releases the memory mapped into the destroyed array or mipmapped array with this handle. */
 void vmm_array_gone(uint64_t array);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking the driver about a stream, on the way of a call of the program's.
+ * Asks the driver about streams, inside a call of the program.
  *
- * All without leaving a trace in a capture that some thread is at: what would be refused then, or
- * end it, is asked with the thread relaxed. The program's own call sees the thread's own mode.
+ * The queries do not disturb a stream capture of any thread. Queries that the driver would refuse
+ * during a capture, or that would invalidate it, are made while the thread's capture mode is
+ * relaxed. The program's own call is made in the thread's own mode.
  */
 #ifndef ALIQUOT_SHIM_CUDA_STREAM_ASK_H
 #define ALIQUOT_SHIM_CUDA_STREAM_ASK_H
@@ -12,15 +13,19 @@
 
 #include "abi/cuda.h"
 
+/* A thread's capture mode before relax(). */
 struct relaxed {
+        /* False: the driver could not change the mode. */
         bool is_relaxed;
-        CUstreamCaptureMode mode; /* the thread's own */
+        CUstreamCaptureMode mode; /* the thread's own mode */
 };
 
+/* relax() sets the thread's capture mode to relaxed and returns the old mode; unrelax() restores
+ * it. */
 struct relaxed relax(void);
 void unrelax(struct relaxed was);
 
-/* Relaxed to the end of the block:
+/* Restores the thread's own mode at the end of the enclosing block:
  *
  *      scoped_relaxed struct relaxed was = relax();
  */
@@ -31,10 +36,12 @@ static inline void relaxed_end(const struct relaxed *was)
         unrelax(*was);
 }
 
-/* True also where the driver does not say. */
+/* Whether the stream is capturing or recorded (recorded.h). True also if the driver does not report
+ * it. */
 bool may_be_capturing(CUstream stream);
 
-/* The stream's own, else the thread's; NULL: there is none. */
+/* Returns the context of the stream; for a default stream, or if the driver does not report it, the
+ * thread's current context. NULL: there is none. */
 CUcontext context_of_stream(CUstream stream);
 
 #endif
