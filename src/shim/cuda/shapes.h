@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shapes of hooks that gen-api makes from cuda.api: SHAPE_begin() runs before the driver's
- * call, SHAPE_end() after it.
+ * Includes the headers with the shapes of hooks. A row of cuda.api may name a shape; gen-api then
+ * makes the row's hook from it: the hook calls SHAPE_begin() before the driver, and SHAPE_end()
+ * afterwards. The shapes, and the headers that declare them:
  *
  *      submission     gives a device work: submit.h
- *      kernel         launches a function: kernel.h
- *      copying        copies, within a device or over a link: copy.h
- *      copying_parts  copies boxes, or several at once: copy.h
- *      copy_out       copies to the host, and returns when that is done: copy.h
- *      touch          adds to a stream something that is no work of the processors: access.h
+ *      kernel         launches a kernel: kernel.h
+ *      copying        copies, within a device or not: copy.h
+ *      copying_parts  copies boxes, or several ranges in one call: copy.h
+ *      copy_out       copies to the host, and returns when the copy is done: copy.h
+ *      touch          adds something to a stream that is not work for the processors: access.h
  *      wait           parks a stream: makes it wait for the host or for a word in memory: wait.h
  *      capture        begins a capture: capture.h
  *
@@ -17,10 +18,11 @@
  *      code_unload, code_lookup
  *                     unloads code, or finds something in it: module.h
  *      context_destroy, stream_destroy, stream_recorded
- *                     ends a context, a stream, what a stream records: context.h, recorded.h
+ *                     ends a context, a stream, the recording of a stream: context.h, recorded.h
  *
- * Of those that allocate SHAPE_begin() reserves, the state's goes_on() says whether the driver is
- * called, or called again, and SHAPE_end() settles.
+ * The following shapes allocate memory. SHAPE_begin() reserves the charge and returns a state. A
+ * function that is named after the state's struct, for example charged_call_goes_on(), says whether
+ * to call the driver (again). SHAPE_end() settles the charge.
  *
  *      address, managed  plain memory: memory.h
  *      growth            stream-ordered memory, from a pool: pool.h
@@ -28,9 +30,9 @@
  *      context           contexts: context.h
  *      module, library   code: module.h
  *
- * The rest are functions that are given the driver's: free_in_order (pool.h), ipc_open (ipc.h),
- * graph_instantiate, graph_instantiate_with, graph_upload, graph_launch (graph.h), stream_record
- * (recorded.h).
+ * The other shapes are one function each, which gets the driver's function as a parameter:
+ * free_in_order (pool.h), ipc_open (ipc.h), graph_instantiate, graph_instantiate_with,
+ * graph_upload, graph_launch (graph.h), stream_record (recorded.h).
  */
 #ifndef ALIQUOT_SHIM_CUDA_SHAPES_H
 #define ALIQUOT_SHIM_CUDA_SHAPES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers the CUDA front end's questions to NVML (shim/cards.h), such as how much of a card this
- * process holds.
+ * Asks NVML on behalf of the CUDA front end (shim/cards.h), for example how much memory of a card
+ * this process holds.
  */
 #include "shim/cards.h"
 

@@ -31,6 +31,7 @@ struct out {
 /* Returns the handle or address that the driver wrote to `ret`, as a key. 0: `ret.at` is NULL. */
 uint64_t out_key(struct out ret);
 
+/* A driver call in progress, and its charge. */
 struct charged_call {
         struct charge charge;
         struct place place;
@@ -41,6 +42,7 @@ struct charged_call {
         void *turn;       /* context creation only: the lock that serialises it (context_size.h) */
 };
 
+/* Reserves `bytes` on `place`. If the limit refuses them, `rc` is the refusal. */
 struct charged_call charged_call_begin(struct place place, struct out ret, uint64_t bytes);
 
 /* Whether to call the driver now. After the call, the caller stores the driver's result in `rc`. */

@@ -12,7 +12,7 @@
 #define HOLD_SLEEP_NS 20000
 #define HOLD_TRIES 100000u /* together at least 2 s */
 
-/* Guarded by host_frees_lock. */
+/* A block that was freed in stream order. Guarded by host_frees_lock. */
 struct host_free {
         struct table_link link; /* key: the block's number, under which its charge is kept */
         CUdeviceptr address;

@@ -25,6 +25,7 @@ enum import_state {
         IMPORT_CHARGING, /* a thread of this process is about to charge it */
 };
 
+/* Imported memory with one name, or without a name. Guarded by imports_lock. */
 struct memory_import {
         struct table_link link; /* key: the name; 0: none */
         uint64_t references;
@@ -38,12 +39,14 @@ struct memory_import {
         void *hold_lock;   /* lock of an importing process, or NULL */
 };
 
+/* Finds an import by the address or handle that the driver gave for it. Guarded by imports_lock. */
 struct import_handle {
-        struct table_link link; /* key: the driver's handle */
+        struct table_link link; /* key: the address or handle */
         enum charge_space space;
         struct memory_import *import;
 };
 
+/* Memory of this process that it made shareable. Guarded by imports_lock. */
 struct memory_export {
         struct table_link link; /* key: that of the charge */
         enum charge_space space;

@@ -11,10 +11,11 @@
 #define NAME_BYTE (UINT64_C(1) << 44)
 #define HOLD_BYTE (UINT64_C(2) << 44)
 
+/* An orphan (orphan.h). Guarded by imports_lock. */
 struct orphan {
-        struct table_link link; /* key: name */
+        struct table_link link; /* key: name of the memory */
         uint64_t number;        /* key of the charge, in SPACE_IMPORT */
-        void *charge_lock;      /* or NULL */
+        void *charge_lock;      /* lock of the charged process, or NULL */
         int row;
 };
 

@@ -11,6 +11,7 @@
 #include "shim/cuda/charge/plain_frees.h"
 #include "shim/cuda/state/remainders.h"
 
+/* Minimum time between periodic looks. */
 #define PAUSE_NS UINT64_C(20000000)
 /* Time between periodic looks, as a multiple of the duration of one query. If a query is quicker
  * than QUICK_NS, every change is followed by a look. */
@@ -19,7 +20,9 @@
  * query. */
 #define FAILURES_APART 10u
 #define QUICK_NS UINT64_C(200000)
+/* Maximum number of queries in one look, until no charge changes during a query. */
 #define TRIES 3u
+/* Number of uncertain answers after which their minimum is used. */
 #define DOUBTS 5u
 
 /* The driver takes memory in pages: a request for part of a page may take up to one page more than
@@ -136,6 +139,7 @@ static bool is_listed(const struct remainder *remainder, const uint8_t uuid[16],
                (answer == CARDS_NOT_LISTED && load_relaxed(&remainder->is_told));
 }
 
+/* An answer of NVML, and what was charged at that time. */
 struct answer {
         uint64_t on_way; /* number of charges in flight before NVML was asked */
         uint64_t own;    /* charged to this process on the card in total */

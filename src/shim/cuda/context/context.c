@@ -66,7 +66,6 @@ CUresult context_end(struct charged_call *call)
         return access_end(call->rc);
 }
 
-/* Releases what was made in the context. */
 void context_owner_gone(uint32_t owner)
 {
         host_frees_owner_gone(owner);

@@ -27,7 +27,7 @@
 #include "shim/cuda/state/meters.h"
 
 #define WAIT_TRIES 20000u
-#define WAIT_SLEEP_NS UINT64_C(100000) /* 2 s in all */
+#define WAIT_SLEEP_NS UINT64_C(100000) /* together 2 s */
 
 static bool is_ordinary(const struct growth *growth)
 {

@@ -12,7 +12,7 @@
 #include "shim/cuda/stream/ask.h"
 
 #define WAIT_TRIES 20000u
-#define WAIT_SLEEP_NS UINT64_C(100000) /* 2 s in all */
+#define WAIT_SLEEP_NS UINT64_C(100000) /* together 2 s */
 
 #define PINNED (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP)
 

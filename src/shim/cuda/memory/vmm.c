@@ -27,6 +27,7 @@
 #include "shim/cuda/state/mappings.h"
 #include "shim/cuda/swap/block.h"
 
+/* Memory from cuMemCreate or from an imported handle. Guarded by vmm_lock. */
 struct vmm_allocation {
         struct table_link link; /* key: the handle seen last */
         uint64_t number;        /* key of its charge or import, in SPACE_HANDLE */
@@ -36,6 +37,7 @@ struct vmm_allocation {
         bool is_imported;
 };
 
+/* A mapping at an address, or memory mapped into a sparse array. Guarded by vmm_lock. */
 struct vmm_mapping {
         /* Key: address of the mapping, or handle of a sparse array. */
         struct table_link link;

@@ -66,6 +66,7 @@ struct swap_channel {
         CUevent event[STATE_MOVES];
 };
 
+/* A move of one segment in flight. */
 struct swap_move {
         struct swap_block *block;
         struct swap_segment *segment;

@@ -22,7 +22,7 @@ bool captures_are_open(void)
         return load_acquire(&capture_state.captures) || load_relaxed(&capture_state.recorded_count);
 }
 
-/* -- Which are open --------------------------------------------------------------------------- */
+/* -- Open captures ---------------------------------------------------------------------------- */
 
 /* Returns the entry of the open capture of a stream; with key 0, a free entry. NULL: none. The
  * caller holds captures_lock. */

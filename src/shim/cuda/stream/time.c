@@ -214,7 +214,7 @@ void time_context_ended(CUcontext gone)
                 captures_context_gone(gone);
 }
 
-/* -- Questions -------------------------------------------------------------------------------- */
+/* -- Queries ---------------------------------------------------------------------------------- */
 
 /* Whether this thread cannot query the stream: it is the default stream of another thread, which
  * only that thread can name, or a legacy default stream while captures are open, of which it counts

@@ -123,7 +123,7 @@ static void block_put(struct swap_block *block)
         add_relaxed(&swap_state.swap_live, 1u);
 }
 
-/* -- Making ------------------------------------------------------------------------------------ */
+/* -- Creating ---------------------------------------------------------------------------------- */
 
 /* Unmaps the segments that are mapped, and releases the address range. */
 static void unback(struct swap_block *block)
@@ -222,7 +222,7 @@ CUresult swap_alloc(CUdeviceptr *ret, struct place place, uint64_t bytes)
         return rc;
 }
 
-/* -- Looking ----------------------------------------------------------------------------------- */
+/* -- Finding ----------------------------------------------------------------------------------- */
 
 static bool are_none(void)
 {

@@ -276,7 +276,7 @@ static void end_next(void)
                 leave_context();
 }
 
-/* -- How much ---------------------------------------------------------------------------------- */
+/* -- Amounts ----------------------------------------------------------------------------------- */
 
 static uint64_t leaving_bytes(void)
 {
@@ -328,7 +328,7 @@ static bool begin_next(const struct task *task)
         return is_begun;
 }
 
-/* -- The task ---------------------------------------------------------------------------------- */
+/* -- Running ----------------------------------------------------------------------------------- */
 
 /* Synchronises memory with the other threads. From here on the mover sees what they did to blocks.
  * They see what the mover did when they pass the gate after the next call of this function, because
