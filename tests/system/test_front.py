@@ -369,7 +369,7 @@ def test_a_step_does_not_run_beside_the_one_whose_folder_it_uses(checked):
 
 def test_steps_that_never_ran_fail_the_sum(checked, tool):
     """The check itself died in the middle of them."""
-    checked.tell("cppcheck", "sleep 5")
+    checked.tell("cppcheck", "sleep 60")
     up = "pid=$$; for above in step all-end timeout check; do pid=$(ps -o ppid= -p $pid); done"
     checked.tell("lint", f"{up}; kill -9 $pid")
     checked("lint", "cppcheck")
