@@ -11,7 +11,7 @@ from hang import HANG_SECONDS, IS_SLOW
 from tenant import STAYS_IN_EXEC, create, holding, kinds, needs_root, still_file
 
 MIB = 1 << 20
-CROWD = 72  # users; READERS_USERS of readers.h are 64
+CROWD, PLACES = 72, 64  # users; READERS_USERS of readers.h
 HELD = "holds the lock of a slots file"
 pytestmark = needs_root
 
@@ -81,7 +81,7 @@ def test_many_users_whom_nobody_can_look_into_blind_nobody(sim, served, neighbou
         assert crowd.stdout.readline() == "ready\n", crowd.stderr.read()
         wait_for(lambda: "cannot be looked into" in daemon.said(), daemon.said)
         wait_for(lambda: unidentified() == sum(one["unidentified"] for one in daemon.get("/v1/devices").json["devices"])
-                 >= CROWD, daemon.said)  # as they come to their turns
+                 > PLACES, daemon.said)  # on a busy machine some are identified before their execve()
         with other.script("others") as gpu:
             gpu.ready()
             wait_for(lambda: gpu.process.pid in seen(), daemon.said)
