@@ -24,9 +24,11 @@
 #include "store/liveness.h"
 
 #define OTHERS_GO_THROUGH 0711
-/* A walk takes as long as the tenant has mappings and descriptors, up to that. */
+/* Limits on the time that a session's tenant can cause by its number of mappings, descriptors and
+ * locks: for one search for the processes to signal. */
 #define SIGNALS_MAX_NS UINT64_C(100000000)
-#define LIVES_MAX_NS UINT64_C(5000000) /* what one probe is expected to take at most */
+/* maximum expected length of one check whether a session is live */
+#define LIVES_MAX_NS UINT64_C(5000000)
 
 _Static_assert(SESSIONS_NAME_BYTES == PAGE_NAME_BYTES && SESSIONS_GPUS == PAGE_DEVICES,
                "a session of the node fits its page, and its page it");
@@ -36,7 +38,8 @@ static int open_to_all(int folder, const char *path, struct error *err)
         return fchmod(folder, OTHERS_GO_THROUGH) < 0 ? fail(err, -errno, "%s: %m", path) : 0;
 }
 
-/* Each is opened and checked first, and changed by that descriptor: a name may lead elsewhere. */
+/* Opens and checks each folder first, and changes it through the descriptor, because a path may
+ * lead elsewhere by then. */
 int folder_prepare(const struct store *store, struct error *err)
 {
         scoped_fd int runtime = -1;
@@ -68,8 +71,8 @@ static uint32_t cap_ppm_of(const struct sessions_share *share)
         return share->compute_milli_percent ? share->compute_milli_percent * 10 : PAGE_WHOLE_PPM;
 }
 
-/* The session's limits on its own GPUs; no memory on any other. `cards` may be NULL if the page
- * exists, because it has the cards' sizes. */
+/* Fills in the session's limits on its own GPUs, and no memory on any other. `cards` may be NULL if
+ * the session's page exists, because the page has the sizes of the cards. */
 static void limits_of(const struct sessions_one *session, const struct cards *cards,
                       struct settings_limits *ret)
 {
@@ -109,7 +112,8 @@ static void add_caps(const struct sessions_one *session, struct text *text)
         }
 }
 
-/* The words that `aliquot ls` shows, and that joining with limits is compared with. */
+/* Writes the session's settings as the text that `aliquot ls` shows, and with which the settings of
+ * a joining program are compared. */
 static int words_of(const struct sessions_one *session, char ret[SETTINGS_CANONICAL_BYTES],
                     struct error *err)
 {
@@ -164,13 +168,14 @@ int folder_make(const struct store *store, const struct sessions_one *session,
         if (rc < 0)
                 return rc;
         promise_write(made.limits, session);
-        /* A session whose liveness cannot be found out could never end. */
+        /* Check that liveness can be found out; otherwise the session could never end. */
         rc = store_is_live(&made, err);
         store_close(&made);
         return rc < 0 ? rc : 0;
 }
 
-/* -ENOENT: there is none of that name; FOLDER_USERS and FOLDER_NOBODYS: not this session's. */
+/* Opens the session's folder. -ENOENT: there is no folder of that name. FOLDER_USERS or
+ * FOLDER_NOBODYS: the folder of that name is not this session's. */
 static int join_folder(const struct store *store, const struct sessions_one *session,
                        struct store_session *ret, struct error *err)
 {
@@ -211,8 +216,8 @@ int folder_find(const struct store *store, const char *name, const uint8_t id[16
         return rc == 0 ? 1 : rc == -ENOENT ? 0 : rc;
 }
 
-/* Moves pages of an older version that no process maps out of the way, so that new ones are made.
- * 1: done. */
+/* Moves the folder away if its pages have an older version and no process maps them, so that the
+ * caller creates a new one. 1: moved. 0: the folder stays. */
 static int bury_older(const struct store *store, const struct store_session *joined,
                       const char *name, struct error *err)
 {
@@ -230,8 +235,8 @@ static int bury_older(const struct store *store, const struct store_session *joi
         return rc < 0 ? rc : 1;
 }
 
-/* All memory of a session that swaps may be in the host. The row's limit is never lowered: memory
- * may be there under the higher one. */
+/* Raises the limit of the host row, because all memory of a session that swaps may be in the host.
+ * The limit is never lowered: the host may still hold memory under the higher limit. */
 static void raise_host(struct limits_page *page, uint64_t bytes)
 {
         int row = page_host_row(page);
@@ -270,7 +275,7 @@ int folder_limit(const struct store *store, const struct sessions_one *session, 
         return rc;
 }
 
-/* 1: no process can join any more. 0: there is no session. */
+/* Prevents that further processes join the session. 1: done. 0: the session has no folder. */
 static int shut_folder(const struct store *store, const struct sessions_one *session,
                        struct error *err)
 {
@@ -301,7 +306,7 @@ int folder_remove(const struct store *store, const struct sessions_one *session,
         return rc == -ENOENT ? 0 : rc;
 }
 
-/* The file of slots, by its path and inode; `path` has STORE_PATH_BYTES. */
+/* Fills in the path and inode of the session's `slots`. `path` has STORE_PATH_BYTES. */
 static int slots_of(const struct store_session *session, char *path, struct liveness_file *ret,
                     struct error *err)
 {
@@ -310,7 +315,8 @@ static int slots_of(const struct store_session *session, char *path, struct live
         return text_put(path, STORE_PATH_BYTES, err, "%s/slots", session->path);
 }
 
-/* One probe takes as long as there are locks on the file. */
+/* Budget for checks whether a session is live. One check takes longer the more locks the file
+ * has. */
 static struct budget lives = { .most_ns = LIVES_MAX_NS };
 
 int folder_is_live(const struct store *store, const struct sessions_one *session, struct error *err)
@@ -341,7 +347,7 @@ static int read_part(int fd, void *to, size_t offset, size_t bytes, struct error
         return (size_t)got == bytes ? 0 : fail(err, -EPROTO, "slots was cut short");
 }
 
-/* The part before the slots: of the same size in every file. */
+/* Reads the part before the slots, which has the same size in every file. */
 static int copy_head(int fd, struct slots_page *ret, struct error *err)
 {
         int rc = read_part(fd, ret, 0, offsetof(struct slots_page, slot), err);
@@ -349,7 +355,7 @@ static int copy_head(int fd, struct slots_page *ret, struct error *err)
         return rc < 0 ? rc : page_check_slots(ret, sizeof(*ret), err);
 }
 
-/* The slots that were ever taken; no more is read. */
+/* Reads only the slots that were ever used. */
 static int copy_slots(int fd, struct slots_page *ret, struct error *err)
 {
         const uint32_t high = ret->slots_high < PAGE_SLOTS ? ret->slots_high : PAGE_SLOTS;
@@ -362,28 +368,28 @@ static int copy_slots(int fd, struct slots_page *ret, struct error *err)
         return rc;
 }
 
-/* Row i of a session that we made is of its i-th share: folder_make() lists them so. */
+/* Fills in the GPU of each row: folder_make() gives row i to the session's i-th share. */
 static void name_rows(const struct sessions_one *session, struct folder_use *ret)
 {
         memset(ret->uuid, 0, sizeof(ret->uuid));
         for (unsigned i = 0; i < session->share_count; i++)
                 memcpy(ret->uuid[i], session->share[i].uuid, sizeof(ret->uuid[i]));
-        /* As store_create() has it. */
+        /* The rows after the GPUs, in the order of store_create(). */
         if ((session->host_bytes || session->swaps) && session->share_count < PAGE_DEVICES)
                 memcpy(ret->uuid[session->share_count], PAGE_HOST_NAME, sizeof(ret->uuid[0]));
         if (session->swaps && session->share_count + 1u < PAGE_DEVICES)
                 memcpy(ret->uuid[session->share_count + 1], PAGE_SWAP_NAME, sizeof(ret->uuid[0]));
 }
 
-/* Each probe walks all locks on the file. The tenant sets these locks, and decides how many slots
- * must be read, and so how long the search for their names takes. */
+/* Budget for listings. Each check of a slot walks all locks on the file. The tenant sets these
+ * locks, and decides how many slots must be read and so how long the search for pids takes. */
 static struct budget listings = { .most_ns = USAGE_MAX_NS };
 
-/* Slots of one session, opened for a look. */
+/* The `slots` file of one session, opened to be read. */
 struct opened {
         int fd;
         const struct liveness_file *file;
-        struct slots_page *copy; /* with its head */
+        struct slots_page *copy; /* its head is copied here */
 };
 
 static int list_within(const struct opened *slots, uint64_t most_ns, struct folder_use *ret,
@@ -413,8 +419,9 @@ static int list_slots(const struct opened *slots, const struct sessions_one *ses
         return rc == -EOVERFLOW && most_ns < listings.most_ns ? -EAGAIN : rc;
 }
 
-/* 1: its slots are open, with their head copied. 0: it has none, or none was ever taken. `path` has
- * STORE_PATH_BYTES. The folder was checked when it was made, and is only ours to write. */
+/* Opens the session's `slots` and copies its head. 1: open. 0: the session has no such file, or
+ * none of its slots was ever used. `path` has STORE_PATH_BYTES. The folder was checked when it was
+ * made, and only the daemon can write to it. */
 static int open_slots(const struct store *store, const struct sessions_one *session, char *path,
                       struct opened *slots, struct error *err)
 {
@@ -434,12 +441,12 @@ static int open_slots(const struct store *store, const struct sessions_one *sess
         return 1;
 }
 
-/* Lists often cover many sessions, most of them without processes: for these one look at one page
- * is enough. */
+/* Returns early if no slot was ever used: lists often cover many sessions, most of which have no
+ * processes. */
 int folder_read(const struct store *store, const struct sessions_one *session,
                 struct folder_use *ret, struct error *err)
 {
-        static struct slots_page copy; /* untouched parts take no memory */
+        static struct slots_page copy; /* untouched pages take no memory */
         char path[STORE_PATH_BYTES];
         struct liveness_file file = { .path = path };
         struct opened slots = { .fd = -1, .file = &file, .copy = &copy };
@@ -547,7 +554,7 @@ int folder_signal(const struct store *store, const struct sessions_one *session,
         slots_of(&joined, path, &file, NULL);
         if (!signal->is_repeated)
                 sent = signal_told(store, session, &order);
-        /* A process may live in it that no slot names, or only a forged one. */
+        /* Some process may live in the session that no slot names, or only a forged slot. */
         if (sent == 0 && store_is_live(&joined, NULL) != 0)
                 sent = (int)victim_signal_all(&order);
         store_close(&joined);

@@ -16,7 +16,8 @@ enum order_state { ORDER_NONE, ORDER_WAITS, ORDER_BEGUN };
 
 struct hunt_order {
         enum order_state state;
-        uint8_t id[16]; /* of the session: its place may be another's by now */
+        /* id of the session, because the table entry may belong to another session by now */
+        uint8_t id[16];
         uint32_t uid;
         struct folder_signal signal;
 };
@@ -24,14 +25,15 @@ struct hunt_order {
 /* What a child reports while it works. */
 struct progress {
         struct victim_walk walk;
-        _Atomic uint8_t is_done[SESSIONS_MAX]; /* by place, since it began */
+        _Atomic uint8_t is_done[SESSIONS_MAX]; /* by session index: the order was carried out */
 };
 
-/* A user's. It stays that user's until the place is needed: where the last walk ended is known. */
+/* The child that searches for the processes of one user's sessions. The entry remains the user's
+ * until another user needs it, so that the next child knows where the last one got stuck. */
 struct hunt {
         uint32_t uid;
         struct aside aside;
-        unsigned cuts;             /* children in a row that did not end by themselves */
+        unsigned cuts;             /* children in a row that were killed because they got stuck */
         struct progress *progress; /* shared with the child */
 };
 
@@ -39,7 +41,7 @@ struct hunts {
         const struct sessions *sessions;
         const struct store *store;
         unsigned waiting, running, used;
-        unsigned from; /* the place whose turn it is */
+        unsigned from; /* session index at which the next search for a waiting order begins */
         struct hunt hunt[HUNTS_MAX];
         struct owner_log log;
         struct progress *progress;
@@ -100,7 +102,7 @@ void hunts_order(struct hunts *hunts, const struct sessions_one *session,
         struct hunt_order *order = &hunts->order[session - hunts->sessions->session];
         int number = signal->number;
 
-        /* A later order does not replace SIGKILL by a milder signal. */
+        /* A later order does not replace SIGKILL with a milder signal. */
         if (session_of(hunts, order) && order->state != ORDER_NONE &&
             order->signal.number == SIGKILL)
                 number = SIGKILL;
@@ -142,7 +144,8 @@ static void take_orders(struct hunts *hunts, const struct hunt *hunt)
         }
 }
 
-/* Those that are not carried out wait again, or are given up. */
+/* Ends the orders of a child that has ended. If `is_again`, those that were not carried out wait
+ * for the next child. */
 static void drop_orders(struct hunts *hunts, const struct hunt *hunt, bool is_again)
 {
         for (unsigned i = 0; i < SESSIONS_MAX; i++) {
@@ -153,7 +156,8 @@ static void drop_orders(struct hunts *hunts, const struct hunt *hunt, bool is_ag
                 order->state = is_again && !load_acquire(&hunt->progress->is_done[i]) ? ORDER_WAITS
                                                                                       : ORDER_NONE;
                 hunts->waiting += order->state == ORDER_WAITS;
-                order->signal.is_repeated = true; /* what slots tell of may be where it stood */
+                /* the child may have got stuck at a process that a slot named */
+                order->signal.is_repeated = true;
         }
 }
 
@@ -176,10 +180,11 @@ static void begin_hunt(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
         }
 }
 
-/* -- Tending ---------------------------------------------------------------------------------- */
+/* -- Starting and ending children ------------------------------------------------------------- */
 
-/* A child that was cut short goes on in another one, which passes by where it stood; until that has
- * come about too often. */
+/* Handles the end of a child. If it was killed because it got stuck, its orders wait for another
+ * child, which skips the process at which it got stuck, until this has happened VICTIM_PASSED
+ * times. */
 static void end_hunt(struct hunts *hunts, struct hunt *hunt, bool is_cut)
 {
         struct victim_walk *walk = &hunt->progress->walk;
@@ -201,7 +206,7 @@ static void end_hunt(struct hunts *hunts, struct hunt *hunt, bool is_cut)
         hunts->running--;
 }
 
-/* Returns how many processes it has signalled, if it is over. */
+/* Checks on the child. Returns how many processes it has signalled if it has ended, else 0. */
 static unsigned tend_hunt(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
 {
         const struct victim_walk *walk = &hunt->progress->walk;
@@ -220,7 +225,7 @@ static unsigned tend_hunt(struct hunts *hunts, struct hunt *hunt, uint64_t now_n
         return load_relaxed(&walk->sent);
 }
 
-/* The user's entry; else an unused one. NULL: all are in use. */
+/* Returns the user's entry, or else an unused one. NULL: all are in use. */
 static struct hunt *find_hunt(struct hunts *hunts, uint32_t uid)
 {
         struct hunt *idle = NULL;

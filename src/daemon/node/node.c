@@ -16,8 +16,10 @@
 #include "daemon/node/trim.h"
 #include "settings/resolve.h"
 
-#define MAKES_MAX 3u   /* tries, if tenants keep taking the released space */
-#define TURN_STEPS 64u /* sessions in one turn of the clock, also where each is quick */
+/* how often to try to make a folder, if tenants keep using up the space that is released */
+#define MAKES_MAX 3u
+/* maximum number of sessions handled in one node_tick(), however quick each is */
+#define TURN_STEPS 64u
 
 uint64_t node_now_ns(void)
 {
@@ -46,12 +48,14 @@ static const char *note_name(enum sessions_note note)
 struct work {
         const struct sessions_actions *actions;
         const char *who;
-        bool is_creation; /* a folder that is there already is not ours to move */
-        bool is_unsaved;  /* what failed was the database */
-        bool must_look;   /* whether the session is empty now */
+        /* the step creates the session, so a folder of its name is not the session's */
+        bool is_creation;
+        bool is_unsaved; /* the action that failed was the write to the database */
+        bool must_look;  /* whether to check now if the session is empty */
 };
 
-/* Terms other than the defaults. A session has one cap and one guarantee for all its GPUs. */
+/* Appends the scheduling settings that differ from the defaults. A session has one cap and one
+ * guarantee for all its GPUs. */
 static void describe_time(const struct sessions_one *session, struct text *text)
 {
         static const char *const priorities[] = { "batch", "normal", "rt" };
@@ -84,7 +88,7 @@ void node_describe(const struct sessions_one *session, struct text *text)
                  (unsigned long long)session->version, (unsigned long long)session->expires_ns);
 }
 
-/* `detail` holds the texts to which the event points. */
+/* Fills in the event; `detail` holds the text to which ret->detail points. */
 static void event_of(const struct work *work, const struct sessions_action *action,
                      struct database_event *ret, struct text *detail)
 {
@@ -116,8 +120,8 @@ static uint32_t owner_of(const struct sessions_action *action)
         return action->session ? action->session->owner_uid : 0;
 }
 
-/* SAVE or FORGET at `at`, and the TELL behind it in the same transaction. Returns how many actions
- * that was. */
+/* Carries out the SAVE or FORGET at index `at`, and a TELL that follows it, in one transaction.
+ * Returns the number of actions carried out. */
 static int save_session(struct node *node, struct work *work, unsigned at, struct error *err)
 {
         const struct sessions_action *action = &work->actions->action[at];
@@ -179,8 +183,9 @@ static int limit_or_make(struct node *node, const struct sessions_one *session, 
         return rc == 0 && node_is_clamped(node, session) ? node_limit(node, session, err) : rc;
 }
 
-/* Makes the session's folder. A folder of unknown owner under its name is moved away whole. If a
- * user has a session of that name, this one waits for its end. */
+/* Makes the session's folder, or writes its limits. A folder of the same name whose owner is
+ * unknown is moved away. If a user has a session of that name, the error remains until that session
+ * ends. */
 static int make_folder(struct node *node, const struct work *work,
                        const struct sessions_one *session, struct error *err)
 {
@@ -293,14 +298,15 @@ static int carry_out_actions(struct node *node, struct work *work, struct error 
 
 /* -- Steps ------------------------------------------------------------------------------------ */
 
-/* An action that is put off in a turn of the clock is not due again in the same turn. */
+/* During node_tick() the time stands still, so an action that is postponed is not due again in the
+ * same tick. */
 static uint64_t step_ns(const struct node *node)
 {
         return node->turn_ns ? node->turn_ns : node_now_ns();
 }
 
-/* Tells the core of failures until it has no action left: those that fail then are repeated
- * later. */
+/* Tells the core about the failure until the core has no action left that fails. Failed actions are
+ * repeated later. */
 static void give_up(struct node *node, const char *name, bool is_unsaved, const char *who)
 {
         struct sessions_actions actions;
@@ -364,7 +370,8 @@ static void count_answer(struct node *node, const struct sessions_event *event,
                 node->counts.refused[actions->answer]++;
 }
 
-/* As sessions_step(), with the number of the owner's removed sessions that still take room. */
+/* Calls sessions_step(); a creation also gets the number of the owner's removed sessions that still
+ * take room. */
 static void step_core(struct node *node, const struct sessions_event *event,
                       struct sessions_actions *ret)
 {
@@ -386,7 +393,8 @@ void node_try(struct node *node, const struct sessions_event *event, struct sess
         sessions_try(node->sessions, &counted, ret);
 }
 
-/* A name that some user's own session has here. */
+/* Whether the event creates a session whose name a folder has that is not the daemon's
+ * session's. */
 static bool is_taken(struct node *node, const struct sessions_event *event)
 {
         return event->type == SESSIONS_CREATE &&
@@ -428,7 +436,7 @@ int node_step(struct node *node, const struct sessions_event *event, const char 
         return rc;
 }
 
-/* Does one thing that is due; returns whether more is. */
+/* Handles one due session; returns whether more are due. */
 static bool tick_once(struct node *node)
 {
         const struct sessions_event event = { .type = SESSIONS_TICK };
@@ -447,9 +455,9 @@ void node_tick_all(struct node *node)
         node->turn_ns = 0;
 }
 
-/* The cost of one session is bounded elsewhere; the number of sessions that are due at once is the
- * tenants' choice. The rest is due already, so the clock's timer runs again at once, after all
- * other ready events. */
+/* Bounds the number of sessions handled at once, because tenants decide how many are due at once.
+ * The time for each session is bounded elsewhere. Sessions that remain are due already, so the
+ * timer runs again as soon as all other ready events were served. */
 void node_tick(struct node *node)
 {
         const uint64_t until_ns = clock_machine_ns() + NODE_TURN_NS;
@@ -464,7 +472,7 @@ void node_tick(struct node *node)
         node->turn_ns = 0;
 }
 
-/* -- What others may see ---------------------------------------------------------------------- */
+/* -- Access for other parts ------------------------------------------------------------------- */
 
 const struct sessions *node_sessions(const struct node *node)
 {

@@ -2,15 +2,17 @@
 /*
  * Compares the database with the folders of the sessions before the daemon promises anything.
  *
- *      node_adopt(node, &adoption, &err)       every row, and every folder without a row
- *      node_adopt_room(node, &adoption)        once the GPUs are known
+ *      node_adopt(node, &adoption, &err)       restores every row, and every folder without a row
+ *      node_adopt_room(node, &adoption)        ends sessions that no longer fit, once the GPUs are
+ * known
  *
  * SQLite leaves out the end of a WAL whose checksum is wrong, and a deleted database starts empty:
- * both open without an error and have fewer sessions. A session's folder also has the daemon's own
- * data (daemon/node/promise.h), so no existing session is forgotten: a folder without a row is
- * adopted, and if a folder is newer than its row, the folder applies. A removed session's row is
- * deleted after its folder. So a folder without a row was not about to be removed, unless it was
- * shut; then it is removed when no process lives in it.
+ * in both cases the database opens without an error and has fewer sessions. The daemon also stores
+ * each session's limits in the session's folder (daemon/node/promise.h), so no existing session is
+ * forgotten: a folder without a row is adopted, and if a folder is newer than its row, the folder's
+ * limits apply. When a session is removed, its row is deleted after its folder. So a folder without
+ * a row belongs to a session that was not being removed, unless the folder is closed to new
+ * processes; then the folder is removed when no process lives in it.
  *
  * A folder without a row that cannot be read, and in which a process lives, stops the start.
  */
@@ -49,23 +51,25 @@ static int restore_session(struct node_adoption *adoption, const struct sessions
 
 /* -- Rows ------------------------------------------------------------------------------------- */
 
-/* A row is saved before its page is written, so the page is never newer, and of the same version
- * never another. */
+/* Whether the folder's page has limits that the row lost. A row is saved before its page is
+ * written. So the page is never newer than its row, and has the same limits if it has the same
+ * version, unless the database lost something. */
 static bool is_page_newer(const struct sessions_one *row, const struct sessions_one *page)
 {
         return page->version > row->version ||
                (page->version == row->version && !promise_is_same(row, page));
 }
 
-/* A session's end is saved before it is shut, except when its TTL has passed: that session ends
- * again by itself. */
+/* Whether the database lost the end of the session: the folder is closed to new processes although
+ * the row is open. An end is saved before the folder is closed, except when the TTL has passed:
+ * then the core ends the session again by itself. */
 static bool is_end_lost(const struct sessions_one *row, const struct promise *page)
 {
         return page->is_shut && row->state == SESSIONS_OPEN &&
                (!row->expires_ns || row->expires_ns > node_now_ns());
 }
 
-/* A version that no client has seen with other content. */
+/* Returns a version that no client has seen with other content. */
 static uint64_t version_after(uint64_t version)
 {
         return version < INT64_MAX ? version + 1 : version;
@@ -78,8 +82,8 @@ static void end_gently(struct sessions_one *session)
         session->ended_ns = node_now_ns();
 }
 
-/* Takes the page's limits; memory above them may still be held from an earlier limit that the row
- * lost. */
+/* Copies the page's limits to the row. The ceiling keeps the row's higher limit, because the
+ * session may still hold memory from before the change that the row lost. */
 static void take_shares(struct sessions_one *row, const struct sessions_one *said)
 {
         for (unsigned i = 0; i < said->share_count; i++) {
@@ -126,14 +130,15 @@ static int restore_row(const struct sessions_one *row, void *context)
         struct node_adoption *adoption = context;
         struct sessions_one session = *row;
         struct promise page = { 0 };
-        unsigned place = 0; /* for clang-tidy: restore_session() sets it */
+        unsigned place = 0; /* for clang-tidy: restore_session() sets the value */
         bool is_news;
         int found = promise_read(&adoption->node->store, row->name, &page, NULL);
         int rc;
 
         if (found > 0 && memcmp(page.session.id, row->id, sizeof(row->id)) != 0) {
                 if (!page.is_shut || page.is_live)
-                        return 0; /* adopt_folder() takes it in the row's stead */
+                        /* adopt_folder() adopts the folder's session instead of the row's */
+                        return 0;
                 found = 0;
         }
         is_news = found > 0 && follow_page(&session, &page);
@@ -141,7 +146,7 @@ static int restore_row(const struct sessions_one *row, void *context)
         if (rc < 0)
                 return rc;
         note_adopted(adoption, place, found != 0,
-                     is_news); /* a session that cannot be read exists */
+                     is_news); /* if the folder cannot be read, the session still has one */
         if (is_news)
                 log_line(LOG_WARN,
                          "session %s is older in the database than in its folder: it is as its "
@@ -152,7 +157,8 @@ static int restore_row(const struct sessions_one *row, void *context)
 
 /* -- Folders ---------------------------------------------------------------------------------- */
 
-/* The memory of its living processes is counted nowhere. */
+/* Skips a folder that cannot be read. Fails if processes live in it, because their memory would be
+ * counted nowhere. */
 static int leave_alone(struct node_adoption *adoption, const char *name, const struct promise *page,
                        const struct error *why)
 {
@@ -166,7 +172,7 @@ static int leave_alone(struct node_adoption *adoption, const char *name, const s
         return 0;
 }
 
-/* Fields that the page does not have get harmless values, so that no session ends by a guess. */
+/* Sets the fields that the page does not have, so that the session does not end too early. */
 static void fill_unknown(const struct node *node, struct promise *page)
 {
         struct sessions_one *session = &page->session;
@@ -185,7 +191,7 @@ static int adopt_folder(const char *name, void *context)
         struct node_adoption *adoption = context;
         struct error why = { 0 };
         struct promise page = { 0 };
-        unsigned place = 0; /* for clang-tidy: restore_session() sets it */
+        unsigned place = 0; /* for clang-tidy: restore_session() sets the value */
         int rc;
 
         if (sessions_find(adoption->node->sessions, name))
@@ -214,7 +220,8 @@ static int adopt_folder(const char *name, void *context)
 
 /* -- Saving ----------------------------------------------------------------------------------- */
 
-/* Where that fails, the next start finds the same. */
+/* Saves the session with the event `adopted`. After an error the next start adopts the session
+ * again. */
 static void save_adopted(struct node *node, const struct sessions_one *session)
 {
         char room[DATABASE_DETAIL_BYTES];
@@ -249,7 +256,7 @@ int node_adopt(struct node *node, struct node_adoption *adoption, struct error *
         return rc;
 }
 
-/* -- Room ------------------------------------------------------------------------------------- */
+/* -- Sessions without room -------------------------------------------------------------------- */
 
 static bool is_in_the_way(const struct node *node, const struct sessions_one *session)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reacts to findings of the watch: reports processes and sessions that hold GPU memory that no
- * ledger explains, clamps sessions, or sends signals. Also reports errors of the GPUs.
+ * Carries out what the watch (core/watch.h) decides about processes and sessions that hold GPU
+ * memory that no ledger explains: reports them, clamps sessions, or sends signals. Also reports
+ * errors of the GPUs.
  *
- * Signals go to the process that the driver listed, by a descriptor, after its start time was
- * compared: see identity.h and victim.h.
+ * A signal goes to the process that the driver listed: it is sent through a pidfd, after the
+ * process's start time was compared (identity.h, victim.h).
  */
 #include <jansson.h>
 #include <signal.h>
@@ -19,7 +20,7 @@
 #include "daemon/node/judge_parts.h"
 #include "daemon/processes/victim.h"
 
-#define TELLS_MAX 16u /* events of one poll: each waits for the disk */
+#define TELLS_MAX 16u /* maximum number of events in one poll: each event waits for the disk */
 
 static const char *const answer_names[] = { "ignore", "report", "term", "kill", "clamp" };
 
@@ -35,8 +36,9 @@ static const struct sessions_one *session_of(const struct node *node, const uint
         return NULL;
 }
 
-/* NULL: out of memory. `owner`: the session's own user may read it. Text from the kernel may
- * contain anything that a user chose. */
+/* Returns the finding as JSON, to be freed by the caller. NULL: out of memory. The owner is
+ * included because a session's owner may read the event. Text from the kernel may contain anything
+ * that a user chose. */
 static char *describe_finding(const struct look *look, const struct watch_action *action,
                               const struct sessions_one *session)
 {
@@ -69,7 +71,7 @@ static char *describe_finding(const struct look *look, const struct watch_action
         return text;
 }
 
-/* Saves an event of the watch; `uid`: the user who caused it. */
+/* Saves and announces an event of the watch. `uid`: the user who caused it. */
 static void tell_by(struct node *node, uint32_t uid, const char *type,
                     const struct sessions_one *session, const char *detail)
 {
@@ -124,8 +126,8 @@ static void tell_of(const struct look *look, const struct watch_action *action)
                 node->counts.forged++;
 }
 
-/* Whether the action includes this process: if a session is guilty as a whole, all its processes on
- * that GPU. */
+/* Whether the sight includes the process at index `at` of the sample. A sight of a whole session
+ * includes all processes of the session on that GPU. */
 static bool is_meant(const struct look *look, const struct watch_sight *sight, unsigned at)
 {
         const struct sample_process *process = &look->at->sample.process[at];
@@ -138,7 +140,8 @@ static bool is_meant(const struct look *look, const struct watch_sight *sight, u
                       sizeof(sight->session)) == 0;
 }
 
-/* To the process, or all of a session on that GPU, as of watch.h. */
+/* Sends the signal to the process of the sight, or to all processes of the session on that GPU
+ * (watch.h). */
 static void send_signal(const struct look *look, const struct watch_sight *sight, int number)
 {
         for (unsigned i = 0; i < look->at->sample.process_count; i++) {

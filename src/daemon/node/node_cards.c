@@ -2,9 +2,10 @@
 /*
  * Decides when to ask the driver, and uses its answer about the cards.
  *
- * A complete poll comes about once a second, less often if an answer takes long; a poll of the
- * processes on the GPUs comes more often while any is suspected. A driver that does not answer
- * blocks only its own thread: the cards stay as they were, and other values are no longer shown.
+ * A complete poll is requested about once a second, less often if answers take long. While a
+ * process is suspected, polls of only the processes on the GPUs are requested in between. A driver
+ * that does not answer blocks only the thread that calls NVML: the list of cards stays unchanged,
+ * and after SILENT_NS node_gpus() returns no poll.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,15 +17,22 @@
 #include "daemon/node/node_parts.h"
 
 #define MS UINT64_C(1000000)
-#define WHOLE_MIN_NS NODE_SECOND_NS           /* between two questions for everything */
-#define WHOLE_MAX_NS (3 * NODE_SECOND_NS / 2) /* a cheating session must be found within 2 s */
-#define WHOLE_SHARE 200u                      /* ... or this many times the length of an answer */
-#define TROUBLE_NS (5 * NODE_SECOND_NS)       /* the same, while there are no cards */
-#define CLOSE_NS (50 * MS)                    /* between two looks at suspects */
-#define VIRTUAL_NS (20 * MS)                  /* between two looks at a clock that leaps */
-#define SILENT_NS (5 * NODE_SECOND_NS)        /* older values are not shown */
-#define START_MS 5000u                        /* the start waits this long for an answer */
-#define AGAIN_MS 500u                         /* and a request for the cards this long */
+#define WHOLE_MIN_NS NODE_SECOND_NS /* minimum time between two complete polls */
+/* maximum time between two complete polls: a cheating session must be found within 2 s */
+#define WHOLE_MAX_NS (3 * NODE_SECOND_NS / 2)
+/* the time between two complete polls is this many times the length of the last poll */
+#define WHOLE_SHARE 200u
+/* time between two complete polls while there are no cards */
+#define TROUBLE_NS (5 * NODE_SECOND_NS)
+/* time between two polls while a process is suspected */
+#define CLOSE_NS (50 * MS)
+/* time between two checks whether a poll is due, if the clock is virtual */
+#define VIRTUAL_NS (20 * MS)
+/* a driver that does not answer for this long is silent: older values are not shown */
+#define SILENT_NS (5 * NODE_SECOND_NS)
+/* how long the daemon's start waits for the first answer */
+#define START_MS 5000u
+#define AGAIN_MS 500u /* how long node_look_again() waits for the answer */
 
 /* -- Cards ------------------------------------------------------------------------------------ */
 
@@ -94,7 +102,8 @@ static void take_cards(struct node *node, const struct nvml_look *look)
 
 /* -- Questions and answers -------------------------------------------------------------------- */
 
-/* Looks are spaced so that they take a fixed share of the time, within bounds. */
+/* Returns the time between two complete polls: WHOLE_SHARE times the length of the last poll,
+ * within bounds. */
 static uint64_t whole_every(const struct node *node)
 {
         uint64_t due_ns = nvml_thread_latest(node->nvml)->took_ns * WHOLE_SHARE;
@@ -106,8 +115,8 @@ static uint64_t whole_every(const struct node *node)
         return min_u64(due_ns, WHOLE_MAX_NS);
 }
 
-/* Until everything is asked for again. Programs' time: in virtual time they are looked at as often
- * as in real time. */
+/* Returns the time until the next complete poll. The time is that of the programs: in virtual time,
+ * polls are as frequent as in real time. */
 static uint64_t whole_in(const struct node *node)
 {
         uint64_t since_ns = clock_now_ns() - node->whole_ns, every_ns = whole_every(node);
@@ -157,7 +166,7 @@ static void check_silence(struct node *node)
 
 static void ask_nvml(struct node *node)
 {
-        static struct nvml_ask ask; /* large for a stack */
+        static struct nvml_ask ask; /* too large for the stack */
         uint64_t at_ns = clock_now_ns();
 
         ask.must_restart = node->must_restart_nvml;
@@ -174,7 +183,7 @@ static void ask_nvml(struct node *node)
         node->must_restart_nvml = false;
         if (ask.extent == SAMPLE_WHOLE)
                 node->whole_ns = at_ns ? at_ns : 1;
-        /* for a driver that does not answer; an answer sets it again */
+        /* checks again in 1 s whether the driver answers; an answer sets the timer anew */
         event_add(node->asking, &(const struct timeval){ .tv_sec = 1 });
 }
 

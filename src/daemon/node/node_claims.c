@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compares the GPU time that sessions claim with the driver's figures. A session that uses more
- * than it claims is reported, as core/claims.h decides; nothing else follows.
+ * than it claims is reported if core/claims.h decides so; it is neither slowed down nor ended.
  *
- * Usually the driver reports each process. If it does not (instances, older GPUs, no permission),
- * the utilisation of the whole GPU is used while one session has it alone, the lowest of a few
- * readings, because each covers a fraction of a second. Processes that share a GPU under MPS cannot
- * be told apart and are not judged.
+ * Usually the driver reports each process. If it does not (MIG instances, older GPUs, no
+ * permission), the utilisation of the whole GPU is used while only one session has processes on it.
+ * The lowest of the last CLAIMS_READINGS readings counts, because each reading covers only a
+ * fraction of a second. Processes that share a GPU under MPS cannot be told apart and are not
+ * judged.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -26,12 +27,13 @@ _Static_assert(CLAIMS_WHOLE_PPM == PAGE_WHOLE_PPM, "no cap is the same word in b
 
 /* What the driver showed of one GPU in this poll. */
 struct shown {
-        bool is_known;     /* by process, or of the whole */
-        bool is_whole;     /* of the whole GPU: only a session that has it alone is judged */
+        bool is_known; /* the figures below are known, by process or for the whole GPU */
+        /* only whole_ns is known: only a session that has the GPU alone is judged */
+        bool is_whole;
         bool is_shared;    /* its processes belong to several sessions, or to none */
-        int place;         /* the place of the only session seen so far; -1: none */
-        uint64_t all_ns;   /* of all processes */
-        uint64_t whole_ns; /* of the whole, at least */
+        int place;         /* index of the last session seen; -1: none */
+        uint64_t all_ns;   /* GPU time of all processes */
+        uint64_t whole_ns; /* minimum time for which the GPU as a whole was in use */
 };
 
 /* -- The driver's figures --------------------------------------------------------------------- */
@@ -52,7 +54,8 @@ static void say_blind(const struct look *look, unsigned at, bool has_whole)
                  has_whole ? "checked only while one has it alone" : "not checked");
 }
 
-/* The lowest of the latest readings; negative: some of them are unknown. */
+/* Adds a reading and returns the lowest of the last CLAIMS_READINGS; negative: some of them are
+ * unknown. */
 static int least_percent(struct claims_gpu *gpu, int percent)
 {
         int least = percent;
@@ -83,7 +86,7 @@ static void read_device(const struct look *look, unsigned at, uint64_t elapsed_n
         ret->whole_ns = elapsed_ns / 100 * (unsigned)percent;
 }
 
-/* Of the process at this place in the sample, to its session. */
+/* Adds the GPU time of the process at index `at` of the sample to its session. */
 static void add_to_session(const struct look *look, unsigned at)
 {
         const struct sample_process *process = &look->at->sample.process[at];
@@ -122,7 +125,7 @@ static void read_shown(const struct look *look, uint64_t elapsed_ns, struct show
 
 /* -- The comparison --------------------------------------------------------------------------- */
 
-/* The place of a GPU in the sample; -ENOENT: it is not there. */
+/* Returns the index of a GPU in the sample; -ENOENT: the sample does not have it. */
 static int device_of(const struct look *look, const uint8_t uuid[16])
 {
         const struct sample *sample = &look->at->sample;
@@ -134,7 +137,7 @@ static int device_of(const struct look *look, const uint8_t uuid[16])
         return -ENOENT;
 }
 
-/* The share of a window, in tenths of a percent. */
+/* Returns `ns` as a part of the window, in tenths of a percent. */
 static unsigned tenths_of(uint64_t ns, uint64_t window_ns)
 {
         uint64_t tenths = window_ns >= 1000 ? ns / (window_ns / 1000) : 0;
@@ -142,15 +145,15 @@ static unsigned tenths_of(uint64_t ns, uint64_t window_ns)
         return tenths < UINT32_MAX ? (unsigned)tenths : UINT32_MAX;
 }
 
-/* One share of a session, and the GPU that it is of. */
+/* One share of a session, with the GPU to which it belongs. */
 struct judged {
         const struct sessions_one *session;
         unsigned at;
         struct seen_time *time;
-        int device; /* negative: it is gone */
+        int device; /* index in the sample; negative: the GPU is gone */
 };
 
-/* Fills in the figures to compare; false: there are none. */
+/* Fills in the figures to compare. False: the scheduler has none. */
 static bool compare(const struct look *look, const struct judged *one, const struct shown *shown,
                     struct claims_sight *ret)
 {
@@ -196,7 +199,7 @@ static void see(const struct look *look, const struct judged *one, const struct 
                 uint64_t elapsed_ns)
 {
         struct seen_time *time = one->time;
-        /* A session without a process used nothing. */
+        /* The defaults apply to a session without a process on the GPU, which used nothing. */
         struct claims_sight sight = { .is_measured = true,
                                       .is_free = true,
                                       .cap_ppm = CLAIMS_WHOLE_PPM,
@@ -219,7 +222,7 @@ static void see(const struct look *look, const struct judged *one, const struct 
         time->is_there = false;
 }
 
-/* NULL: it was not looked at yet. */
+/* Returns what is kept about the session. NULL: it was not judged yet. */
 static struct seen_session *seen_of(const struct node *node, const struct sessions_one *session)
 {
         struct seen_session *seen = node->judge->seen[session - node->sessions->session];
@@ -253,7 +256,7 @@ void claims_look(const struct look *look)
         }
 }
 
-/* -- What others may see ---------------------------------------------------------------------- */
+/* -- Access for other parts ------------------------------------------------------------------- */
 
 void node_use_scheduler(struct node *node, struct scheduler *scheduler)
 {

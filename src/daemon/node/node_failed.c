@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handles saved actions that could not be carried out: reports each once, in the log and the audit
- * trail, and again if the error changes; and decides when to give up.
+ * Handles saved actions that could not be carried out: reports each failure once, in the log and
+ * the audit trail, and again if the error changes. Also decides when an ending session is removed
+ * although something may be left of it.
  *
- * An event such as `changed` or `killed` means the decision, which is saved first. If carrying it
- * out fails, the event `failed` follows. The action is repeated each second, and the session's
- * memory stays promised. Programs that outlive SIGKILL, or that no SIGKILL reaches, are such a
- * failure too.
+ * An event such as `changed` or `killed` reports a decision, which is saved before it is carried
+ * out. If carrying it out fails, the event `failed` follows. The action is repeated each second,
+ * and the session's memory stays promised. Programs that outlive SIGKILL, or that no SIGKILL
+ * reaches, are such a failure too.
  *
- * A lock alone can keep such a session alive: its descriptor is in a socket's queue, or in another
- * user's process, or moves from process to process faster than these can be found. Such a lock
- * holds no GPU memory: memory belongs to a process that the driver shows, children do not inherit
- * it, and no process can join an ended session. So after enough SIGKILLs the session is removed as
- * soon as the driver shows on its GPUs no process of it, and none of its owner outside sessions.
+ * A lock on `slots` alone can keep such a session alive: the lock's descriptor is in a socket's
+ * queue, or in another user's process, or moves from process to process faster than the processes
+ * can be found. Such a lock holds no GPU memory: memory belongs to a process that the driver shows,
+ * children do not inherit it, and no process can join an ended session. So after enough SIGKILLs
+ * the session is removed as soon as the driver lists on the session's GPUs no process of the
+ * session, and no process of its owner that is outside all sessions.
  *
- * In turn, a process can hold memory without a lock, if it has unmapped and closed `slots`. So a
- * session without a lock is removed at once only if the driver shows no living process with memory
- * on its GPUs that belongs to it or to its owner outside all sessions; otherwise when that becomes
- * true, or after a minute, because that process may always have been outside sessions.
+ * Conversely, a process can hold memory without a lock, if it has unmapped and closed `slots`. So a
+ * session without a lock is removed at once only if the driver lists on its GPUs no living process
+ * with memory that belongs to the session, or to its owner outside all sessions. Otherwise the
+ * session is removed when that becomes true, or after OUTSIDE_PATIENT_NS, because that process may
+ * always have been outside all sessions.
  */
 #include <jansson.h>
 #include <signal.h>
@@ -32,7 +35,9 @@
 #include "daemon/node/judge_parts.h"
 #include "daemon/processes/victim.h"
 
-#define KILLS_PATIENT 5u /* in 15 s: a driver takes its time to take a program down */
+/* number of SIGKILLs (sent within 15 s) before a failure is reported, because the driver takes time
+ * to end a program */
+#define KILLS_PATIENT 5u
 #define OUTSIDE_PATIENT_NS (60 * NODE_SECOND_NS)
 
 static void tell_audit(struct node *node, const struct sessions_one *session, const char *why)
@@ -87,10 +92,11 @@ void failed_kill(struct node *node, const struct sessions_one *session)
         tell_audit(node, session, "some of its processes are alive after SIGKILL");
 }
 
-/* -- When it is given up ---------------------------------------------------------------------- */
+/* -- When a session is removed anyway --------------------------------------------------------- */
 
-/* Whether a process of the look may hold memory that was promised to the session at this place. A
- * process of no session may if it is the owner's, or if its user is not known. */
+/* Whether the process at index `at` of the poll may hold memory that was promised to the session at
+ * index `place`. A process of no session may hold it if it belongs to the session's owner, or if
+ * its user is not known. */
 static bool may_hold(const struct node *node, const struct nvml_look *look, unsigned at,
                      unsigned place)
 {
@@ -101,7 +107,8 @@ static bool may_hold(const struct node *node, const struct nvml_look *look, unsi
                (held < 0 && (!who || who->uid == node->sessions->session[place].owner_uid));
 }
 
-/* Whether a process may use this GPU for the session. True also where the driver lists none. */
+/* Whether a process may use this GPU for the session. True also if the driver does not list the
+ * GPU's processes. */
 static bool is_used(const struct node *node, const struct nvml_look *look, unsigned place,
                     const uint8_t uuid[16])
 {
@@ -147,7 +154,7 @@ static bool is_its_gpu(const struct sessions_one *session, const uint8_t uuid[16
         return false;
 }
 
-/* Whether the process at this place of the latest look holds memory that may be the session's. */
+/* Whether the process at index `at` of the latest poll holds memory that may be the session's. */
 static bool is_holding(const struct node *node, const struct nvml_look *look, unsigned at,
                        const struct sessions_one *session)
 {
@@ -161,9 +168,9 @@ static bool is_holding(const struct node *node, const struct nvml_look *look, un
                is_process_running(who);
 }
 
-/* Whether a process may hold the session's memory from outside: one that has released `slots`
- * leaves the session empty, but not the card. Processes of root and of the daemon's own user are
- * exempt. */
+/* Whether a process outside the session may hold the session's memory: a process that has released
+ * `slots` no longer counts as the session's, but still has its memory on the card. Processes of
+ * root and of the daemon's own user are exempt. */
 static bool is_held_outside(const struct node *node, const struct sessions_one *session)
 {
         const struct nvml_look *look = node_gpus(node);
@@ -178,7 +185,8 @@ static bool is_held_outside(const struct node *node, const struct sessions_one *
         return false;
 }
 
-/* SIGKILL to the processes that the driver shows: a look through /proc may not have found them. */
+/* Sends SIGKILL to the processes of ending sessions that the driver lists, because a search through
+ * /proc may not have found them. */
 static void kill_shown(struct node *node, const struct nvml_look *look)
 {
         for (unsigned i = 0; i < look->sample.process_count; i++) {
@@ -191,7 +199,8 @@ static void kill_shown(struct node *node, const struct nvml_look *look)
         }
 }
 
-/* Clamped first: no process that still has the session's pages mapped can charge memory there. */
+/* Whether the session may be removed although a process holds its lock. Clamps the session first,
+ * so that no process that still has its pages mapped can charge memory there. */
 static bool let_go(struct node *node, const struct sessions_one *session)
 {
         if (!node->may_go[session - node->sessions->session] ||
@@ -229,7 +238,8 @@ void failed_look(struct node *node, const struct nvml_look *look)
         const struct sessions *all = node->sessions;
 
         memset(node->may_go, 0, sizeof(node->may_go));
-        /* A pid that the driver names may be another's here; a list may have failed. */
+        /* Without our pids, a pid may belong to another process. After a failure, a process may be
+         * missing in a list. */
         if (!node->judge->has_our_pids || look->sample.failures)
                 return;
         kill_shown(node, look);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds out how much memory sessions with a lowered limit still hold; the core promises it to no
- * other session before it is free.
+ * Finds out how much memory sessions with a lowered limit still hold. The core does not promise
+ * that memory to other sessions until it is free.
  *
  * A session holds the greater of its ledger's and the driver's figure, because the tenant can write
- * the ledger. Memory of its owner's processes outside sessions counts too, and that of unidentified
- * processes: one of them may have released `slots`. Processes of root and of the daemon's own user
- * are exempt. A poll that began before the limit was written says nothing.
+ * the ledger. Memory of unidentified processes, and of the owner's processes outside all sessions,
+ * counts as well, because such a process may have been in the session and have released `slots`.
+ * Processes of root and of the daemon's own user are exempt. A poll that began before the limit was
+ * written says nothing.
  *
  * The number of such sessions is the tenants' choice, so a poll handles some of them.
  */
@@ -38,14 +39,17 @@ static bool may_be_its(const struct node *node, const struct nvml_look *look, un
         return !who || who->uid == session->owner_uid;
 }
 
-/* By the driver, as far as it reports. */
+/* Returns the bytes that the driver reports for the session's processes; 0 for what it does not
+ * report. */
 static uint64_t shown_bytes(const struct node *node, const struct nvml_look *look, unsigned device,
                             const struct sessions_one *session)
 {
         uint64_t sum = 0;
 
         if (!node->judge->has_our_pids)
-                return 0; /* a pid that it names may be another's here */
+                /* a pid that the driver reports may belong to another process in our PID
+                 * namespace */
+                return 0;
         for (unsigned i = 0; i < look->sample.process_count; i++) {
                 const struct sample_process *process = &look->sample.process[i];
 
@@ -56,7 +60,8 @@ static uint64_t shown_bytes(const struct node *node, const struct nvml_look *loo
         return sum;
 }
 
-/* UINT64_MAX: not known at this look. */
+/* Returns the bytes that the session holds of the GPU. UINT64_MAX: the poll does not have the
+ * GPU. */
 static uint64_t held_bytes(const struct node *node, const struct nvml_look *look,
                            const struct sessions_one *session, unsigned share,
                            const struct page_ledger *ledger)
@@ -99,7 +104,7 @@ void held_look(struct node *node, const struct nvml_look *look)
         const unsigned from = node->judge->held_from, entries = all->entries;
 
         if (look->sample.failures)
-                return; /* a list may be among them */
+                return; /* a list of processes may be missing */
         for (unsigned i = 0; i < entries && clock_machine_ns() < until_ns; i++) {
                 const struct sessions_one *session = &all->session[(from + i) % entries];
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the session of each process on the GPUs, and how much of its memory the ledgers explain;
- * core/watch.h decides what follows.
+ * Finds the session of each process on the GPUs, and how much of the process's memory the ledgers
+ * explain. core/watch.h decides what follows from that.
  *
- * A session's slots may contain anything. Which process has which slot is taken from them, because
- * a false claim only moves bytes within the session. How much they can explain together is bounded
- * by the session's limit, or by the size in the database while memory of a higher limit is held.
+ * A tenant can write anything into its session's slots. Still the slots decide which process has
+ * which slot, because a false claim only moves bytes within the session. All slots together explain
+ * at most the session's limit, or at most the previous, higher limit while memory from before the
+ * change is still held (ceiling_bytes).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -53,7 +54,7 @@ static void add_suspects(const struct watch_file *file, struct nvml_ask *ask)
         }
 }
 
-/* -- Whose ------------------------------------------------------------------------------------ */
+/* -- The session of a process ----------------------------------------------------------------- */
 
 static void read_slots(struct node *node)
 {
@@ -78,7 +79,7 @@ static void read_slots(struct node *node)
         qsort(judge->slots, judge->slots_count, sizeof(judge->slots[0]), identity_compare);
 }
 
-/* Sessions that were made or went since are known by now. */
+/* Reads the list of `slots` files again if a folder was made or changed since. */
 static void know_slots(struct node *node)
 {
         if (node->judge->slots_as_of != node->folder_changes)
@@ -152,7 +153,9 @@ void judge_limited(struct node *node, const struct sessions_one *session)
 
 /* -- Explained memory ------------------------------------------------------------------------- */
 
-/* Within the session: see above. The start is not compared, as it differs in a time namespace. */
+/* Returns the bytes that the slots of this process count in one row. The start time is not
+ * compared, because it differs in a time namespace; a false match only moves bytes within the
+ * session. */
 static uint64_t slot_bytes(const struct folder_use *use, const struct identity *who, int row)
 {
         uint64_t sum = 0;
@@ -181,13 +184,14 @@ struct seeing {
         const struct sessions_one *session;
         const struct folder_use *use;
         struct seen_session *seen;
-        bool is_listed; /* else what each of its slots says is not known at this look */
+        /* false: the slots were not read in this poll, so what each process explains is unknown */
+        bool is_listed;
 };
 
-/* The sum over a session's processes on a device. */
+/* The sum over a session's processes on one device. */
 struct sum {
         uint32_t processes;
-        bool is_guilty; /* one of its processes is guilty, by its own slot */
+        bool is_guilty; /* one of its processes is guilty, judged by its own slot */
         uint64_t held_bytes;
 };
 
@@ -238,7 +242,8 @@ static void see_sum(const struct look *look, const struct seeing *seeing, unsign
                                      .held_bytes = sum->held_bytes };
 
         if (row < 0)
-                return; /* on GPUs of other sessions its processes are judged one by one */
+                /* on GPUs that are not the session's, its processes are judged one by one */
+                return;
         sight.ledger_bytes =
                 min_u64(use->ledger[row].used_bytes, session->share[row].ceiling_bytes);
         sight.ledger_mark = use->ledger[row].tag;
@@ -248,7 +253,7 @@ static void see_sum(const struct look *look, const struct seeing *seeing, unsign
                 judge->explained[device] +=
                         session->swaps
                                 ? difference_of(sight.ledger_bytes, use->ledger[1].used_bytes)
-                                : sight.ledger_bytes; /* the host's row is behind the GPU's */
+                                : sight.ledger_bytes; /* row 1 counts bytes in the host */
         }
         watch_see(&judge->watch, &look->policy, &sight);
 }
@@ -258,9 +263,10 @@ bool judge_is_our_want(int rc)
         return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
 }
 
-/* Judges the processes of one session: order[from..end). A session without suspicion waits for a
- * complete poll. Its ledger is read at each poll, so the sum of its processes is always compared;
- * the slots are not read if its owner's sessions take too long to list. */
+/* Judges the processes of one session: order[from] up to order[end - 1]. A session that is not
+ * suspected is judged in complete polls only. The ledger is read in each poll, so the sum over the
+ * session's processes is always compared. The slots are not read if the budget for listing the
+ * owner's sessions is used up. */
 static void see_session(const struct look *look, unsigned from, unsigned end)
 {
         static struct folder_use use;
@@ -278,7 +284,7 @@ static void see_session(const struct look *look, unsigned from, unsigned end)
         seeing.is_listed = rc != -EAGAIN;
         if (judge_is_our_want(rc))
                 return;
-        /* What cannot be read explains nothing. */
+        /* A page that cannot be read explains nothing. */
         if (rc < 0 && seeing.is_listed)
                 memset(use.ledger, 0, sizeof(use.ledger));
         else
@@ -305,7 +311,7 @@ static void see_stranger(const struct look *look, const struct sample_process *p
                 .start_ticks = who->start_ticks,
                 .uid = who->uid,
                 .device = process->device,
-                /* a process that cannot be read may be no stranger */
+                /* a process whose mappings cannot be read may belong to a session */
                 .is_managed = who->has_maps && identity_is_in(who, look->node->managed_cgroups),
                 .held_bytes = process->bytes,
         };
@@ -313,9 +319,10 @@ static void see_stranger(const struct look *look, const struct sample_process *p
         watch_see(&look->node->judge->watch, &look->policy, &sight);
 }
 
-/* -- A look ----------------------------------------------------------------------------------- */
+/* -- Judging a poll --------------------------------------------------------------------------- */
 
-static const struct holding *sorting; /* qsort() hands nothing on */
+/* an argument for compare_places(), because qsort() passes none */
+static const struct holding *sorting;
 
 static int compare_places(const void *a, const void *b)
 {
@@ -326,7 +333,8 @@ static int compare_places(const void *a, const void *b)
         return left < right ? -1 : left > right;
 }
 
-/* An unknown `slots` file may belong to a session created since the list was read. */
+/* Finds the session of each process. Reads the list of `slots` files again first, because a session
+ * may have been created since. */
 static void find_places(struct look *look)
 {
         struct node *node = look->node;
@@ -369,7 +377,7 @@ static void see_everybody(const struct look *look)
         }
 }
 
-/* Makes the look what others see from now on. */
+/* Makes the poll's processes what node_holder() returns from now on. */
 static void publish_look(struct judge *judge, struct look *look)
 {
         free(judge->holding);
@@ -378,7 +386,8 @@ static void publish_look(struct judge *judge, struct look *look)
         look->holding = NULL;
 }
 
-/* The pid that the driver names may be another process's here. */
+/* Limits the answers to reports, because a pid that the driver reports may belong to another
+ * process in our PID namespace. */
 static void only_report(struct watch_policy *policy)
 {
         if (policy->strangers != WATCH_IGNORE)
@@ -387,7 +396,7 @@ static void only_report(struct watch_policy *policy)
                 policy->forged = WATCH_REPORT;
 }
 
-/* Logged once, until there is room for all processes again. */
+/* Logs that there is no room to follow some processes, once until there is room for all again. */
 static void tell_crowd(const struct look *look)
 {
         struct judge *judge = look->node->judge;
@@ -439,7 +448,7 @@ void judge_look(struct node *node, const struct nvml_look *at)
         free(look.order);
 }
 
-/* -- What others may see ---------------------------------------------------------------------- */
+/* -- Access for other parts ------------------------------------------------------------------- */
 
 struct node_holder node_holder(const struct node *node, unsigned at)
 {

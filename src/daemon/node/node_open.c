@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Opens the node: compares the saved sessions with the existing folders and restores them, tells
- * the core of the cards, and carries out in one tick what a former daemon left undone. Then it
- * looks for folders that a former daemon had shut and could not remove.
+ * the core which cards there are, and carries out all due actions that a former daemon left undone.
+ * Then it removes the folders that belong to no session and in which no process lives.
  *
- * An invalid saved session stops the start: otherwise its memory would be promised to others too,
- * and its folder would seem to belong to no session. Programs go on meanwhile.
+ * If a saved session is invalid, the daemon does not start: otherwise the session's memory would be
+ * promised to other sessions too, and its folder would seem to belong to no session. Programs run
+ * on meanwhile.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +16,8 @@
 #include "common/text.h"
 #include "daemon/node/node_adopt.h"
 
-/* Its living processes keep what they have, as if their session had ended. */
+/* Closes a folder that belongs to no session, and removes it if no process lives in it. Living
+ * processes keep their memory, as in an ended session. */
 static int sweep_one(const char *name, void *context)
 {
         struct node *node = context;
@@ -70,7 +72,8 @@ static int start_opened(struct node *node, const struct node_options *options, s
         return 0;
 }
 
-/* Before anybody is served. The config was checked, so the core takes it. */
+/* Gives the policy's rules to the core, before requests are served. The config was checked, so the
+ * core accepts them. */
 static void set_rules(struct node *node, const struct node_options *options)
 {
         const struct sessions_event event = { .type = SESSIONS_POLICY,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a rule of the policy refused: counted, and told in the audit trail at a rate for each user,
- * so that nobody fills it by asking again and again. Each event says how many before it were left
- * out.
+ * Counts requests that a rule of the policy refused, and reports them in the audit trail. The
+ * number of events is limited for each user (TELLS_BURST at once, then one in TELL_EVERY_NS), so
+ * that no user fills the audit trail with repeated requests. Each event has the number of events
+ * left out before it.
  */
 #include <jansson.h>
 
@@ -15,7 +16,7 @@
 #define TELLS_BURST 20u
 #define TELL_EVERY_NS (5 * NODE_SECOND_NS)
 
-/* NULL: this one is left out. */
+/* Charges the user's account for one event. NULL: the event must be left out. */
 static struct owner_account *may_tell(struct accounts *accounts, uint32_t uid)
 {
         static const struct account_terms terms = { 1, TELLS_BURST * TELL_EVERY_NS };
@@ -30,7 +31,7 @@ static struct owner_account *may_tell(struct accounts *accounts, uint32_t uid)
         return account;
 }
 
-/* The first rule that has the bound: "[policy user anna]". */
+/* Writes the name of the first rule that set the bound, such as "[policy user anna]". */
 static void name_rule(const struct sessions *sessions, uint64_t rules, char *ret, size_t bytes)
 {
         unsigned at = rules ? (unsigned)__builtin_ctzll(rules) : 0;

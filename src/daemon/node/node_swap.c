@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connects the node to the swapper: tells it how much of each GPU sessions that swap may have, and
- * which sessions swap; reports sessions that are stuck, and ends their programs where swap.stuck
- * says so.
+ * Connects the node to the swapper: tells the swapper which sessions swap, and how much of each GPU
+ * these sessions may use. Reports sessions that are stuck, and ends their programs if the setting
+ * swap.stuck says so.
  */
 #include <signal.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 #include "daemon/node/judge_parts.h"
 #include "daemon/swap/swapper.h"
 
-/* The card's bytes less the promises to sessions that do not swap; at least the largest promise to
- * a session that swaps. Where more than the card is promised, the driver refuses what does not fit.
- */
+/* Returns how many bytes of a GPU the sessions that swap may use: the card's bytes less the reserve
+ * and the promises to sessions that do not swap, but at least the largest promise to a session that
+ * swaps. If more than the card is promised, the driver refuses what does not fit. */
 static uint64_t capacity_of(const struct sessions *all, const struct sessions_gpu *gpu)
 {
         uint64_t plain = sessions_promised_plain(all, gpu->uuid);
@@ -48,7 +48,8 @@ void node_swap(struct node *node, const struct sessions_one *session, bool is_th
                           "session %s gets no turns of memory: %s", session->name, err.text);
 }
 
-/* All of its processes: the session holds the card as one. They are its owner's (victim.h). */
+/* Ends all processes of a stuck session, because the session holds the card as a whole. Only
+ * processes of the session's owner get the signal (victim.h). */
 static void end_stuck(struct node *node, const struct sessions_one *session)
 {
         owner_log(&node->trouble, session->owner_uid, LOG_WARN,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums up what all sessions' programs count in their ledgers, for metrics that name no session.
+ * Adds up what the programs of all sessions count in their ledgers, for metrics that do not name a
+ * session.
  *
  * Tenants can write the counters. A difference that no program can cause in a second is forged and
- * ignored; a counter that goes back begins again. Counts from before the daemon's start are left
- * out.
+ * ignored; if a counter decreases, counting begins again at its new value. Counts from before the
+ * daemon's start are left out.
  */
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node's periodic checks: the clock, its sessions' processes, its database's files, and what
- * tenants write behind their pages.
+ * Runs the node's timers: due steps, ending sessions, leftover folders, the database's files, and
+ * the sizes of `slots` files.
  *
- * The core says when the next tick is due, on the wall clock; the kernel reports when that clock is
- * set, and then the core is asked again. Whether a process lives matters for ending sessions only:
- * these are checked ten times a second, a few at a time, so that a large number of them causes no
- * load.
+ * The core says when the next tick is due, on the wall clock; if that clock is set, the timerfd
+ * reports it, and the next tick is computed again. Only of ending sessions it matters whether a
+ * process lives: up to LOOKS ending sessions are checked every LOOK_NS, so that a large number of
+ * them causes little load.
  */
 #include "daemon/node/node_parts.h"
 
@@ -18,10 +18,11 @@
 #include "common/machine_clock.h"
 #include "daemon/node/trim.h"
 
-#define LOOK_NS 100000000 /* at sessions that end */
-#define LOOKS 16u         /* sessions checked at a time */
-#define ROUND_SECONDS 30  /* between two looks for folders left over */
-#define PLACE_SECONDS 1   /* between two at the database's files, and at the sizes of `slots` */
+#define LOOK_NS 100000000 /* between two checks of ending sessions */
+#define LOOKS 16u         /* maximum number of sessions in one check */
+#define ROUND_SECONDS 30  /* between two searches for leftover folders */
+/* between two checks of the database's files and of the sizes of `slots` */
+#define PLACE_SECONDS 1
 
 /* -- The clock -------------------------------------------------------------------------------- */
 
@@ -38,7 +39,7 @@ void node_arm(struct node *node)
         timerfd_settime(node->clock, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &when, NULL);
 }
 
-/* Also when the clock was set: then nothing may be due, or much. */
+/* Also runs when the clock was set: then it may be that nothing is due, or many sessions. */
 static void on_due(evutil_socket_t fd, short what, void *context)
 {
         struct node *node = context;
@@ -126,8 +127,8 @@ static void on_hunting(evutil_socket_t fd, short what, void *context)
                 event_add(node->hunting, &pause);
 }
 
-/* Begins the search later, so that sessions of one user that end together are searched for
- * together. */
+/* Sends the signal later, so that the processes of a user's sessions that end together are searched
+ * for together. */
 void node_hunt(struct node *node, const struct sessions_one *session,
                const struct folder_signal *signal)
 {
@@ -138,7 +139,7 @@ void node_hunt(struct node *node, const struct sessions_one *session,
                 event_add(node->hunting, &now);
 }
 
-/* -- Now and then ----------------------------------------------------------------------------- */
+/* -- Slow checks ------------------------------------------------------------------------------ */
 
 static void on_round(evutil_socket_t fd, short what, void *context)
 {
@@ -148,7 +149,7 @@ static void on_round(evutil_socket_t fd, short what, void *context)
                 node_sweep(node);
 }
 
-/* A missing database is written again at once, not with the next session. */
+/* Writes a missing database again at once, and not only when the next session is saved. */
 static void on_placing(evutil_socket_t fd, short what, void *context)
 {
         struct node *node = context;

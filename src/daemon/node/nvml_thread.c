@@ -16,7 +16,8 @@
 #include "daemon/node/people.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define CARDS_EVERY 5u /* whole looks: which cards there are seldom changes */
+/* number of complete polls for which one list of the cards is used, because it seldom changes */
+#define CARDS_EVERY 5u
 #define STOP_MS 1000u
 
 enum state { IDLE, ASKED, DONE, STOPPING, STOPPED };
@@ -24,19 +25,20 @@ enum state { IDLE, ASKED, DONE, STOPPING, STOPPED };
 struct nvml_thread {
         struct nvml_thread_options options;
         pthread_t id;
-        int done_fd; /* the thread writes, the loop reads */
+        int done_fd; /* eventfd: the thread writes to it, the loop reads it */
         struct event *done;
-        /* Only the loop reads and writes these. */
-        uint64_t asked_ns;        /* 0: nothing is asked */
-        struct nvml_look *latest; /* the latest whole one */
+        /* Only the event loop uses these. */
+        uint64_t asked_ns;        /* clock_machine_ns() of the unanswered request; 0: none */
+        struct nvml_look *latest; /* the latest complete poll */
 
-        pthread_mutex_t lock; /* guards `state`, and hands `ask` and `work` over by it */
+        /* guards `state`, which decides whether the loop or the thread owns `ask` and `work` */
+        pthread_mutex_t lock;
         pthread_cond_t bell;
         enum state state;
         struct nvml_ask ask;
         struct nvml_look *work;
 
-        /* Only the thread reads and writes these. */
+        /* Only the thread uses these. */
         void *handle;
         bool is_started;
         struct sampler sampler;
@@ -95,7 +97,8 @@ static int find_cards(struct nvml_thread *thread, struct error *err)
         return rc;
 }
 
-/* Counted as the cards' own call does: including the driver's own memory. */
+/* Copies the cards with their present usage. Like cards_list(), this includes the driver's own
+ * memory. */
 static void copy_cards(const struct nvml_thread *thread, struct nvml_look *look)
 {
         look->cards = thread->cards;
@@ -110,7 +113,7 @@ static void copy_cards(const struct nvml_thread *thread, struct nvml_look *look)
         }
 }
 
-/* -- The thread: looks ------------------------------------------------------------------------ */
+/* -- The thread: polls ------------------------------------------------------------------------ */
 
 static void sample_cards(struct nvml_thread *thread)
 {
@@ -198,7 +201,7 @@ static void take_answer(struct nvml_thread *thread)
         if (!is_done)
                 return;
         thread->asked_ns = 0;
-        /* Until it is asked again, the thread touches neither. */
+        /* The thread uses neither `work` nor `latest` until the next request. */
         done = thread->work;
         if (done->extent == SAMPLE_WHOLE) {
                 thread->work = thread->latest;
@@ -220,7 +223,7 @@ static void on_done(evutil_socket_t fd, short what, void *context)
         take_answer(context);
 }
 
-/* As long as the thread is in `state`, and no longer than that. */
+/* Waits until the thread leaves `state`, but at most `most_ms`. */
 static void wait_while(struct nvml_thread *thread, enum state state, unsigned most_ms)
 {
         struct timespec end;
@@ -345,7 +348,8 @@ void nvml_thread_stop(struct nvml_thread *thread)
                 release_thread(thread);
                 return;
         }
-        /* it is in the driver: its memory stays the thread's until it returns, if ever */
+        /* The thread is blocked in the driver. Its memory is not freed, because the thread may
+         * return. */
         pthread_detach(thread->id);
         event_free(thread->done);
         thread->done = NULL;

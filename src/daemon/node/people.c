@@ -9,21 +9,25 @@
 #include "daemon/base/descriptors.h"
 #include "daemon/processes/readers.h"
 
-#define HELD_MAX 4096u  /* descriptors of processes */
-#define READ_AGAIN 256u /* one of this many identities is read again in each complete poll */
+#define HELD_MAX 4096u  /* maximum number of pidfds that are kept open */
+#define READ_AGAIN 256u /* in each complete poll, one of this many identities is read again */
 
-/* A process that NVML listed at the last look, by a descriptor that keeps its pid its own. */
+/* A process that NVML listed in the last poll. While `fd` is open, no other process can get its
+ * pid. */
 struct held {
-        int fd; /* -1: one too many, known for one look alone */
+        int fd; /* pidfd; -1: no descriptor is left, so the process is known for one poll only */
         uint32_t pid;
-        int ticket;             /* it is being read; -1: it is not */
-        bool must_read;         /* as soon as there is a ticket */
-        uint64_t rest_until_ns; /* but not before that: CLOCK_MONOTONIC */
+        int ticket;     /* of the reading in progress; -1: none */
+        bool must_read; /* the process must be read as soon as a ticket is free */
+        /* CLOCK_MONOTONIC before which the process is not read; 0: any time */
+        uint64_t rest_until_ns;
         bool is_known;
-        /* Its session is among those given to the reader since it was first listed: a program is in
-         * its session before it uses a GPU. */
+        /* The identity was read after the process was first listed, with a list of sessions that
+         * was current then. A program joins its session before it uses a GPU, so its session was in
+         * that list. */
         bool is_settled;
-        unsigned listed, asked; /* by people->asks: first, and when it was asked for last */
+        /* values of people->asks when it was first listed, and when its reading last began */
+        unsigned listed, asked;
         struct identity identity;
 };
 
@@ -41,7 +45,7 @@ static void drop_process(const struct people *people, struct held *held)
         held->fd = -1;
 }
 
-/* -- Which processes are listed --------------------------------------------------------------- */
+/* -- The listed processes --------------------------------------------------------------------- */
 
 static unsigned count_pids(const struct sample *sample)
 {
@@ -61,7 +65,8 @@ static bool must_read_again(const struct nvml_ask *ask, unsigned looks, const st
         return ask->extent == SAMPLE_WHOLE && (held->pid + looks) % READ_AGAIN == 0;
 }
 
-/* exec changes a process's mappings, not its identity. */
+/* Whether the process is the one that was listed before. An exec changes the process's mappings,
+ * but not its pidfd. */
 static bool is_process_running(const struct held *held)
 {
         return held->fd >= 0 && identity_is_there(held->fd);
@@ -76,7 +81,8 @@ static struct held begin_process(uint32_t pid, bool has_room, unsigned asks)
                               .listed = asks };
 }
 
-/* Takes the former array over: both are in the order of the pids. */
+/* Fills in the processes of the sample, and takes over those of the last poll. Both lists are
+ * sorted by pid. */
 static unsigned hold_all(struct people *people, const struct nvml_ask *ask, unsigned looks,
                          const struct sample *sample, struct held *ret)
 {
@@ -105,7 +111,7 @@ static unsigned hold_all(struct people *people, const struct nvml_ask *ask, unsi
         return count;
 }
 
-/* -- Reading them ----------------------------------------------------------------------------- */
+/* -- Reading processes ------------------------------------------------------------------------ */
 
 static unsigned first_from(const struct people *people)
 {
@@ -116,7 +122,8 @@ static unsigned first_from(const struct people *people)
         return at;
 }
 
-/* Returns whether any question is open. If there are too many, each process gets its turn. */
+/* Begins to read processes. Returns whether any was begun. If there are too few tickets, the next
+ * poll begins with the process that got none. */
 static bool ask_all(struct people *people)
 {
         const uint64_t now_ns = clock_machine_ns();
@@ -139,7 +146,8 @@ static bool ask_all(struct people *people)
         return is_any;
 }
 
-/* Its entry was needed: it is asked for again after the others. */
+/* Handles a ticket that was given to another process: the process is read again after the
+ * others. */
 static void lose(const struct people *people, struct held *held)
 {
         drop_ticket(people, held);
@@ -147,8 +155,9 @@ static void lose(const struct people *people, struct held *held)
         held->rest_until_ns = clock_machine_ns() + READERS_REST_NS;
 }
 
-/* The process had its pid before the driver listed it and has it still, so it is the listed one. A
- * known process stays as it was until all is read. */
+/* Takes what was read. The process had its pid before the driver listed it and still has it, so
+ * it is the listed process. The identity of a known process is replaced only when everything was
+ * read. */
 static void take_identity(struct held *held, const struct identity *said, uint64_t listed_ns)
 {
         if (!held->is_known && !identity_was_there(said, listed_ns))
@@ -158,7 +167,8 @@ static void take_identity(struct held *held, const struct identity *said, uint64
         held->identity = *said;
         held->is_known = true;
         held->is_settled = said->rank != IDENTITY_OF_NONE || held->asked != held->listed ||
-                           held->fd < 0; /* known for one look alone */
+                           /* without a descriptor, the process is known for this poll only */
+                           held->fd < 0;
 }
 
 static void take_all(struct people *people, uint64_t listed_ns)
@@ -181,7 +191,8 @@ static void take_all(struct people *people, uint64_t listed_ns)
         }
 }
 
-/* An exiting process no longer counts: its memory is freed soon, but after its mappings. */
+/* Whether the process counts. An exiting process does not: the kernel removes its mappings before
+ * the driver frees its memory, which follows soon. */
 static bool is_somebody(const struct held *held)
 {
         return held->is_known && !held->identity.is_exiting &&

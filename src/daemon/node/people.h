@@ -2,11 +2,11 @@
 /*
  * Identifies the processes that the driver lists, from poll to poll, within bounded time.
  *
- * readers.h does the reading; a poll waits for it for PEOPLE_LOOK_NS at most. A process that is not
- * read by then is identified in a later poll. Until all of a process is read, its identity is
- * marked is_partial.
+ * The processes are read through readers.h; a poll waits at most PEOPLE_LOOK_NS for that. A process
+ * that is not read by then is identified in a later poll. Until everything about a process is read,
+ * its identity is marked is_partial.
  *
- * For the thread that calls NVML only.
+ * Only the thread that calls NVML uses this.
  */
 #ifndef ALIQUOT_DAEMON_NODE_PEOPLE_H
 #define ALIQUOT_DAEMON_NODE_PEOPLE_H
@@ -18,16 +18,19 @@
 struct held;
 struct readers;
 
-/* The processes on the cards; all zeroes at first. */
+/* The processes on the cards. Set it to zeroes before the first call. */
 struct people {
         unsigned count;
-        struct held *held; /* in the order of their pids */
-        uint32_t from;     /* the pid that got no ticket at the look before is asked for first */
+        struct held *held; /* sorted by pid */
+        /* pid of the process that is requested first in the next poll, because the last poll had no
+         * ticket for it */
+        uint32_t from;
         struct readers *readers;
-        unsigned asks; /* looks so far, of any extent */
+        unsigned asks; /* polls so far, complete or not */
 };
 
-/* Fills in look->who by its sample. -ENOMEM. */
+/* Fills in look->who for the processes of look->sample. `looks`: number of complete polls so far.
+ * -ENOMEM: out of memory. */
 int people_find(struct people *people, const struct nvml_ask *ask, unsigned looks,
                 struct nvml_look *look);
 void people_release(struct people *people);

@@ -14,7 +14,7 @@
 #define USUAL_WEIGHT 100u
 #define USUAL_PRIORITY 1u
 
-/* Writes the version last: an interrupted write counts as the version before. */
+/* Writes the version last, so that an interrupted write counts as the previous version. */
 void promise_write(struct limits_page *page, const struct sessions_one *session)
 {
         for (unsigned i = 0; i < session->share_count; i++) {
@@ -35,7 +35,7 @@ static void read_shares(const struct limits_page *page, struct sessions_one *ret
         int host = page_host_row(page);
 
         ret->swaps = (page->flags & PAGE_SWAPS) != 0;
-        /* Its limit may be less: the session ends. */
+        /* card_bytes of the host row and not limit_bytes, which is lower while the session ends. */
         ret->host_bytes = host < 0 || ret->swaps ? 0 : page->device[host].card_bytes;
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
                 const struct limits_device *row = &page->device[i];
@@ -69,8 +69,8 @@ static void read_page(const struct limits_page *page, struct promise *ret)
         ret->is_shut = page->removed != 0;
 }
 
-/* The owner of `slots` is the session's owner; only root can change it. `limits` is not used here,
- * because it may be damaged. */
+/* Fills in the owner and whether a process lives in the session. The owner of `slots` is the
+ * session's owner; only root can change it. `limits` is not used, because it may be damaged. */
 static void look_at_slots(const struct store *store, const char *name, struct promise *ret)
 {
         struct store_session session = { .is_writable = false };

@@ -17,7 +17,7 @@ struct remain {
 };
 
 struct remains {
-        int queue; /* of inotify; -1: the kernel gave none */
+        int queue; /* inotify descriptor; -1: the kernel gave none */
         bool is_told;
         unsigned count, room;
         struct remain *at;
@@ -69,7 +69,8 @@ static void drop_watch(struct remains *remains, int watch)
                 remains->at[i] = remains->at[--remains->count];
 }
 
-/* The kernel lost events, so which folders are gone is not known: all watches are given up. */
+/* Gives up all watches, because the kernel dropped events and it is unknown which folders are
+ * gone. */
 static void start_again(struct remains *remains)
 {
         close(remains->queue);
@@ -77,10 +78,12 @@ static void start_again(struct remains *remains)
         remains->count = 0;
 }
 
-/* IN_IGNORED: the kernel ended the watch, as the folder is gone. */
+/* Drops the watches of removed folders. IN_IGNORED: the kernel ended the watch, because the folder
+ * is gone. */
 static void read_queue(struct remains *remains)
 {
-        struct inotify_event events[64]; /* without names: these are of watched folders alone */
+        /* a fixed size is enough: events of the watched folders themselves have no names */
+        struct inotify_event events[64];
         ssize_t got;
 
         while ((got = read(remains->queue, events, sizeof(events))) > 0) {
@@ -129,7 +132,7 @@ void remains_add(struct remains *remains, const struct store *store,
                         log_unwatched(remains, session->name);
                 return;
         }
-        /* It is watched already where removing it failed before. */
+        /* The folder is watched already if an earlier try to remove it failed. */
         if (find_watch(remains, watch) == remains->count)
                 remains->at[remains->count++] =
                         (struct remain){ .watch = watch, .uid = session->owner_uid };

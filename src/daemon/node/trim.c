@@ -33,7 +33,8 @@ static void signal_oversized(struct node *node, const struct sessions_one *sessi
                 node_hunt(node, session, &signal);
 }
 
-/* A file that could not be truncated is reported and acted on too. */
+/* Reports a file that was too large, and signals the session's programs. This includes a file that
+ * could not be truncated. */
 static void judge_cut(struct node *node, unsigned place, const struct cleanup_cut *cut)
 {
         const struct sessions_one *session = &node->sessions->session[place];
@@ -53,7 +54,7 @@ static void judge_cut(struct node *node, unsigned place, const struct cleanup_cu
         signal_oversized(node, session);
 }
 
-/* Looks after the children; returns whether any has ended. */
+/* Checks on the children and handles their results; returns whether any child has ended. */
 static bool tend_cleanups(struct node *node)
 {
         const bool has_ended = cleanups_tend(node->cleanups, clock_machine_ns());
@@ -76,7 +77,7 @@ static void on_cleaning(evutil_socket_t fd, short what, void *context)
                 event_add(node->cleaning, &pause);
 }
 
-/* Also those that are held up: whether they have ended by now. */
+/* Also checks whether children that were blocked have ended. */
 void trim_all(struct node *node)
 {
         cleanups_look(node->cleanups);
