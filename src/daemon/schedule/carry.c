@@ -42,7 +42,8 @@ static void carry_out_action(struct members *self, const struct sched_action *ac
         }
         member->open_ns = now_ns;
         if (member->look_ns > now_ns + MEMBER_IDLE_NS)
-                member->look_ns = now_ns + MEMBER_IDLE_NS; /* other sessions may have opened it */
+                /* if its gate opened with its gang's, it may rest */
+                member->look_ns = now_ns + MEMBER_IDLE_NS;
         member->leased_ns = mode == PAGE_MODE_OPEN ? now_ns : 0;
         seat_tell(seated->seat, member->share, mode,
                   mode == PAGE_MODE_OPEN ? (uint64_t)action->end_ns : 0,
@@ -64,11 +65,12 @@ void members_begin_watch(struct members *self, struct seated *seated, uint64_t n
                 self->member[at].active_ns = now_ns;
                 self->member[at].look_ns = now_ns + MEMBER_IDLE_NS + 1;
                 seat_nudge(seated->seat,
-                           i); /* a process that runs without looking at the lease looks */
+                           i); /* so that processes that run without reading the lease read it */
         }
 }
 
-/* The last reading may be from before the thread was away. */
+/* Ignores the usage in each member's next claim, because the last reading may be from before the
+ * thread was away. */
 static void begin_anew(struct members *self, const struct seated *seated)
 {
         for (unsigned i = 0; i < seated->seat->share_count; i++) {

@@ -3,8 +3,8 @@
  * Gangs: sessions of one owner that have the same gang name have their turns together. A session of
  * several GPUs forms a gang with itself, because its program waits for all of them.
  *
- * The core knows gangs by numbers. A gang keeps its number while it has a member, and no two gangs
- * have the same.
+ * The core identifies gangs by number. A gang keeps its number while it has a session, and no two
+ * gangs have the same number.
  */
 #include <string.h>
 
@@ -36,6 +36,6 @@ uint32_t gangs_number(struct members *self, const struct seat *seat)
         }
         do {
                 self->gangs++;
-        } while (is_used(self, self->gangs)); /* after four thousand million, from the beginning */
+        } while (is_used(self, self->gangs)); /* the number may wrap around after 2^32 gangs */
         return self->gangs;
 }

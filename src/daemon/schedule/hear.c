@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the sessions' claims and tells the core.
+ * Reads the sessions' claims from their pages and passes them to the core. members.h defines the
+ * words used here.
  *
- * A look at a member reads its claim once, and tells in this order: its usage, that it began, that
- * it has drained, that it wants the device or rests. A session rings only if that cannot wait for
- * the next look: not for its beginning, whose time is in the claim; but when it has drained and its
- * gate is closed.
+ * A member's claim is read once and passed on in this order: its usage, that it launched, that it
+ * has drained, that it wants the device or rests. A session raises its bell only for what cannot
+ * wait for the next reading: when it has drained while its gate is closed, but not when it
+ * launches, because the claim has the time of that.
  */
 #include "daemon/schedule/members.h"
 
@@ -13,22 +14,23 @@
 #include "common/log.h"
 #include "common/minmax.h"
 
-/* How long a claim to wait at a closed gate is valid; processes renew it each 10 ms. A claim from
- * before the gate last closed was answered. */
+/* How long a claim to wait at a closed gate is valid; processes renew it every 10 ms. A claim from
+ * before the gate last closed no longer counts, because the gate was open since. */
 #define WANT_NS UINT64_C(30000000)
-/* A member whose turn opened counts as wanting the device for so long without a launch, plus its
- * usual wake-up delay (missed_ns). */
+/* How long a member whose gate opened counts as wanting the device without a launch, in addition to
+ * its usual wake-up delay (missed_ns). */
 #define BEGIN_NS UINT64_C(1000000)
-/* A member that claimed less than this ago to wait at its gate will launch: the daemon does not
- * wake up before then to check. */
+/* A member that claimed to wait at its gate within this time is expected to launch, so the daemon
+ * does not wake up to check it. */
 #define STANDS_NS UINT64_C(15000000)
-/* How often to look at work in flight. */
+/* How soon a member with work in flight is read again. */
 #define LOOK_AGAIN_NS UINT64_C(1000000)
-/* The same for a member that has not rested recently: it rings when it does. */
+/* How soon it is read again if it always had work in flight for this long: then it is expected to
+ * raise its bell when it rests. */
 #define LOOK_LATE_NS UINT64_C(4000000)
-/* Maximum of one claim; a greater one is invalid. */
+/* Maximum time of one claim; longer times are cut to it. */
 #define MAX_NS UINT64_C(10000000000)
-/* A member that wanted nothing for this long is removed. */
+/* The members of a session that wanted nothing for this long are removed. */
 #define GONE_NS UINT64_C(5000000000)
 
 int64_t members_measured(uint64_t ns)
@@ -36,14 +38,16 @@ int64_t members_measured(uint64_t ns)
         return (int64_t)min_u64(ns, MAX_NS);
 }
 
-/* It may be negative: the last value came from a sample. */
+/* Returns how much a counter rose. The result may be negative, because the last value may be from a
+ * sample that was too high. */
 static int64_t raised_by(uint64_t to_ns, uint64_t from_ns)
 {
         return to_ns >= from_ns ? members_measured(to_ns - from_ns)
                                 : -members_measured(from_ns - to_ns);
 }
 
-/* A member that was at work since the last look may have been until now. */
+/* Passes the usage since the last reading to the core. A member that used the device counts as
+ * active until now. */
 static void note_use(struct members *self, uint32_t at, const struct seat_claim *claim,
                      uint64_t now_ns)
 {
@@ -64,7 +68,7 @@ static bool is_open(const struct sched_member *core)
         return core->mode == SCHED_MODE_OPEN || core->mode == SCHED_MODE_FREE;
 }
 
-/* Until when the member wants its device, by its present claim. */
+/* Returns until when the member wants its device, as its present claim says. */
 static uint64_t wanting_until_ns(const struct members *self, uint32_t at,
                                  const struct seat_claim *claim, uint64_t running_until_ns)
 {
@@ -76,13 +80,15 @@ static uint64_t wanting_until_ns(const struct members *self, uint32_t at,
         if (claim->wanted_ns && !is_answered)
                 until_ns = max_u64(until_ns,
                                    claim->wanted_ns + (is_open(core) ? MEMBER_IDLE_NS : WANT_NS));
-        /* A member whose gate opened only with its gang wanted nothing, and need not begin. */
+        /* A member that wanted nothing, and whose gate opened only with its gang's, need not
+         * launch. */
         if (!is_open(core) || !core->is_wanting || member->is_begun)
                 return until_ns;
         return max_u64(until_ns, member->open_ns + BEGIN_NS + (uint64_t)core->missed_ns);
 }
 
-/* Tells WANT or RESTS, also for a member whose gate stays closed. */
+/* Passes WANT or RESTS to the core. If the gate stays closed, writes the lease again, which tells
+ * the member whether it must raise its bell. */
 static void report_want(struct members *self, uint32_t at, enum sched_event_type type,
                         uint64_t now_ns)
 {
@@ -116,8 +122,8 @@ static void note_want(struct members *self, uint32_t at, const struct seat_claim
                         core->mode == SCHED_MODE_OPEN ? now_ns + MEMBER_IDLE_NS : CLOCK_NEVER;
 }
 
-/* The member itself reports when it began. Lease lengths, early openings and the guarantee's refund
- * depend on that, each within bounds. */
+/* Passes to the core that the member has launched. The claim has the time of that, which the
+ * lengths of leases, early openings and the refund of guarantees depend on, each within bounds. */
 static void note_begin(struct members *self, uint32_t at, const struct seat_claim *claim,
                        uint64_t now_ns)
 {
@@ -133,8 +139,9 @@ static void note_begin(struct members *self, uint32_t at, const struct seat_clai
                 members_tell(self, at, SCHED_BEGAN, (int64_t)(now_ns - claim->began_ns), now_ns);
 }
 
-/* The member waits at its gate again, which was open meanwhile, and has not launched in between.
- * Once may be its own cap. */
+/* Passes to the core that the member missed a turn: it waits at its gate again, the gate was open
+ * since, and the member did not launch. The first time in a row is ignored, because the member's
+ * own cap may have been the reason. */
 static void note_missed(struct members *self, uint32_t at, const struct seat_claim *claim,
                         uint64_t now_ns)
 {
@@ -151,15 +158,15 @@ static void note_missed(struct members *self, uint32_t at, const struct seat_cla
                              now_ns);
 }
 
-/* A flight without any look is over, as in the account (PAGE_FLIGHT_SILENT_NS): its process was
- * stopped or killed, and cannot report. */
+/* Whether work is in flight. Work that was not renewed in the claim for PAGE_FLIGHT_SILENT_NS is
+ * taken as over, as in the account: its process was stopped or killed, and cannot report. */
 static bool is_in_flight(const struct seat_claim *claim, uint64_t now_ns)
 {
         return claim->is_in_flight && now_ns - claim->active_ns <= PAGE_FLIGHT_SILENT_NS;
 }
 
-/* Nothing of the member is in flight, as it claims. A member that claims so too early overlaps with
- * others. */
+/* Passes to the core that nothing of the member is in flight, as it claims. If the claim is false,
+ * its work overlaps with the work of others. */
 static void note_drain(struct members *self, uint32_t at, const struct seat_claim *claim,
                        uint64_t now_ns)
 {
@@ -167,7 +174,7 @@ static void note_drain(struct members *self, uint32_t at, const struct seat_clai
                 members_tell(self, at, SCHED_DRAINED, 0, now_ns);
 }
 
-/* Until when claimed work in flight counts; 0: it claims that there is none. */
+/* Returns until when claimed work in flight counts; 0: there is none. */
 static uint64_t running_until_ns(const struct members *self, uint32_t at,
                                  const struct seat_claim *claim, uint64_t now_ns)
 {
@@ -214,7 +221,7 @@ static bool is_of_late(const struct seat_claim *claim, uint64_t now_ns)
         return at_ns && now_ns - at_ns < GONE_NS;
 }
 
-/* A session that rang wants something of some GPU; tells only of GPUs that it wants. */
+/* Makes members of the shares that a session wants, if it raised its bell. */
 static void hear_bell(struct members *self, struct seated *seated, uint64_t now_ns)
 {
         struct seat_claim claim;
@@ -254,8 +261,8 @@ void members_give_up(struct members *self, uint64_t now_ns)
         }
 }
 
-/* Stops hearing a damaged page. Its seat stays, because unmapping the page could wait for a tenant
- * that punches holes into it. */
+/* Stops hearing a session whose page is damaged. Its seat stays open, because unmapping the page
+ * could wait for a tenant that punches holes into the file. */
 static void spoil(struct members *self, struct seated *seated, uint64_t now_ns)
 {
         log_line(LOG_WARN, "session %s has spoilt its pages; it gets no turns",

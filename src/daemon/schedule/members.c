@@ -8,19 +8,21 @@
 #include "common/log.h"
 #include "common/minmax.h"
 
-/* How often a page is told that there is a scheduler; up to the second value earlier if the thread
- * is awake. */
+/* How often the time stamp of the scheduler is renewed in a page, and how much earlier that may
+ * happen if the thread is awake anyway. */
 #define BEAT_NS UINT64_C(100000000)
 #define BEAT_EARLY_NS UINT64_C(25000000)
-/* A process that sees its lease end reports within this time. */
+/* A process that notices the end of its lease reports within this time. */
 #define SAYS_NS INT64_C(500000)
-/* A thread that wakes up later than this counts as late; a smaller delay is normal. */
+/* A wake-up that is late by less than LATE_MIN_NS is normal. A longer delay counts, up to
+ * LATE_MAX_NS. */
 #define LATE_MIN_NS UINT64_C(75000)
 #define LATE_MAX_NS UINT64_C(5000000)
-/* Maximum increase by one late wake-up, so that the first one does not count in full. */
+/* Maximum increase of late_ns by one late wake-up, so that a single one does not count in full. */
 #define LATE_STEP_NS UINT64_C(50000)
 
-/* The number of a GPU, given when the GPU is first seen; -ENOSPC: there were too many. */
+/* Returns the core's number of a GPU, which it gets when it is first seen. -ENOSPC: there were too
+ * many GPUs. */
 static int device_of(struct members *self, const uint8_t uuid[16])
 {
         unsigned at = 0;
@@ -107,7 +109,8 @@ void members_dismiss(struct members *self, struct seated *seated, uint64_t now_n
                 seat_tell(seated->seat, i, PAGE_MODE_FREE, 0, 0);
 }
 
-/* A counter that went back is invalid: counting continues from its new value. */
+/* Adds what the seat's counters rose by to the totals. If a counter decreased, it is invalid, and
+ * counting continues from its new value. */
 void members_count_seat(struct members *self, struct seat *seat)
 {
         uint64_t now[SEAT_COUNTERS];
@@ -163,7 +166,8 @@ static bool is_alone(const struct members *self, uint32_t at)
         return self->sched.device[core->device].first == at && core->next == NO_MEMBER;
 }
 
-/* Whether the member shares turns with one that needs them. */
+/* Whether the member, or another member of its gang, needs turns: it has terms, or is not alone on
+ * its device. */
 static bool needs_turns(const struct members *self, uint32_t member)
 {
         uint32_t at = member;
@@ -248,8 +252,9 @@ uint64_t members_late_ns(const struct members *self)
         return self->late_ns < LATE_MIN_NS ? 0 : self->late_ns;
 }
 
-/* Usually a member with a lease notices its end and reports. The daemon does not rely on that
- * beside an rt member or in a gang, where members may wait for each other. */
+/* Returns when the device's next step is due. A member usually notices the end of its lease and
+ * reports, so that the thread need not wake up exactly then. The thread does not rely on that for a
+ * member of class rt or of a gang, where members may wait for each other. */
 static uint64_t device_due_ns(const struct members *self, unsigned device)
 {
         int64_t due_ns = self->sched.device[device].due_ns;
@@ -268,7 +273,7 @@ static uint64_t device_due_ns(const struct members *self, unsigned device)
         return (uint64_t)due_ns;
 }
 
-/* When a watched session must be told of the scheduler, read, or given up. */
+/* Returns when a watched session must get a new time stamp, be read, or be given up. */
 static uint64_t seated_due_ns(const struct members *self, const struct seated *seated,
                               uint64_t now_ns)
 {
@@ -304,7 +309,7 @@ uint64_t members_due_ns(const struct members *self, uint64_t now_ns, bool *ret_i
         return due_ns > now_ns ? due_ns : now_ns + 1;
 }
 
-/* -- Places ----------------------------------------------------------------------------------- */
+/* -- Adding and finding sessions -------------------------------------------------------------- */
 
 struct seated *members_find(struct members *self, const uint8_t id[16])
 {

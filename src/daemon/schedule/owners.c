@@ -3,14 +3,15 @@
 
 #include "common/minmax.h"
 
-#define DEBT_MAX_NS INT64_C(1000000000) /* repaid within OWNER_PART seconds */
+#define DEBT_MAX_NS INT64_C(1000000000) /* maximum debt; it is repaid within OWNER_PART seconds */
 
 static bool is_free(const struct owner *owner)
 {
         return owner->sessions == 0 && !owner->is_distrusted;
 }
 
-/* If all entries belong to distrusted owners without sessions, one of them is forgotten. */
+/* Returns an entry for a new owner. If all entries belong to distrusted owners, one without
+ * sessions is forgotten. */
 static unsigned free_entry(struct owners *owners)
 {
         unsigned at = 0;

@@ -15,52 +15,58 @@
 #include "daemon/schedule/members.h"
 #include "daemon/schedule/wait.h"
 
-/* How often bells are polled where they cannot be waited for, with and without a watched
- * session. */
+/* How often bells are polled if the kernel cannot wait for them: LOOK_NS while some session is
+ * watched, REST_NS otherwise. */
 #define LOOK_NS UINT64_C(250000)
 #define REST_NS UINT64_C(10000000)
 
-/* Cost of a hand-over to the device beyond what sessions report: the end of the last kernel is seen
- * late, and the next session's first kernel is under way. On an H200 there was no kernel for 270 to
- * 330 us by the kernels' own time stamps; 30 to 70 of these were reported, and 137 are the card's
- * own change between processes (2026-11-27). */
+/* Cost of a hand-over of the device, in addition to what sessions report: the end of the last
+ * kernel is seen late, and the next session's first kernel needs time to start. On an H200, by the
+ * kernels' own time stamps, no kernel ran for 270 to 330 us during a hand-over. Of these, 30 to 70
+ * us were reported, and the card itself needs 137 us to change between processes (2026-11-27). */
 #define UNSEEN_NS 100000
 
-/* A pass hears each kind of session for this long; the next pass continues with the others. */
+/* How long one pass hears sessions of one kind before the next kind; the next pass continues with
+ * the rest. */
 #define HEAR_NS UINT64_C(200000)
-/* Number of an owner's bells that are waited for before those of others. */
+/* How many bells of each owner are waited for before further bells of any owner. */
 #define OWNER_BELLS 16
-/* Reading a session's page takes less than a microsecond. A longer reading waited, and its owner
- * pays for it; at most this much, because the daemon itself may have been stopped meanwhile. */
+/* Reading a session's page takes less than a microsecond. If it takes more than READ_MAX_NS, the
+ * reading was delayed, and the time is charged to the page's owner. At most READ_CHARGED_NS is
+ * charged, because the daemon itself may have been stopped meanwhile. */
 #define READ_MAX_NS UINT64_C(1000000)
 #define READ_CHARGED_NS UINT64_C(200000000)
-/* A wait that ends this late waited for a page, if some page was changed meanwhile. */
+/* If a wait ends later than its deadline by this much, and a page was changed meanwhile, the wait
+ * was delayed by that page's owner. */
 #define LATE_PAGE_NS UINT64_C(50000000)
-/* Values older than this are read again for the loop, which waits this long at most. */
+/* scheduler_claim() has values older than STALE_NS read again, and the loop waits at most ANSWER_NS
+ * for that. */
 #define STALE_NS UINT64_C(200000000)
 #define ANSWER_NS UINT64_C(20000000)
 
-/* Sessions by how they are heard. */
+/* Kinds of sessions, in the order in which they are heard. */
 enum kind {
-        KIND_FIRST,  /* members that are heard first, in each pass */
-        KIND_OTHERS, /* all other members, in each pass */
-        KIND_IDLE,   /* sessions that have not launched: when they rang, or may have */
+        KIND_FIRST,  /* launched, and with a guarantee or of class rt; heard in each pass */
+        KIND_OTHERS, /* launched; heard in each pass */
+        KIND_IDLE,   /* not launched; heard only if they may have raised their bell */
         KINDS,
 };
 
-/* The thread's own state from one pass to the next. */
+/* What the thread keeps from one pass to the next. */
 struct pass {
         struct bells bells;
-        unsigned next[KINDS];  /* where to continue; 0: at the beginning */
-        bool is_cut;           /* some sessions are still to be heard */
-        bool is_all;           /* the idle ones are heard too */
-        bool is_rung;          /* some of them rang (struct seated) */
-        bool is_unsure;        /* some bell was raised, and it is not known which */
-        bool is_partial;       /* some idle ones are not waited for, ... */
-        uint64_t rest_ns;      /* ... so they are heard again then */
-        uint64_t question;     /* the loop's question, answered when all were heard */
-        uint64_t paid_ns;      /* thread's processor time already charged */
-        struct timespec begun; /* CLOCK_REALTIME_COARSE */
+        /* index of the session to continue with, for each kind; 0: begin anew */
+        unsigned next[KINDS];
+        bool is_cut;      /* some sessions are still to be heard */
+        bool is_all;      /* all idle sessions are heard, not only those that may have rung */
+        bool is_rung;     /* some idle session may have rung (seated.is_rung) */
+        bool is_unsure;   /* some bell was raised in the last wait, and it is unknown which */
+        bool is_partial;  /* the bells of some idle sessions are not waited for */
+        uint64_t rest_ns; /* when all idle sessions are heard again, if is_partial */
+        /* number of the loop's question that this reading of all pages answers */
+        uint64_t question;
+        uint64_t paid_ns;      /* processor time of the thread that is already charged */
+        struct timespec begun; /* when the pass began (CLOCK_REALTIME_COARSE) */
 };
 
 struct scheduler {
@@ -68,20 +74,22 @@ struct scheduler {
         pthread_t thread;
         bool has_leases; /* false: sessions are only counted */
         _Atomic uint32_t bell;
-        pthread_mutex_t turnstile; /* held while waiting for `lock`, so that no thread overtakes */
-        pthread_mutex_t lock;      /* guards the rest */
+        /* held while waiting for `lock`, so that threads get the lock in the order of arrival */
+        pthread_mutex_t turnstile;
+        pthread_mutex_t lock; /* guards all fields below */
         pthread_cond_t has_answered;
         bool is_ending;
-        unsigned seats;  /* number of seats; used by the loop only */
-        bool is_stalled; /* the thread did not answer in time; cleared when it does */
+        unsigned seats;  /* number of seats; only the loop uses it */
+        bool is_stalled; /* the thread did not answer in time; cleared when it answers */
         uint64_t questions,
-                answered; /* number of the loop's questions, and of the last one answered */
+                answered; /* number of the loop's last question, and of the last one answered */
         struct members members;
 };
 
 /* -- The lock --------------------------------------------------------------------------------- */
 
-/* With a mutex alone, the thread that just left it could get it again and again. */
+/* Locks the scheduler fairly: with one mutex alone, the thread that just released it could get it
+ * again and again. */
 static void lock_scheduler(struct scheduler *self)
 {
         pthread_mutex_lock(&self->turnstile);
@@ -103,11 +111,13 @@ static enum kind kind_of(const struct members *members, const struct seated *sea
         return members_is_first(members, seated) ? KIND_FIRST : KIND_OTHERS;
 }
 
-/* Reads the session's page without the lock, and hears it. */
+/* Reads the session's page without the lock, and then hears the session. Returns the present
+ * time. */
 static uint64_t hear_session(struct scheduler *self, unsigned at)
 {
         struct seated *seated = &self->members.seated[at];
-        struct seat *seat = seated->seat; /* only this thread closes it */
+        /* only this thread closes seats, so the pointer stays valid without the lock */
+        struct seat *seat = seated->seat;
         uint64_t begun_ns = clock_now_ns(), now_ns;
         struct seat_head head;
 
@@ -127,8 +137,8 @@ static uint64_t hear_session(struct scheduler *self, unsigned at)
         return now_ns;
 }
 
-/* Hears a kind, each session at its own time, because one report may open another's gate. False:
- * there was no time for all of the kind. */
+/* Hears the sessions of a kind, each with its own present time, because what one session reports
+ * may open the gate of another. False: the time was not enough for all. */
 static bool hear_kind(struct scheduler *self, struct pass *pass, enum kind kind)
 {
         struct members *members = &self->members;
@@ -177,7 +187,7 @@ static void hear_all(struct scheduler *self, struct pass *pass)
         }
 }
 
-/* Closes the seats of sessions that left since the last pass. */
+/* Counts and closes the seats of sessions that were removed since the last pass. */
 static void close_leaving(struct scheduler *self)
 {
         struct seat *seat = self->members.leaving;
@@ -199,7 +209,7 @@ static void close_leaving(struct scheduler *self)
         }
 }
 
-/* Adds the bells of a kind, up to `most` of each owner, counting those added before. */
+/* Adds the bells of sessions of a kind, until `most` bells of each owner are added in all. */
 static void add_kind(struct members *members, enum kind kind, uint32_t most, struct bells *bells,
                      uint64_t now_ns)
 {
@@ -216,9 +226,9 @@ static void add_kind(struct members *members, enum kind kind, uint32_t most, str
         }
 }
 
-/* Adds the bells of sessions that launch before those of sessions that have not yet. If not all
- * fit, each user gets OWNER_BELLS before any user gets more. The value of each bell was read before
- * the data that it announces. */
+/* Adds the bells of members before those of idle sessions. If there is no room for all, each owner
+ * gets OWNER_BELLS before any owner gets more. The value of each bell was read before the data that
+ * it announces. */
 static void add_bells(struct members *members, struct pass *pass, uint64_t now_ns)
 {
         struct bells *bells = &pass->bells;
@@ -242,7 +252,7 @@ static void add_bells(struct members *members, struct pass *pass, uint64_t now_n
         }
 }
 
-/* A thread that wakes up late asks to wake up earlier. */
+/* Returns when to ask to be woken up: earlier if the thread usually wakes up late. */
 static uint64_t sleep_until_ns(const struct members *members, uint64_t due_ns, uint64_t now_ns)
 {
         uint64_t late_ns = members_late_ns(members);
@@ -250,7 +260,8 @@ static uint64_t sleep_until_ns(const struct members *members, uint64_t due_ns, u
         return due_ns > now_ns + late_ns ? due_ns - late_ns : due_ns;
 }
 
-/* Virtual time does not pass while the thread works. */
+/* Charges the pass to the owners that caused it. Not in virtual time, which does not pass while the
+ * thread works. */
 static void pay(struct members *members, struct pass *pass, uint64_t now_ns)
 {
         uint64_t used_ns;
@@ -262,7 +273,8 @@ static void pay(struct members *members, struct pass *pass, uint64_t now_ns)
         pass->paid_ns = used_ns;
 }
 
-/* A session whose gate was closed is heard once more: it may have had nothing in flight. */
+/* Runs one pass. Returns when the next is due. If a gate was closed, all are heard once more,
+ * because the session may have had nothing in flight. */
 static uint64_t work(struct scheduler *self, struct pass *pass, bool *ret_is_busy)
 {
         struct members *members = &self->members;
@@ -299,8 +311,8 @@ static bool is_waited_for(const struct members *members, const struct pass *pass
         return seated->seat && shared_half(seat_bell(seated->seat)) == pass->bells.word[i];
 }
 
-/* The kernel read the page of each bell, and waited for a page that was being changed: finds whose
- * it was. */
+/* After a wait that ended late, distrusts the owners whose pages were changed meanwhile: the kernel
+ * reads the page of each bell, and waits for a page that is being changed. */
 static void blame(struct members *members, const struct pass *pass)
 {
         for (unsigned i = 1; i < pass->bells.count; i++) {
@@ -311,8 +323,9 @@ static void blame(struct members *members, const struct pass *pass)
         }
 }
 
-/* Notes which session rang, or may have. Mostly it was a member, and all members are heard; if it
- * was not, the next wait ends at once. */
+/* Notes which session raised its bell, or may have. If it is unknown which, the first such wait is
+ * ignored, because it was mostly a member, and all members are heard anyway; if it was an idle
+ * session, the next wait ends at once. */
 static void note_rung(struct members *members, struct pass *pass, int end)
 {
         bool is_any = end == BELLS_GONE || (end == BELLS_SOME && pass->is_unsure);
@@ -432,8 +445,9 @@ void scheduler_stop(struct scheduler *self)
 
 /* -- Called by the daemon's loop -------------------------------------------------------------- */
 
-/* Makes the thread read all pages again; the loop itself never reads one, because that might wait.
- * If the thread itself waits, the loop waits for it once. */
+/* Makes the thread read all pages again. The loop itself reads no page, because a tenant can delay
+ * that. If the thread does not answer in time, the loop does not wait for it again until it has
+ * answered. */
 static void refresh_pages(struct scheduler *self)
 {
         const struct timespec until = clock_timespec(clock_machine_ns() + ANSWER_NS);
@@ -446,7 +460,7 @@ static void refresh_pages(struct scheduler *self)
         self->is_stalled = self->is_stalled || rc != 0;
 }
 
-/* Changes a session that has a seat; false: it has none yet. */
+/* Changes a session that has a seat. False: it has none yet. */
 static bool change_seated(struct scheduler *self, const struct sessions_one *session)
 {
         struct seat_share share[SESSIONS_GPUS];
@@ -461,7 +475,8 @@ static bool change_seated(struct scheduler *self, const struct sessions_one *ses
         return seated != NULL;
 }
 
-/* Its pages are mapped once, whatever changes later. */
+/* Opens the session's pages only if it has no seat yet: a change of its terms does not open them
+ * again. */
 int scheduler_put(struct scheduler *self, const struct sessions_one *session, unsigned seats_most,
                   struct error *err)
 {

@@ -38,8 +38,8 @@ static int open_slots(const struct store_session *session, struct seat *seat, st
 
         if (rc < 0)
                 return rc;
-        /* For writing, though it is only read: then the file's owner cannot take a lease on it,
-         * which would make others wait. */
+        /* Opened for writing, although it is only read, so that the file's owner cannot take a
+         * lease on it, which would make the daemon wait. */
         fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (fd < 0 || fstat(fd, &st) < 0)
                 return fail(err, -errno, "%s: %m", path);
@@ -50,7 +50,7 @@ static int open_slots(const struct store_session *session, struct seat *seat, st
         if (mapped == MAP_FAILED)
                 return fail(err, -errno, "map %s: %m", path);
         seat->bell = &((const struct slots_page *)mapped)->bell;
-        /* A fork would wait for a tenant that punches holes into the file. */
+        /* Without this, a fork would wait for a tenant that punches holes into the file. */
         if (madvise(mapped, BELL_BYTES, MADV_DONTFORK) < 0)
                 return fail(err, -errno, "%s: MADV_DONTFORK: %m", path);
         seat->slots = steal_fd(&fd);
@@ -132,7 +132,8 @@ void seat_close(struct seat *seat)
 
 /* -- Claims and leases ------------------------------------------------------------------------ */
 
-/* Words of the file are copied whole, because both sides are aligned (x86-64, aarch64). */
+/* Copies the head of `slots`. Each word is copied whole, because it is aligned in both buffers
+ * (x86-64, aarch64). */
 static void read_head(const struct seat *seat, struct seat_head *ret)
 {
         _Alignas(64) uint8_t bytes[HEAD_BYTES(SESSIONS_GPUS)];
@@ -148,8 +149,8 @@ static void read_head(const struct seat *seat, struct seat_head *ret)
                seat->share_count * sizeof(ret->meter[0]));
 }
 
-/* The words of one read come in no particular order, so the data announced by a new bell is read
- * after the bell. */
+/* The words of one pread() are read in no particular order. So if the bell is new, the data is read
+ * once more, after the bell. */
 void seat_look(const struct seat *seat, struct seat_head *ret)
 {
         uint32_t bell;
@@ -222,7 +223,7 @@ void seat_tell(struct seat *seat, unsigned share, enum page_mode mode, uint64_t 
         store_relaxed(shared_word(&lease->end_ns), end_ns);
         store_relaxed(shared_word(&lease->target_ns), target_ns);
         store_release(turn, odd + 1);
-        /* A process that waits at a closed gate goes on waiting, unless it must ring. */
+        /* A process that waits at a closed gate need not wake up, unless it must raise its bell. */
         if (mode != PAGE_MODE_CLOSED || end_ns)
                 clock_wake(turn, PAGE_WAKE_MAX);
 }

@@ -42,7 +42,7 @@ static uint64_t sooner(uint64_t deadline_ns, uint64_t in_ns)
         return min_u64(then_ns, deadline_ns);
 }
 
-/* Waits for the thread's own word only. */
+/* Waits for the thread's own word only, because the kernel cannot wait for several. */
 static int wait_alone(struct bells *bells, uint64_t deadline_ns, uint64_t look_ns)
 {
         bells->is_alone = true;
