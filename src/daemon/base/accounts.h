@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A time account for each owner of sessions; a debt is repaid as time passes.
+ * Keeps a time account for each owner of sessions: used time is a debt that is repaid as time
+ * passes.
  *
  *      account = accounts_find(&accounts, uid, now_ns)
- *      accounts_room(account, &terms, now_ns)          // what it may use now
+ *      accounts_room(account, &terms, now_ns)          // time that it may use now
  *      accounts_charge(account, &terms, now_ns, used_ns)
  *
- * All zero at first. A repaid account equals a new one, so its entry is given to the next owner.
- * While ACCOUNTS_PLACES owners owe time, all further owners share one extra account. Pure: the time
- * is a parameter. One thread.
+ * Set `accounts` to zeroes before the first call. A repaid account equals a new one, so its entry
+ * is given to the next owner. While ACCOUNTS_PLACES owners owe time, all further owners share one
+ * extra account. No function reads a clock. One thread.
  */
 #ifndef ALIQUOT_DAEMON_BASE_ACCOUNTS_H
 #define ALIQUOT_DAEMON_BASE_ACCOUNTS_H
@@ -16,29 +17,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ACCOUNTS_PLACES 4096u /* as many owners as there may be sessions */
+#define ACCOUNTS_PLACES 4096u /* the maximum number of sessions, and so of owners */
 
 struct owner_account {
-        bool is_taken; /* in use, since its first owner */
+        bool is_taken; /* the entry was used at least once */
         uint32_t uid;
-        uint32_t left_out; /* lines of the log (owner_log.h) */
-        uint64_t full_ns;  /* when all that was used is paid back */
+        uint32_t left_out; /* log lines or events left out since the last one (owner_log.h) */
+        uint64_t full_ns;  /* time at which everything used is repaid */
 };
 
 struct accounts {
         struct owner_account place[ACCOUNTS_PLACES];
-        struct owner_account others; /* shared by owners without an entry */
+        struct owner_account others; /* shared by owners that have no entry of their own */
 };
 
 struct account_terms {
-        uint64_t share;    /* used time takes this many times as long to be repaid */
-        uint64_t burst_ns; /* maximum use at once after a rest */
+        uint64_t share;    /* 1 ns of use takes this many nanoseconds to be repaid */
+        uint64_t burst_ns; /* maximum use at once, when everything is repaid */
 };
 
-/* The account of an owner, valid until the next search. */
+/* Returns the account of an owner, valid until the next call. */
 struct owner_account *accounts_find(struct accounts *accounts, uint32_t uid, uint64_t now_ns);
 
-/* What the owner may still use; 0: it owes time. */
+/* Returns the time that the owner may still use; 0: none. */
 uint64_t accounts_room(const struct owner_account *account, const struct account_terms *terms,
                        uint64_t now_ns);
 void accounts_charge(struct owner_account *account, const struct account_terms *terms,

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The control group of a container: found by a process in it, and looked at until it is over.
+ * Finds the control group of a container through a process in it, and checks whether the control
+ * group is empty, which means that the container has ended.
  *
- *      held = ...                              the caller holds the process by a descriptor,
- *      cgroup_find(pid, &cgroup, &err)         and asks afterwards whether it lives: only then
- *                                              was all of this read of that very process
+ *      held = identity_hold(pid)               // keeps the pid from meaning another process
+ *      cgroup_find(pid, &cgroup, &err)
+ *      identity_is_there(held)                 // if true, all was read from that process
  *      cgroup_is_populated(folder, inode)
  *
- * The inode tells a cgroup from the next one of its name: a container that is started again has
- * another. The folder is that of version 2 where the container has one there, else of the first
- * hierarchy of version 1 that is mounted. Nothing here waits for a tenant. One thread.
+ * The inode distinguishes a cgroup from a later one of the same name: a container that is started
+ * again gets a cgroup with another inode. The folder is in the hierarchy of cgroup version 2 if the
+ * container has a cgroup there, else in the first mounted hierarchy of version 1 that has one. No
+ * tenant can block these functions. One thread.
  */
 #ifndef ALIQUOT_DAEMON_BASE_CGROUP_H
 #define ALIQUOT_DAEMON_BASE_CGROUP_H
@@ -25,17 +27,19 @@
 struct cgroup {
         char container[CONTAINER_ID_BYTES];
         char folder[CGROUP_PATH_BYTES];
-        uint64_t inode; /* below 2^63 */
+        uint64_t inode; /* of `folder`; below 2^63 */
 };
 
-/* -ESRCH: in no container, or no such process; -EPROTO: it cannot be told in which; -ENOENT: its
- * control group is not mounted here. */
+/* Fills in the container of a process and its control group. -ESRCH: the process is in no
+ * container, or does not exist. -EPROTO: its container cannot be determined. -ENOENT: its control
+ * group is not mounted here. */
 int cgroup_find(uint32_t pid, struct cgroup *ret, struct error *err);
 
-/* 1: some process is in it or below it, or it cannot be told; 0: it is empty, gone, or another. */
+/* Whether a process is in the control group or below it. 1: yes, or that is unknown. 0: it is
+ * empty, gone, or replaced by another. */
 int cgroup_is_populated(const char *folder, uint64_t inode);
 
-/* Whether this process is in that container. */
+/* Whether the process is in the container with this id. */
 bool cgroup_is_in(uint32_t pid, const char *container);
 
 #endif

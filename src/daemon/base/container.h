@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which container a process is in, by the text of its /proc/PID/cgroup.
+ * Finds which container a process is in, from the text of its /proc/PID/cgroup. These paths are
+ * recognised:
  *
- *      /libpod_parent/libpod-<64 hex>                  podman, cgroupfs
- *      /machine.slice/libpod-<64 hex>.scope            podman, systemd; libpod-payload- in a
- * service /docker/<64 hex>, /system.slice/docker-<64 hex>.scope /kubepods/burstable/pod.../<64 hex>
- * containerd, cgroupfs /kubepods.slice/.../cri-containerd-<64 hex>.scope, crio-<64 hex>.scope
- *      /system.slice/...slice:cri-containerd:<64 hex>  containerd, systemd's names in cgroupfs
- *      .../nerdctl-<64 hex>.scope
- *      /slurm/uid_N/job_N/step_..., /system.slice/slurmstepd.scope/job_N/step_...
+ *      /libpod_parent/libpod-<64 hex>                     podman, cgroupfs
+ *      /machine.slice/libpod-<64 hex>.scope               podman, systemd
+ *      .../libpod-payload-<64 hex>                        podman in a systemd service
+ *      /docker/<64 hex>                                   docker, cgroupfs
+ *      /system.slice/docker-<64 hex>.scope                docker, systemd
+ *      /kubepods/burstable/pod.../<64 hex>                containerd, cgroupfs
+ *      /kubepods.slice/.../cri-containerd-<64 hex>.scope  containerd, systemd
+ *      /kubepods.slice/.../crio-<64 hex>.scope            CRI-O, systemd
+ *      /system.slice/...slice:cri-containerd:<64 hex>     containerd, systemd's names in cgroupfs
+ *      .../nerdctl-<64 hex>.scope                         nerdctl
+ *      /slurm/uid_N/job_N/step_...                        Slurm, version 1
+ *      /system.slice/slurmstepd.scope/job_N/step_...      Slurm, version 2
  *
- * The outermost match counts: cgroups below it are the tenant's own, who names them as it likes.
- * Every line that has a match must name the same container. A line without one says nothing: a
- * runtime that uses version 1 leaves its processes at the root of version 2, and the other way
- * round. A path with `..` leads out of the reader's cgroup namespace, and nothing is believed then.
+ * The outermost component that matches counts, because the tenant can create cgroups with any names
+ * below it. Every line that has a match must name the same container. A line without a match is
+ * ignored: a runtime that uses version 1 leaves its processes at the root of version 2, and the
+ * other way round. If a path contains `..`, it leads out of the reader's cgroup namespace, and the
+ * whole text is rejected.
  *
- * Pure; what is read is hostile.
+ * No function has state. The text may be forged in every part that a tenant can name.
  */
 #ifndef ALIQUOT_DAEMON_BASE_CONTAINER_H
 #define ALIQUOT_DAEMON_BASE_CONTAINER_H
@@ -24,24 +31,25 @@
 
 #include "common/error.h"
 
-#define CONTAINER_ID_BYTES 72u /* 64 digits, or "job_" and a number; terminated */
-#define CONTAINER_LINES 16u    /* hierarchies; Linux has 14 controllers */
+#define CONTAINER_ID_BYTES 72u /* 64 digits, or "job_" and a number; terminated by a zero byte */
+#define CONTAINER_LINES 16u    /* maximum number of hierarchies; Linux has 14 controllers */
 
-/* Slices of the text; neither is terminated. */
+/* A matching line. The pointers point into the text, and are not terminated. */
 struct container_line {
-        const char *controllers; /* as "cpu,cpuacct" or "name=systemd"; none: version 2 */
+        const char *controllers; /* such as "cpu,cpuacct" or "name=systemd"; empty: version 2 */
         size_t controllers_bytes;
-        const char *path; /* of the container's own cgroup, without what is below it */
+        const char *path; /* path of the container's own cgroup, without what is below it */
         size_t path_bytes;
 };
 
 struct container {
         char id[CONTAINER_ID_BYTES];
         unsigned count;
-        struct container_line line[CONTAINER_LINES]; /* those with a match, version 2 first */
+        struct container_line line[CONTAINER_LINES]; /* the lines with a match, version 2 first */
 };
 
-/* -ESRCH: in none; -EPROTO: the lines disagree, or the text is none of the kernel's. */
+/* Finds the container. -ESRCH: the process is in none. -EPROTO: the lines disagree, or the text
+ * does not have the kernel's form. */
 int container_read(const char *text, size_t bytes, struct container *ret, struct error *err);
 
 #endif

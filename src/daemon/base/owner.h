@@ -9,7 +9,7 @@
 
 #include "common/error.h"
 
-/* 0, or -EPERM where the file belongs to another user. */
+/* Returns 0, or -EPERM if the file belongs to another user. `path` is for the message. */
 int owner_check(const struct stat *st, const char *path, struct error *err);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes log lines that a user's programs cause, at a bounded rate for each user: a log has a limit
- * (journald drops lines when many come), and one user must not use up all of it.
+ * Limits the rate of log lines that each user's programs cause. A log has a limit (journald drops
+ * lines when there are many), and one user must not use up all of it.
  *
  *      owner_log(&log, session->owner_uid, LOG_WARN, "session %s: ...", session->name);
  *
- * Each user has `burst` lines, and one more each `every_ns`. The next line says how many were
- * dropped. Lines about root and the daemon's own user are all written. One thread.
+ * Each user may cause `burst` lines at once, and one more each `every_ns`. When lines were left
+ * out, their number is written before the next line. Lines about root and about the daemon's own
+ * user are never left out. One thread.
  */
 #ifndef ALIQUOT_DAEMON_BASE_OWNER_LOG_H
 #define ALIQUOT_DAEMON_BASE_OWNER_LOG_H
@@ -14,7 +15,8 @@
 #include "common/log.h"
 #include "daemon/base/accounts.h"
 
-/* Rates for failures; and for requests, which the audit trail has too. */
+/* Limits for lines about failures (TROUBLE), and for lines about requests (EVENTS), which the audit
+ * trail has too. */
 #define OWNER_LOG_TROUBLE                                     \
         {                                                     \
                 .burst = 20, .every_ns = UINT64_C(5000000000) \

@@ -2,9 +2,9 @@
 /*
  * Receives bytes from a peer that may send descriptors along, without ever receiving a descriptor.
  *
- * Receiving such a message would mean closing its descriptors, which can take as long as the peer
- * likes (sink.h). So the kernel is first asked whether a message has descriptors; those messages
- * stay unread. Only messages without descriptors are received.
+ * Whoever receives a descriptor must close it, which can take as long as the peer likes (sink.h).
+ * So the kernel is first asked (MSG_PEEK) whether a message has descriptors. Such a message stays
+ * unread; only messages without descriptors are received.
  */
 #ifndef ALIQUOT_DAEMON_BASE_RECEIVE_H
 #define ALIQUOT_DAEMON_BASE_RECEIVE_H
@@ -12,12 +12,13 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Once for each accepted stream socket: makes urgent bytes (MSG_OOB) part of the stream. Otherwise
- * a look would skip them, and a receive would drop them with their descriptors. */
+/* Call this once for each accepted stream socket. Makes urgent bytes (MSG_OOB) part of the stream.
+ * Otherwise MSG_PEEK would skip them, and a receive would drop them with their descriptors. */
 void receive_prepare(int fd);
 
-/* As recv(), without waiting; negative errno. -EBADMSG: there are descriptors, which is logged now
- * and then. Nothing more can be received here, and the connection goes to the sink. */
+/* Receives bytes as recv() does, without waiting. Negative: an errno. -EBADMSG: a message has
+ * descriptors, which is logged, but not each time. Nothing more can be received on this connection,
+ * and the caller gives it to the sink. */
 ssize_t receive_plain(int fd, void *into, size_t bytes);
 
 #endif

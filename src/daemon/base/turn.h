@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An event for work that is done once in a turn of the event loop.
+ * Schedules an event for work that is done once in a turn of the event loop.
  *
- * It is a timer that is due at once, so it runs in the next turn, after every other event that is
- * ready then; an event that is made active would run again before the loop looks for others. A
- * timer that is already due is left alone: libevent postpones a timer that is added again, so work
- * that arrives in every turn would postpone it for ever.
+ * The event is a timer that is due at once, so it runs in the next turn, after every other event
+ * that is ready then. An event that was made active instead would run again before the loop polls
+ * for others. If the timer is already due, it is not added again: libevent would postpone it, so
+ * work that arrives in every turn would postpone it for ever.
  */
 #ifndef ALIQUOT_DAEMON_BASE_TURN_H
 #define ALIQUOT_DAEMON_BASE_TURN_H

@@ -27,19 +27,19 @@ struct cleanup_told {
 
 /* What children report to the daemon, in shared memory. */
 struct board {
-        _Atomic uint32_t steps[CLEANUPS_MAX]; /* by cleanup */
-        _Atomic uint32_t
-                at[CLEANUPS_MAX]; /* the place whose file is being truncated, plus 1; 0: none */
-        struct cleanup_told told[SESSIONS_MAX]; /* by place */
+        _Atomic uint32_t steps[CLEANUPS_MAX]; /* by index in cleanups.cleanup */
+        /* by the same index: 1 + index of the session whose file is being truncated; 0: none */
+        _Atomic uint32_t at[CLEANUPS_MAX];
+        struct cleanup_told told[SESSIONS_MAX]; /* by session index */
 };
 
 /* A user with work or with a child. */
 struct cleanup {
         bool is_used;
         bool is_wanted;
-        bool is_held; /* no child has finished since one got stuck */
+        bool is_held; /* its last child got stuck, and no child has finished since */
         uint32_t uid;
-        uint64_t rest_ns; /* when the stuck child was gone */
+        uint64_t rest_ns; /* when the child that got stuck was gone */
         struct aside aside;
 };
 
@@ -47,8 +47,8 @@ struct cleanups {
         const struct sessions *sessions;
         const struct store *store;
         struct board *board;
-        unsigned from;     /* the user whose turn it is */
-        unsigned taken;    /* where cleanups_take() continues */
+        unsigned from;     /* index of the user to serve next */
+        unsigned taken;    /* session index at which cleanups_take() continues */
         bool is_full_told; /* it was logged that there are too many users */
         struct cleanup cleanup[CLEANUPS_MAX];
 };
@@ -89,7 +89,7 @@ static int path_of(const struct cleanups *cleanups, const struct sessions_one *s
                         session->name);
 }
 
-/* Whether the file has content behind a session's page, or attributes. Never blocks. */
+/* Whether the file has content behind a session's page, or extended attributes. Never blocks. */
 static bool is_too_large(const char *path, struct stat *ret)
 {
         return fstatat(AT_FDCWD, path, ret, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(ret->st_mode) &&
@@ -103,8 +103,9 @@ static uint64_t taken(const struct stat *st)
         return blocks > (uint64_t)st->st_size ? blocks : (uint64_t)st->st_size;
 }
 
-/* 1: truncated. 0: not a file of this user's session; or the file system counts more than the
- * content for the file, which truncating does not change. */
+/* Truncates the file and removes its extended attributes. 1: done. 0: the file belongs to no
+ * session of this user, or the file system counts blocks beyond the content, which truncating does
+ * not free. */
 static int cut_slots(const char *path, const struct sessions_one *session,
                      const struct stat *before)
 {
@@ -117,17 +118,18 @@ static int cut_slots(const char *path, const struct sessions_one *session,
         if (fd < 0 || fstat(fd, &st) < 0)
                 return errno == ENOENT ? 0 : -errno;
         if (st.st_uid != session->owner_uid || st.st_ino != before->st_ino)
-                return 0; /* a file created since */
+                return 0; /* the file was created since `before` was read */
         if (ftruncate(fd, bytes) < 0 || fstat(fd, &st) < 0)
                 return -errno;
         dropped = store_drop_attributes(fd);
         if (dropped != 0)
                 return dropped < 0 ? dropped : 1;
-        /* not "fewer": a program may have written to it again */
+        /* not "fewer blocks", because a program may have written to the file again */
         return before->st_size > bytes || before->st_blocks != st.st_blocks;
 }
 
-/* Reads the kernel's inode only, so that no file system can block the daemon. */
+/* Whether the process executes the file. Reads only the kernel's inode, so that no file system can
+ * block the daemon. */
 static bool is_running(uint32_t pid, const struct stat *file)
 {
         char path[64];
@@ -139,7 +141,8 @@ static bool is_running(uint32_t pid, const struct stat *file)
                makedev(st.stx_dev_major, st.stx_dev_minor) == file->st_dev;
 }
 
-/* A file that runs as a program cannot be truncated, and `slots` never runs by mistake. */
+/* Kills the processes that execute the file, because an executing file cannot be truncated. No
+ * program executes a `slots` file by mistake. */
 static void end_who_runs(const struct stat *file)
 {
         scoped_dir DIR *proc = opendir("/proc");
@@ -201,7 +204,7 @@ static struct cleanup *find_cleanup(struct cleanups *cleanups, uint32_t uid)
         return NULL;
 }
 
-/* A user with noted work or with a child is not asked for again. */
+/* Whether the user already has an entry, and so is not noted again. */
 static bool is_passed(uint32_t uid, void *context)
 {
         return find_cleanup(context, uid) != NULL;
@@ -243,7 +246,7 @@ void cleanups_look(struct cleanups *cleanups)
         store_list_kept(cleanups->store, &(struct store_look){ is_passed, want_cleanup, cleanups });
 }
 
-/* -- Tending ---------------------------------------------------------------------------------- */
+/* -- Starting and ending children ------------------------------------------------------------- */
 
 static void begin_cleanup(struct cleanups *cleanups, unsigned at, uint64_t now_ns)
 {
@@ -305,8 +308,8 @@ static bool tend_cleanup(struct cleanups *cleanups, unsigned at, uint64_t now_ns
         return true;
 }
 
-/* Whether it counts against CLEANUPS_AT_ONCE. Another try for a user who blocks the work soon gets
- * stuck again, so it does not count. */
+/* Whether the child counts against CLEANUPS_AT_ONCE. A further try for a user who blocks the work
+ * does not count, because it soon gets stuck again. */
 static bool is_busy(const struct cleanup *cleanup, uint64_t now_ns)
 {
         return cleanup->aside.child && !cleanup->is_held && aside_gets_on(&cleanup->aside, now_ns);

@@ -3,18 +3,19 @@
  * Truncates, takes over and deletes `slots` files in separate processes, one for each user.
  *
  * Each of these operations waits for the lock of the file's inode. A tenant can hold that lock as
- * long as it likes, in a write() into the file from memory that a FUSE file system of its own
- * fills. Not even a fatal signal ends that wait (on Linux 6.18 it does, except in a deletion). So
- * the daemon only finds out which users' files need work, which never blocks, and forks a child for
- * each such user (aside.h). A child that makes no progress is killed, or abandoned; its user's
- * files are skipped until it is gone and CLEANUP_REST_NS more. So a user who blocks the work blocks
- * only the user's own files.
+ * long as it likes: it calls write() on the file with memory that a FUSE file system of its own
+ * fills. Not even a fatal signal ends the wait for the lock (on Linux 6.18 it does, except in a
+ * deletion). So the daemon only finds out which users' files need work, which never blocks, and
+ * forks a child for each such user (aside.h). A child that makes no progress is killed, or
+ * abandoned; its user's files are skipped until the child is gone and CLEANUP_REST_NS more have
+ * passed. So a user who blocks the work blocks it only for that user's own files.
  *
  *      cleanups_look(cleanups)                 // once a second
  *      cleanups_tend(cleanups, now_ns)         // every CLEANUP_TEND_NS while cleanups_are_on()
- *      cleanups_take(cleanups, &place, &cut)   // files found too large since then, one by one
+ *      cleanups_take(cleanups, &place, &cut)   // one file that was found too large; repeatedly
  *
- * At most CLEANUPS_AT_ONCE children make progress at a time; users are served in turns. One thread.
+ * At most CLEANUPS_AT_ONCE children make progress at a time; users are served in rotation. All
+ * functions are called by one thread.
  */
 #ifndef ALIQUOT_DAEMON_PROCESSES_CLEANUP_H
 #define ALIQUOT_DAEMON_PROCESSES_CLEANUP_H
@@ -26,23 +27,24 @@
 #include "store/store.h"
 
 #define CLEANUP_TEND_NS UINT64_C(20000000)
-/* A child that has finished no further file for this long is stuck, and that is reported. */
+/* A child that has finished no further file for this long is stuck, which is reported. */
 #define CLEANUP_STILL_NS UINT64_C(3000000000)
 #define CLEANUP_REST_NS UINT64_C(10000000000)
 #define CLEANUPS_AT_ONCE 4u
-/* Users with work, including those that block it. */
+/* Maximum number of users with work, including those that block it. */
 #define CLEANUPS_MAX 256u
 
 struct cleanups;
 
-/* A session's `slots` that was too large. */
+/* The report that a session's `slots` was too large. */
 struct cleanup_cut {
-        uint8_t id[16]; /* the session's id; its place may have another session by now */
+        /* the session's id, because the entry `place` may belong to another session by now */
+        uint8_t id[16];
         uint64_t bytes;
-        int rc; /* 0: truncated; else the error */
+        int rc; /* 0: truncated; negative: the error */
 };
 
-/* NULL: no memory. `sessions` and `store` must outlive it. */
+/* Returns NULL if there is no memory. `sessions` and `store` must outlive the result. */
 struct cleanups *cleanups_new(const struct sessions *sessions, const struct store *store);
 void cleanups_free(struct cleanups *cleanups);
 
@@ -52,13 +54,14 @@ void cleanups_look(struct cleanups *cleanups);
 /* Starts and ends children. Returns whether any child has ended. */
 bool cleanups_tend(struct cleanups *cleanups, uint64_t now_ns);
 
-/* Whether there is work that is not blocked. */
+/* Whether some user has work that is not blocked. */
 bool cleanups_are_on(const struct cleanups *cleanups);
 
-/* Number of users who block their work: their last child got stuck. */
+/* Returns the number of users who block their work: their last child got stuck. */
 unsigned cleanups_held(const struct cleanups *cleanups);
 
-/* The next report not taken yet. A later report for the same place replaces an earlier one. */
+/* Takes the next report. False: there is none for now. `ret_place`: the session's index. A later
+ * report about a session replaces one that was not taken. */
 bool cleanups_take(struct cleanups *cleanups, unsigned *ret_place, struct cleanup_cut *ret);
 
 #endif

@@ -24,7 +24,7 @@
 #define FLAG_EXITING 0x4u                /* PF_EXITING, include/linux/sched.h */
 #define TICK_NS(per_second) (UINT64_C(1000000000) / (uint64_t)(per_second))
 
-/* -- Holding ---------------------------------------------------------------------------------- */
+/* -- Holding a process ------------------------------------------------------------------------ */
 
 static bool is_missing(int code)
 {
@@ -53,7 +53,7 @@ bool identity_is_pidfd(int held)
         return fstat(held, &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
-/* By its folder: a zombie counts as ended. */
+/* Whether the process of the /proc folder lives; a zombie counts as ended. */
 static bool has_stat(int folder)
 {
         scoped_fd int fd = openat(folder, "stat", O_RDONLY | O_CLOEXEC);
@@ -68,7 +68,7 @@ static bool has_stat(int folder)
         return state && strncmp(state, ") Z", 3) != 0 && strncmp(state, ") X", 3) != 0;
 }
 
-/* A pidfd becomes readable when its process dies, and stays so. */
+/* Polls the pidfd, which becomes readable when its process ends and remains so. */
 bool identity_is_there(int held)
 {
         struct pollfd poll_it = { .fd = held, .events = POLLIN };
@@ -76,7 +76,8 @@ bool identity_is_there(int held)
         return identity_is_pidfd(held) ? poll(&poll_it, 1, 0) == 0 : has_stat(held);
 }
 
-/* Before Linux 6.9 all pidfds have one inode, of another file system. */
+/* Returns the inode of a pidfd; 0: unknown. Before Linux 6.9 all pidfds have the same inode, which
+ * is of another file system. */
 static uint64_t inode_of(int held)
 {
         struct statfs files;
@@ -104,7 +105,7 @@ static FILE *open_of(uint32_t pid, const char *name)
         return fopen(path, "re");
 }
 
-/* A field of a stat file, from the 4th on, as a number. The command in field 2 may contain spaces
+/* Returns field `number` (4 or higher) of a stat file. The command in field 2 may contain spaces
  * and brackets. 0: there is no such process. */
 static uint64_t read_field(uint32_t pid, const char *name, int number)
 {
@@ -125,7 +126,7 @@ static uint64_t read_start(uint32_t pid)
         return read_field(pid, "stat", 22);
 }
 
-/* The first thread may have ended long before the others. */
+/* Whether all threads exit. The first thread may have ended long before the others. */
 static bool is_exiting(uint32_t pid)
 {
         scoped_dir DIR *tasks = NULL;
@@ -192,11 +193,11 @@ static void read_cgroup(uint32_t pid, struct identity *ret)
                 if (strncmp(line, "0::", 3) == 0)
                         snprintf(ret->cgroup, sizeof(ret->cgroup), "%s", line + 3);
         }
-        /* The kernel does not show a path of PATH_MAX or more. */
+        /* The kernel does not show a path of PATH_MAX or more characters, and the read fails. */
         ret->is_cgroup_hidden = file ? ferror(file) != 0 : errno != ENOENT;
 }
 
-/* A line of maps: range, permissions, offset, device, inode, path. */
+/* Reads the file of a line of maps: range, permissions, offset, device, inode, path. */
 static bool read_file(const char *line, struct identity_file *ret)
 {
         unsigned major_number, minor_number;
@@ -208,10 +209,10 @@ static bool read_file(const char *line, struct identity_file *ret)
         return true;
 }
 
-/* One bounded walk through the mappings of a process. A line can be a page long, and a process can
- * have more than 65,000 mappings. */
+/* One reading of a process's mappings that may be cut short. A line can be as long as a page, and a
+ * process can have more than 65,000 mappings. */
 struct maps_look {
-        bool (*each)(char *line, void *context); /* gets each line of maps; true: stop */
+        bool (*each)(char *line, void *context); /* gets each line of maps; true: stop reading */
         void *context;
         uint64_t until_ns; /* clock_thread_ns(); UINT64_MAX: no bound */
         bool is_cut;
@@ -247,7 +248,8 @@ static FILE *open_if_any(uint32_t pid, const char *name)
         return NULL;
 }
 
-/* If the first thread has ended, /proc/PID/maps is empty, but another thread's is not. */
+/* Opens the mappings of the process. If the first thread has ended, /proc/PID/maps is empty, but
+ * the file of another thread is not. */
 static FILE *open_maps(uint32_t pid)
 {
         FILE *file = open_if_any(pid, "maps");
@@ -280,7 +282,8 @@ struct finding {
         const struct identity_sessions *sessions;
 };
 
-/* `slots` is the first member of a session. */
+/* Notes the file of this line if it is a session's `slots`. bsearch() compares it with sessions, of
+ * which `slots` is the first member. */
 static bool take_if_slots(char *line, void *context)
 {
         struct finding *finding = context;
@@ -348,8 +351,8 @@ bool identity_begin(uint32_t pid, struct identity *ret, FILE **maps)
         return true;
 }
 
-/* The file of mappings continues at its position, however the earlier mappings have changed. An
- * empty reading of an exiting process does not count as the end. */
+/* The list of mappings continues at its position even if earlier mappings have changed. If the
+ * process exits, an empty reading does not count as the end, so is_exiting is read again. */
 bool identity_go_on(struct identity *identity, FILE *maps, const struct identity_sessions *sessions,
                     uint64_t until_ns)
 {
@@ -383,7 +386,7 @@ static bool is_below(const char *cgroup, const char *prefix, size_t length)
                (cgroup[length] == '\0' || cgroup[length] == '/');
 }
 
-/* A path that leads out of the visible hierarchy is below no cgroup. */
+/* A path with "..", which leads out of the visible hierarchy, counts as below no cgroup. */
 bool identity_is_in(const struct identity *identity, const char *cgroups)
 {
         if (identity->is_cgroup_hidden)

@@ -20,7 +20,8 @@ static bool has_unnamed(const struct usage_process *list, unsigned count)
         return false;
 }
 
-/* A child that was killed and is not gone yet is waited for at the next call. */
+/* Whether the child of an earlier search is gone. If it was killed and is not gone yet, the next
+ * search does not start. */
 static bool is_child_over(struct aside *aside, uint64_t now_ns)
 {
         enum aside_state state = ASIDE_DONE;

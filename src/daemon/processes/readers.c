@@ -15,31 +15,33 @@
 #include "daemon/base/owner_log.h"
 
 #define WAIT_NS 500000
-/* A process is reported at the beginning, with each higher rank, and at the end. */
+/* Maximum number of reports about a process: one at the beginning, one with each higher rank, and
+ * one at the end. */
 #define TOLD_MAX (IDENTITY_OF_ITS_USERS + 2u)
 
-/* The caller turns TICKET_FREE into TICKET_ASKED. The child turns that into TICKET_NOBODY or
- * TICKET_WHOLE, once; before that, the caller can turn it into TICKET_DROPPED, which the child
- * turns into TICKET_FREE. */
+/* The daemon sets TICKET_ASKED on a free ticket. The child changes that once, to TICKET_NOBODY or
+ * TICKET_WHOLE. Before that, the daemon can set TICKET_DROPPED, which the child changes to
+ * TICKET_FREE. */
 enum ticket_state { TICKET_FREE, TICKET_ASKED, TICKET_DROPPED, TICKET_NOBODY, TICKET_WHOLE };
 
-/* In memory that the daemon and the child share. */
+/* The request for one process, in memory that the daemon and the child share. */
 struct ticket {
         _Atomic uint32_t state;
-        _Atomic uint32_t is_left_alone; /* a child got stuck at this process */
+        _Atomic uint32_t is_left_alone; /* a child got stuck at this process, so it is skipped */
         uint32_t pid;
-        _Atomic uint32_t told; /* number of complete entries, which no longer change */
+        /* number of complete elements of `identity`, which no longer change */
+        _Atomic uint32_t told;
         struct identity identity[TOLD_MAX];
 };
 
 struct desk {
         _Atomic uint32_t steps;
-        _Atomic uint32_t at; /* the ticket being read */
+        _Atomic uint32_t at; /* index of the ticket whose process is being read */
         struct ticket ticket[READERS_EACH];
 };
 
-/* Shared by the daemon, the only writer, and all children: `version` is odd during a write. A child
- * copies it before it reads a process. */
+/* The present sessions. Only the daemon writes them; `version` is odd during a write. A child
+ * copies them before it reads a process. */
 struct known {
         _Atomic uint32_t version;
         struct identity_sessions sessions;
@@ -49,9 +51,10 @@ struct known {
 struct user_reader {
         uint32_t uid;
         unsigned tickets;
-        unsigned round;     /* rises when the user's tickets become invalid */
+        unsigned round;     /* increases when the user's tickets become invalid */
         uint64_t placed_ns; /* when the user got the entry */
-        bool must_leave;    /* it must go as soon as its child is gone */
+        /* the entry is needed by another user, and is free when the child is gone */
+        bool must_leave;
         struct aside aside;
         uint64_t rest_until_ns[READERS_EACH];
         struct desk *desk;
@@ -70,7 +73,8 @@ struct readers {
 };
 
 #define TICKETS (READERS_USERS * READERS_EACH)
-#define ROUNDS 65536u /* a ticket is a number below the product of both */
+/* number of values of user_reader.round; a ticket is a number below TICKETS * ROUNDS */
+#define ROUNDS 65536u
 
 struct readers *readers_new(void)
 {
@@ -104,7 +108,8 @@ void readers_free(struct readers *readers)
 
 /* -- The child -------------------------------------------------------------------------------- */
 
-/* A partial answer is reported only if it is new; the last entry is for the complete answer. */
+/* Reports a complete identity, or a partial one if it is the first or has a higher rank. The last
+ * element of `identity` is kept for the complete one. */
 static void report_identity(struct ticket *ticket, const struct identity *identity)
 {
         uint32_t told = load_relaxed(&ticket->told);
@@ -116,7 +121,7 @@ static void report_identity(struct ticket *ticket, const struct identity *identi
         store_release(&ticket->told, told + 1);
 }
 
-/* Copies the sessions for this child. */
+/* Returns the present sessions, copied into this child's memory. */
 static const struct identity_sessions *sessions_now(const struct known *known)
 {
         static struct identity_sessions ours;
@@ -140,7 +145,7 @@ static void finish_ticket(struct ticket *ticket, enum ticket_state state)
                 store_release(&ticket->state, TICKET_FREE);
 }
 
-/* Continues reading one process; counts the desk's steps as it makes progress. */
+/* Reads one process for up to `most_ns`; increments the desk's `steps` as it makes progress. */
 static void read_ticket(const struct user_reader *reader, struct ticket *ticket, uint64_t most_ns)
 {
         const struct identity_sessions *sessions = sessions_now(reader->known);
@@ -166,7 +171,8 @@ static void read_ticket(const struct user_reader *reader, struct ticket *ticket,
         finish_ticket(ticket, TICKET_WHOLE);
 }
 
-/* The ticket that was read least; -1: there is none. */
+/* Returns the index of the requested process that was read for the shortest time; -1: there is
+ * none. */
 static int pick(struct desk *desk, uint64_t read_ns[READERS_EACH])
 {
         int least = -1;
@@ -241,7 +247,8 @@ static void begin_reader(struct readers *readers, struct user_reader *reader, ui
         }
 }
 
-/* Ends the child; the next child gets what it did not reach. */
+/* Notes that the child has ended. The next child reads what it did not reach. If it was killed
+ * because it got stuck, its process is skipped for READERS_REST_NS. */
 static void end_reader(struct readers *readers, struct user_reader *reader, uint64_t now_ns,
                        bool is_cut)
 {
@@ -263,7 +270,7 @@ static void end_reader(struct readers *readers, struct user_reader *reader, uint
         reader->rest_until_ns[at] = now_ns + READERS_REST_NS;
 }
 
-/* Invalidates the user's tickets. There is no child. */
+/* Invalidates the user's tickets. The user must have no child. */
 static void invalidate_tickets(struct user_reader *reader)
 {
         for (unsigned i = 0; i < READERS_EACH; i++)
@@ -273,7 +280,8 @@ static void invalidate_tickets(struct user_reader *reader)
         reader->must_leave = false;
 }
 
-/* Returns whether any answer is still pending. */
+/* Checks on the user's child and starts one if needed. Returns whether some answer is still
+ * pending. */
 static bool tend_reader(struct readers *readers, struct user_reader *reader, uint64_t now_ns)
 {
         enum aside_state state = ASIDE_DONE;
@@ -330,7 +338,7 @@ void readers_know(struct readers *readers, const struct identity_sessions *sessi
 
 /* -- Tickets ---------------------------------------------------------------------------------- */
 
-/* Whether all processes that were asked for are skipped. */
+/* Whether all requested processes of the user are skipped, and its child is gone. */
 static bool is_at_rest(struct user_reader *reader)
 {
         for (unsigned i = 0; i < READERS_EACH; i++) {
@@ -343,7 +351,8 @@ static bool is_at_rest(struct user_reader *reader)
         return !reader->aside.child;
 }
 
-/* Finds an entry that is free from now on; NULL: not yet, but one more is on its way out. */
+/* Frees the entry of a user whose processes are all skipped, and returns it. NULL: none is free
+ * yet, but the user that has had its entry for longest may lose it soon. */
 static struct user_reader *free_place(struct readers *readers, uint64_t now_ns)
 {
         struct user_reader *first = NULL;
@@ -363,7 +372,7 @@ static struct user_reader *free_place(struct readers *readers, uint64_t now_ns)
         return NULL;
 }
 
-/* The reader of a user; NULL: no entry is free yet. */
+/* Returns the reader of a user; NULL: no entry is free yet. */
 static struct user_reader *reader_of(struct readers *readers, uint32_t uid)
 {
         const uint64_t now_ns = clock_machine_ns();
@@ -394,7 +403,7 @@ static int number_of(const struct readers *readers, const struct user_reader *re
                      at);
 }
 
-/* The ticket of that number; NULL: it is invalid. */
+/* Returns the ticket of this number; NULL: it is invalid. */
 static struct ticket *ticket_of(const struct readers *readers, int number)
 {
         const unsigned at = (unsigned)number % TICKETS;

@@ -19,8 +19,9 @@
 #include "common/scoped.h"
 #include "daemon/base/cgroup.h"
 
-/* A user may end every process in the user namespaces that the user made, under all user ids mapped
- * there (subordinate ones). All namespaces are below the first one, which is root's. */
+/* Whether the process is in a user namespace that the user made. A user may end every process
+ * there, under all user ids mapped there (subordinate ids). The first namespace belongs to root, so
+ * root's processes are not matched this way. */
 static bool is_in_users_namespace(uint32_t pid, uint32_t uid)
 {
         int name_space;
@@ -45,20 +46,22 @@ static bool is_in_users_namespace(uint32_t pid, uint32_t uid)
         return is;
 }
 
-/* Other searches that the daemon has forked map the same files and run as its user. If the daemon
- * is PID 1, other users' orphans are its children too. */
+/* Whether the process is another search that the daemon has forked, which maps the same files. The
+ * user id is checked as well, because orphans of other users are children of the daemon if it is
+ * PID 1. */
 static bool is_search(uint32_t parent, uint32_t real, const struct victim_order *order)
 {
         return parent == order->walk->spared && real == getuid();
 }
 
-/* The session is the container's, whichever user of it runs there. */
+/* Whether the process is in the session's container, under whatever user id. */
 static bool is_in_its_container(uint32_t pid, const struct victim_order *order)
 {
         return order->container && order->container[0] && cgroup_is_in(pid, order->container);
 }
 
-/* By the lines "PPid:" and "Uid:" (the real one) of its status. */
+/* Whether the process belongs to the session's owner or container. Reads the lines "PPid:" and
+ * "Uid:" (the real user id) of its status. */
 static bool is_users(uint32_t pid, const struct victim_order *order)
 {
         scoped_file FILE *status = NULL;
@@ -99,7 +102,7 @@ static int hold_process(uint32_t pid)
         return pid < 2 || pid == (uint32_t)getpid() ? -EPERM : identity_hold(pid);
 }
 
-/* -ECANCELED: the process is spared or skipped. */
+/* Opens the next process to examine. -ECANCELED: the process is the daemon or must be skipped. */
 static int hold_next(uint32_t pid, struct victim_walk *walk)
 {
         for (unsigned i = 0; i < VICTIM_PASSED; i++) {
@@ -128,7 +131,7 @@ static bool signal_told(const struct usage_process *process, const struct victim
 
         if (held < 0)
                 return false;
-        /* from here on the pid is not reused unless the held process is gone */
+        /* from here on, if the held process still lives, the pid belongs to it */
         if (!usage_is_process(process, pid) || !is_users(pid, order) ||
             identity_has_mapped(pid, &file, until_ns) != 1 || !holds_slot(process, order->slots)) {
                 add_relaxed(&order->walk->false_slots, 1);
@@ -162,14 +165,14 @@ unsigned victim_signal_told(struct usage_process *list, unsigned count,
         return sent;
 }
 
-/* A search for processes that hold a file, and the processor time of this thread at which it must
- * end. */
+/* A search for processes that hold a file. It ends when the processor time of this thread reaches
+ * `until_ns`. */
 struct victim_look {
         struct identity_file file;
         uint64_t until_ns;
 };
 
-/* Descriptors of one thread: threads can have tables of their own. */
+/* The descriptor table of one thread: threads of a process can have tables of their own. */
 struct thread_table {
         pid_t pid, tid;
 };
@@ -179,8 +182,9 @@ static bool has_deadline_passed(const struct victim_look *look)
         return clock_thread_ns() >= look->until_ns;
 }
 
-/* Reads the kernel's inode only, so that no file system can block the search. Reading fdinfo of any
- * descriptor can take seconds: an epoll lists all that it watches. */
+/* Whether the descriptor is open on the file. Reads only the kernel's inode, so that no file system
+ * can block the search. fdinfo is not read at first, because that can take seconds: for an epoll
+ * descriptor it lists everything that the epoll watches. */
 static bool is_of_file(const struct thread_table *table, const char *number,
                        const struct identity_file *file)
 {
@@ -193,7 +197,7 @@ static bool is_of_file(const struct thread_table *table, const char *number,
                makedev(st.stx_dev_major, st.stx_dev_minor) == file->device;
 }
 
-/* All locks of one descriptor are on one file. */
+/* Whether the descriptor has a lock. The descriptor is on the right file, and so are its locks. */
 static bool is_locking(const struct thread_table *table, const char *number)
 {
         scoped_file FILE *info = NULL;
@@ -225,7 +229,8 @@ static bool has_locked_by(const struct thread_table *table, const struct victim_
         return false;
 }
 
-/* If the kernel cannot compare them (no CONFIG_KCMP), each thread's table is examined. */
+/* Whether two threads have the same descriptor table. False if the kernel cannot compare them (no
+ * CONFIG_KCMP): then each thread's table is examined. */
 static bool is_same_table(pid_t a, pid_t b)
 {
         return syscall(SYS_kcmp, a, b, KCMP_FILES, 0, 0) == 0;
@@ -252,8 +257,9 @@ static bool has_locked(pid_t pid, const struct victim_look *look)
         return false;
 }
 
-/* The next entry of a walk that begins anywhere and goes round once. Offsets in /proc follow the
- * pid, so they mean the same to every stream of it. */
+/* Returns the next entry of /proc, in a search that begins at offset `from` and continues at the
+ * beginning. NULL: all were returned. Offsets in /proc depend only on the pid, so they are valid
+ * for every stream. */
 static struct dirent *next_around(DIR *proc, long from, bool *is_round)
 {
         struct dirent *entry = readdir(proc);
@@ -266,7 +272,8 @@ static struct dirent *next_around(DIR *proc, long from, bool *is_round)
         return *is_round && telldir(proc) > from ? NULL : entry;
 }
 
-/* A process whose examination was cut short comes first the next time, with the whole time. */
+/* If the time ends while a process is examined, the next search begins with it, so that the process
+ * gets the whole time. */
 unsigned victim_signal_all(const struct victim_order *order)
 {
         const struct victim_look look = { file_of(order->slots),
