@@ -73,8 +73,8 @@ struct identity {
  * Negative errno: there is none. */
 int identity_hold(uint32_t pid);
 bool identity_is_there(int held);
-bool identity_is_pidfd(
-        int held); /* Whether `held` is a pidfd, which becomes readable when the process ends. */
+/* Whether `held` is a pidfd, which becomes readable when the process ends. */
+bool identity_is_pidfd(int held);
 
 /* Sends a signal; returns whether it was sent. Without pidfd_send_signal() (before Linux 5.1)
  * kill() is used, right after the process was seen alive: in between, the process could end and its
