@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening and closing, transactions, and what SQLite's results mean to people.
+ * Opens and closes the database, runs transactions, and explains SQLite's errors.
  *
- * The lock is SQLite's own: in exclusive locking mode it is held from the first look to the close,
- * so there is one daemon a database, the index of the WAL needs no shared file, and a kill frees
- * it. Anything that SQLite would put right by itself on opening is the end of a transaction that
- * was cut off, nothing else.
+ * SQLite's own lock ensures that only one daemon has the database open. In exclusive locking mode
+ * SQLite holds the lock from the first reading until the database is closed; the index of the WAL
+ * then needs no shared file, and a kill releases the lock. What SQLite repairs by itself when it
+ * opens a database is only a transaction that was interrupted.
  */
 #include "daemon/database/database.h"
 
@@ -20,8 +20,8 @@
 #include "daemon/database/database_parts.h"
 #include "daemon/database/database_schema.h"
 
-#define BUSY_MS 1000        /* a predecessor that is just ending */
-#define VALUE_MAX (1 << 16) /* bytes; a larger one is nobody's that we know */
+#define BUSY_MS 1000        /* how long to wait for a daemon that is just ending */
+#define VALUE_MAX (1 << 16) /* maximum bytes of a value; no aliquotd writes a larger one */
 #define RESET "--reset-database, which puts it aside and begins with an empty one"
 
 static const char *const sql[DATABASE_STATEMENTS] = {
@@ -53,8 +53,8 @@ static const char *const sql[DATABASE_STATEMENTS] = {
         [DATABASE_GET_SHARES] =
                 "SELECT place, gpu, memory_bytes, compute_milli_percent, guarantee_milli_percent,"
                 " ceiling_bytes FROM share WHERE session = ?1 ORDER BY place",
-        /* Its owner is that of the session, else the user of the process that the event is about.
-         */
+        /* The owner of an event is that of the session, or else the user of the process that the
+         * event is about. */
         [DATABASE_PUT_EVENT] =
                 "INSERT INTO event (time_ns, type, session, session_id, who, detail, owner)"
                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6,"
@@ -67,7 +67,7 @@ static const char *const sql[DATABASE_STATEMENTS] = {
         [DATABASE_GET_RANGE] =
                 "SELECT coalesce((SELECT min(id) FROM event), 0),"
                 " coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0)",
-        /* Among the oldest only, so that one call is short however many there are. */
+        /* Looks only at the oldest events, so that one call is short however many there are. */
         [DATABASE_TRIM_OLD] = "DELETE FROM event WHERE id IN ("
                               " SELECT id FROM (SELECT id, time_ns FROM event ORDER BY id LIMIT ?1)"
                               " WHERE time_ns < ?2)",
@@ -83,7 +83,7 @@ static const char *const sql[DATABASE_STATEMENTS] = {
                               " ON CONFLICT (one) DO UPDATE SET runtime_dir = ?1",
 };
 
-/* What the system said under SQLite's result. */
+/* Returns the system error behind SQLite's result if the caller can act on it, else `otherwise`. */
 static int errno_of(sqlite3 *handle, int otherwise)
 {
         int cause = handle ? sqlite3_system_errno(handle) : 0;
@@ -199,13 +199,14 @@ int database_end(struct database *database, struct database_event *event, int rc
                 rc = database_run(database, database_statement(database, DATABASE_COMMIT), err);
         if (rc == 0 && event)
                 event->id = sqlite3_last_insert_rowid(database->handle);
-        /* SQLite undoes some failures by itself, and a second time would be a mistake. */
+        /* SQLite has already undone the transaction after some failures; then a ROLLBACK would be
+         * an error. */
         if (rc < 0 && !sqlite3_get_autocommit(database->handle))
                 database_run(database, database_statement(database, DATABASE_ROLLBACK), NULL);
         return rc;
 }
 
-/* Settings that hold for this connection alone. None of them touches the file. */
+/* Sets what applies to this connection only. Does not touch the file. */
 static int configure(sqlite3 *handle)
 {
         sqlite3_extended_result_codes(handle, 1);
@@ -215,7 +216,7 @@ static int configure(sqlite3 *handle)
         sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
         sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
         sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-        /* A file that is cut under a mapping would kill us. */
+        /* mmap_size = 0: if a mapped file were truncated, SIGBUS would kill the daemon. */
         return sqlite3_exec(handle,
                             "PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY;"
                             "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL;"
@@ -223,7 +224,8 @@ static int configure(sqlite3 *handle)
                             NULL, NULL, NULL);
 }
 
-/* Whose it is and of which version; the first look, which takes the lock. */
+/* Checks that the database is ours and which version it has. This reads the file for the first
+ * time, and so takes the lock. */
 static int check_version(struct database *database, int *ret_version, struct error *err)
 {
         int application = 0, tables = 0;
@@ -236,7 +238,7 @@ static int check_version(struct database *database, int *ret_version, struct err
                                        &tables);
         if (result != SQLITE_OK)
                 return database_fail(database->handle, database->path, result, err);
-        /* Empty: a daemon died while it made it. */
+        /* An empty database is fine: a daemon ended while it created the database. */
         if (application != SCHEMA_APPLICATION && (application || tables || *ret_version))
                 return fail(err, -EBADMSG,
                             "%s is a database of another program; say another "
@@ -269,14 +271,15 @@ static int check_whole(struct database *database, struct error *err)
         return 0;
 }
 
-/* WAL, our tables, and the statements; each fails as SQLite says. */
+/* Sets WAL mode, creates missing tables, and prepares the statements. */
 static int prepare_database(struct database *database, struct error *err)
 {
         char mode[TEXT_QUOTE_BYTES] = "";
         int result =
                 sqlite3_exec(database->handle, "PRAGMA journal_mode = WAL", take_text, mode, NULL);
 
-        /* Its header asks for a mode that no SQLite of today has, or the disk cannot do it. */
+        /* the header asks for a mode that SQLite does not have, or the file system does not allow
+         * WAL */
         if (result == SQLITE_OK && strcmp(mode, "wal") != 0)
                 return fail(err, -EBADMSG, "%s: %s (its mode is %s, expected wal)", database->path,
                             advice(-EBADMSG), text_shown(mode));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many changes that are made durable with one wait for the disk.
+ * Makes many changes durable with one wait for the disk.
  *
- * Each is a transaction of its own all the same, in its order and whole or not at all: what others
- * see may follow it. With synchronous=NORMAL a commit is written to the WAL and not flushed; one
- * flush of that file covers all that was written before. A checkpoint meanwhile flushes by itself.
+ * Each change is still a transaction of its own. With synchronous=NORMAL a commit is written to the
+ * WAL but not flushed, so a single flush of the WAL at the end covers all commits before it. A
+ * checkpoint in between flushes what it needs by itself.
  */
 #include <errno.h>
 
@@ -18,7 +18,7 @@ static int run_sql(struct database *database, const char *sql, struct error *err
                                    : database_fail(database->handle, database->path, result, err);
 }
 
-/* Where that fails each change is waited for, as always. */
+/* If the PRAGMA fails, each change waits for the disk, as without a batch. */
 void database_begin_batch(struct database *database)
 {
         run_sql(database, "PRAGMA synchronous = NORMAL", NULL);

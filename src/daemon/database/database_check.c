@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What may be in the database. The same rules for what we write and for what we find: a file can
- * have been edited, restored or damaged since.
+ * Checks the contents of the database. The same rules apply to what is written and to what is read,
+ * because the file may have been edited, restored or damaged in between.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static bool is_zero_id(const uint8_t id[16])
         return memcmp(id, nobody, sizeof(nobody)) == 0;
 }
 
-/* One JSON object, and (if `of_strings`) nothing in it but strings. */
+/* Whether the text is one JSON object and, if `of_strings`, has only strings as values. */
 static bool is_object(const char *text, bool of_strings)
 {
         struct json json;
@@ -87,7 +87,8 @@ static bool is_plain_text(const char *text, size_t bytes)
         return memchr(text, '\0', bytes) && text_is_plain(text);
 }
 
-/* A container's has all of it, any other's none. */
+/* Whether the fields are valid: a session of a container has all of them, any other session has
+ * none. */
 static bool is_container(const struct sessions_container *container)
 {
         const bool is_any = container->profile[0] != '\0';

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The audit trail: puts events, reads them, and deletes the oldest (database.h).
+ * The audit trail: saves and reads events, and deletes the oldest (database.h).
  *
- * Rows are read as input: one that breaks the rules of database_check_event() is a damaged
- * database, and told as such. A call deletes at most DATABASE_TRIM_ROWS rows, so that the loop goes
- * on: old rows first, then rows of the owner who has the most, so that no user's events push out
- * those of others.
+ * Rows are checked when they are read: if one breaks the rules of database_check_event(), the
+ * database is reported as damaged. One call deletes at most DATABASE_TRIM_ROWS rows, so that the
+ * event loop does not wait long: old rows first, then rows of the owners that have the most, so
+ * that no user's events push out those of others.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "daemon/database/database_parts.h"
 
-/* Columns of DATABASE_GET_EVENTS; but for the id, parameters of DATABASE_PUT_EVENT too. */
+/* Columns of DATABASE_GET_EVENTS. All except the id are parameters of DATABASE_PUT_EVENT too. */
 enum {
         EVENT_ID,
         EVENT_TIME,
@@ -53,7 +53,7 @@ int database_tell(struct database *database, struct database_event *event, struc
         return database_end(database, event, database_put_event(database, event, err), err);
 }
 
-/* The type is asked for first: asking for the value may convert it. */
+/* Reads the type first, because reading the value may convert the column. */
 bool database_get_text(sqlite3_stmt *row, int column, char *ret, size_t bytes)
 {
         const unsigned char *text;
@@ -153,10 +153,10 @@ int database_event_range(struct database *database, int64_t *ret_oldest, int64_t
         return rc;
 }
 
-/* -- What goes -------------------------------------------------------------------------------- */
+/* -- Deleting events -------------------------------------------------------------------------- */
 
-/* The owners with the most rows. Each has one row at least, so these have all rows that one call
- * may delete. */
+/* Maximum number of owners to read, those with the most rows first. Each has at least one row, so
+ * together they have all rows that one call may delete. */
 #define OWNERS_MAX DATABASE_TRIM_ROWS
 
 struct owner_rows {
@@ -164,7 +164,7 @@ struct owner_rows {
         uint64_t rows, taken;
 };
 
-/* How many rows it deleted, or negative. */
+/* Returns the number of deleted rows, or a negative errno. */
 static int run_deletion(struct database *database, sqlite3_stmt *statement, struct error *err)
 {
         int rc = database_run(database, statement, err);
@@ -181,7 +181,7 @@ static int trim_old(struct database *database, uint64_t before_ns, struct error 
         return run_deletion(database, trim, err);
 }
 
-/* How many, or negative; *ret_sum is of all owners. */
+/* Returns the number of owners, or a negative errno. *ret_sum: number of rows of all owners. */
 static int get_owners(struct database *database, struct owner_rows ret[OWNERS_MAX],
                       uint64_t *ret_sum, struct error *err)
 {
@@ -203,7 +203,8 @@ static int get_owners(struct database *database, struct owner_rows ret[OWNERS_MA
         return rc < 0 ? rc : count;
 }
 
-/* Each row is taken from the owner who has the most left, so an owner with few rows keeps them. */
+/* Decides how many rows to delete of each owner. One row after the other is taken from the owner
+ * that has the most left, so an owner with few rows keeps them. */
 static void pick_from_owners(struct owner_rows *owners, int count, uint64_t rows)
 {
         for (; rows; rows--) {
@@ -225,7 +226,8 @@ static int trim_owners(struct database *database, uint64_t keep_rows, uint64_t m
         uint64_t sum;
         int count, sum_taken = 0;
 
-        /* To count is to read the whole index, and usually there is nothing to trim. */
+        /* Counting reads the whole index, so it is avoided while the upper bound shows that there
+         * is nothing to delete. */
         if (database->events_most <= keep_rows)
                 return 0;
         count = get_owners(database, owners, &sum, err);
@@ -262,7 +264,8 @@ int database_trim(struct database *database, uint64_t before_ns, uint64_t keep_r
                                             DATABASE_TRIM_ROWS - (unsigned)by_age, err);
         rc = database_end(database, NULL, rc < 0 ? rc : 0, err);
         if (rc < 0) {
-                database->events_most = UINT64_MAX; /* what was deleted is there again */
+                /* the deleted rows are there again, so count again */
+                database->events_most = UINT64_MAX;
                 return rc;
         }
         return by_age + by_count;

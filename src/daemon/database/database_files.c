@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Putting aside renames the database before its WAL: cut off in between, there is no database but a
- * WAL left, which is told from a fresh folder and is put aside by the next attempt. The other way
- * round, the database without its last transactions would look whole.
+ * database_put_aside() renames the database before its WAL. If it is interrupted in between, only a
+ * WAL is left, which files_check() distinguishes from an empty folder, and which the next attempt
+ * renames. In the opposite order, a database without its last transactions would seem complete.
  */
 #include "daemon/database/database_files.h"
 
@@ -19,8 +19,8 @@
 #include "daemon/database/database.h"
 
 #define STAMP_BYTES 32u
-#define SAME_SECOND 100u /* databases that can be put aside in one second */
-/* SQLite's lock bytes, by its file format. */
+#define SAME_SECOND 100u /* maximum number of databases that can be put aside in one second */
+/* The lock bytes of SQLite's file format. */
 #define LOCK_START 0x40000000
 #define LOCK_BYTES 512
 
@@ -33,15 +33,15 @@ static int folder_of(const char *path, char ret[DATABASE_PATH_BYTES], struct err
 
         if (path[0] != '/' || !slash[1])
                 return fail(err, -EINVAL, "%s: expected an absolute path", path);
-        /* Room for what is added to the name. */
+        /* Leaves room for the suffixes of names. */
         if (strlen(path) + STAMP_BYTES + 16 > DATABASE_PATH_BYTES)
                 return fail(err, -ENAMETOOLONG, "%s is too long", path);
         return text_put(ret, DATABASE_PATH_BYTES, err, "%.*s",
                         slash == path ? 1 : (int)(slash - path), path);
 }
 
-/* Each folder on the way that is missing, and the last for us alone. Whether it is good is seen
- * later. Why the last could not be made, 0: it was, or is there. */
+/* Creates each missing folder of the path, the last one for this user only. Whether they are valid
+ * is checked later. Returns why the last one could not be created; 0: it was, or exists. */
 static int make_folders(const char *folder)
 {
         char path[DATABASE_PATH_BYTES];
@@ -90,7 +90,7 @@ int files_check_folder(const char *path, struct error *err)
         return rc < 0 ? rc : check_folder(folder, 0, err);
 }
 
-/* 1: it is there and good; 0: it is not there. */
+/* Checks one file. 1: it exists and is valid. 0: it does not exist. */
 static int check_file(const char *path, struct error *err)
 {
         struct stat st;
@@ -105,7 +105,8 @@ static int check_file(const char *path, struct error *err)
         return rc < 0 ? rc : 1;
 }
 
-/* As the effective user; SQLite would quietly open for reading alone what it cannot write. */
+/* Checks access with the effective user id. SQLite would silently open a file that it cannot write
+ * for reading only. */
 static int check_access(const char *path, int mode, struct error *err)
 {
         if (faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0)
@@ -192,7 +193,7 @@ int files_move(const char *from, const char *to, struct error *err)
         return rc < 0 ? rc : sync_folder(folder, err);
 }
 
-/* Whether another process has it open; its own open files are not for us to tell. */
+/* Checks that no other process has the database open. Locks of this process are not reported. */
 static int check_unused(const char *path, struct error *err)
 {
         struct flock lock = {
@@ -203,10 +204,10 @@ static int check_unused(const char *path, struct error *err)
         if (fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
                 return fail(err, -EBUSY, "%s is in use by process %d; end that first", path,
                             lock.l_pid);
-        return 0; /* one that cannot be opened can be renamed all the same */
+        return 0; /* a file that cannot be opened can still be renamed */
 }
 
-/* A name for `path` aside that nothing has, with any of the suffixes. */
+/* Finds a name to which `path` can be renamed: one that no file has with any of the suffixes. */
 static int choose_name(const char *path, char ret[DATABASE_PATH_BYTES], struct error *err)
 {
         char stamp[STAMP_BYTES], name[DATABASE_PATH_BYTES];

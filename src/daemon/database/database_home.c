@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runtime folder that a database's sessions are in.
+ * Stores the runtime folder in which a database's sessions have their folders.
  *
- * Who serves another folder from the same database would make its sessions a second time there, and
- * promise their memory while the programs in the first go on. So it is refused while any of them
- * has its folder in the first. After a reboot, which empties that, or with no session left, the
- * database moves along.
+ * A daemon that used the same database with another runtime folder would create the sessions there
+ * a second time, and promise their memory while programs still run in the first folder. So this is
+ * refused while any session has its folder in the first runtime folder. When that is empty, after a
+ * reboot or because no session is left, the database accepts the other one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 struct home {
         const struct database *database;
         const char *wanted;
-        char dir[DATABASE_PATH_BYTES]; /* "": not known */
+        char dir[DATABASE_PATH_BYTES]; /* "": unknown */
         struct error *err;
 };
 
@@ -50,7 +50,8 @@ static int write_home(struct database *database, const char *dir, struct error *
         return database_end(database, NULL, database_run(database, put, err), err);
 }
 
-/* Also by two ways to it, such as /run and /var/run. */
+/* Compares the folders by inode, because one may be reached by two paths, such as /run and
+ * /var/run. */
 static bool is_same_folder(const char *one, const char *other)
 {
         struct stat a, b;

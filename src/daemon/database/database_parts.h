@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The internal interface between the files of the database: the handle, its statements, and how
- * failures are reported.
+ * The internal interface between the files of the database: the handle, its statements, and the
+ * reporting of failures.
  */
 #ifndef ALIQUOT_DAEMON_DATABASE_DATABASE_PARTS_H
 #define ALIQUOT_DAEMON_DATABASE_DATABASE_PARTS_H
@@ -44,47 +44,49 @@ struct database {
         sqlite3 *handle;
         char path[DATABASE_PATH_BYTES], wal[DATABASE_PATH_BYTES];
         struct database_inode inode, wal_inode; /* of the files that are open */
-        struct error trouble;                   /* of the last check; zero: none */
+        /* error of the last database_look(); zeroes: none */
+        struct error trouble;
         sqlite3_stmt *statement[DATABASE_STATEMENTS];
-        /* Upper bound of the number of events; UINT64_MAX: not counted since it was opened. An
-         * event whose transaction failed counts too. */
+        /* Maximum number of events that there can be; UINT64_MAX: not counted since the database
+         * was opened. An event whose transaction failed counts too. */
         uint64_t events_most;
 };
 
-/* Returns the statement, ready for binding. It borrows the bound values until it is requested
- * again. */
+/* Returns the statement, reset and ready for binding. Values that are bound as SQLITE_STATIC are
+ * borrowed until the statement is requested again. */
 sqlite3_stmt *database_statement(struct database *database, enum database_statement which);
 
-/* Runs a statement that gives no row. 0 or negative. */
+/* Runs a statement that returns no row. 0 or a negative errno. */
 int database_run(struct database *database, sqlite3_stmt *statement, struct error *err);
 
-/* Converts an SQLite result to a negative errno with a message that says what to do. */
+/* Converts an SQLite result to a negative errno; the message tells the administrator what to do. */
 int database_fail(sqlite3 *handle, const char *path, int result, struct error *err);
 
-/* Fails with an error about a row that no aliquotd writes. */
+/* Fails with an error about a row that no aliquotd writes. `what`: what the row is. */
 int database_bad_row(struct database *database, const char *what, struct error *err);
 
-/* Begins a transaction, only if the files are in their places. Request statements after this, never
- * before: if it writes the database again, the old statements are gone. */
+/* Begins a transaction if the files are at their paths. Request statements after this, never
+ * before, because the statements are prepared anew if the database is written again. */
 int database_begin(struct database *database, struct error *err);
-/* Commits if `rc` is 0, and sets the event's number (NULL: none): it must be the last one written.
- * Otherwise undoes all and returns `rc`. */
+/* Commits if `rc` is 0, and sets the id of `event` (NULL: none), which must be the last row
+ * inserted. Otherwise undoes the transaction and returns `rc`. */
 int database_end(struct database *database, struct database_event *event, int rc,
                  struct error *err);
 
-/* Which files are open; both are there then. */
+/* Notes the inodes of the open database and its WAL, which must both exist. */
 int database_note_place(struct database *database, struct error *err);
 
-/* Writes the event; inside a transaction, as its last step. */
+/* Writes the event; must be the last insertion of a transaction. */
 int database_put_event(struct database *database, const struct database_event *event,
                        struct error *err);
 
-/* Reading: false when the column is not of that type or does not fit; nothing is written then. */
+/* Read a column. False: it does not have this type or does not fit; `ret` is then unchanged. */
 bool database_get_text(sqlite3_stmt *row, int column, char *ret, size_t bytes);
 bool database_get_id(sqlite3_stmt *row, int column, uint8_t ret[16]);
 bool database_get_number(sqlite3_stmt *row, int column, uint64_t most, uint64_t *ret);
 
-/* Checks a session's fields, both when it is saved and when it is read. -EINVAL. */
+/* Check the fields of a session and of an event, before they are saved and after they were read.
+ * -EINVAL. */
 int database_check_session(const struct sessions_one *session, struct error *err);
 int database_check_event(const struct database_event *event, struct error *err);
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the files are still where they were opened.
+ * Checks whether the database's files are still at the paths where they were opened.
  *
- * SQLite goes on writing to files that were deleted, renamed or replaced under it, and all of that
- * is lost with the process. So each transaction looks first. The open files hold everything: a
- * database that has gone from its place is written anew there, whole, under another name first. A
- * stranger's file in that place is left alone: then nothing is changed until it is gone. Where the
- * folder is gone too it may be meant, and another daemon may begin there: nothing is changed until
- * somebody has made it again.
+ * SQLite goes on writing to files that were deleted, renamed or replaced, and what it writes is
+ * lost when the process ends. So each transaction begins with this check. The open files still have
+ * everything, so a database that is no longer at its path is written there again as a whole, at
+ * first under another name. If another file is at the path, that file is not touched, and every
+ * change fails until it is gone. If the folder is gone as well, somebody may have removed it on
+ * purpose, and another daemon may begin there: every change fails until somebody creates the folder
+ * again.
  *
- * What was in the WAL alone is moved into the file it belongs to before anything else. SQLite would
- * add a WAL that is left behind to whatever database lies beside it.
+ * First of all, what is only in the WAL is moved into the database file to which it belongs. SQLite
+ * would apply a WAL that is left behind to whatever database is beside it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,12 +25,12 @@
 #include "daemon/database/database_files.h"
 #include "daemon/database/database_parts.h"
 
-#define ANEW ".anew" /* behind the path, while it is written */
+#define ANEW ".anew" /* suffix of the path while the database is written again */
 
 enum place {
         PLACE_OURS,
         PLACE_EMPTY,
-        PLACE_TAKEN, /* by another file */
+        PLACE_TAKEN, /* another file is at the path */
 };
 
 static int read_inode(const char *path, struct database_inode *ret, struct error *err)
@@ -96,13 +97,13 @@ static int empty_wal(struct database *database, struct error *err)
                                    : database_fail(database->handle, database->path, result, err);
 }
 
-/* -- The WAL alone ---------------------------------------------------------------------------- */
+/* -- Only the WAL is missing ------------------------------------------------------------------ */
 
 static int make_wal_anew(struct database *database, struct error *err)
 {
         int rc = ask_for(database, "PRAGMA journal_mode = DELETE; PRAGMA journal_mode = WAL", err);
 
-        /* The file is made by the first look of its reader. */
+        /* SQLite creates the file at the first reading. */
         if (rc == 0)
                 rc = ask_for(database, "SELECT count(*) FROM sqlite_schema", err);
         if (rc == 0)
@@ -113,7 +114,7 @@ static int make_wal_anew(struct database *database, struct error *err)
         return rc;
 }
 
-/* -- The database ----------------------------------------------------------------------------- */
+/* -- The database is missing ------------------------------------------------------------------ */
 
 static int copy_to(struct database *database, const char *name, struct error *err)
 {
@@ -128,7 +129,8 @@ static int copy_to(struct database *database, const char *name, struct error *er
         return result == SQLITE_DONE ? 0 : database_fail(database->handle, name, result, err);
 }
 
-/* What is open becomes the new file; the old one goes with its last descriptor. */
+/* Opens the new file in place of the old one, which the kernel deletes when its last descriptor is
+ * closed. */
 static int change_over(struct database *database, struct error *err)
 {
         struct database *fresh = NULL;
@@ -144,8 +146,8 @@ static int change_over(struct database *database, struct error *err)
         return 0;
 }
 
-/* Where it is in its place but cannot be opened it goes again: the next look, which knows the file
- * that is open alone, would take it for a stranger's. */
+/* Moves the copy to the database's path and opens it. If it cannot be opened, it is deleted again:
+ * the next check knows only the open file, and would take the copy for another program's file. */
 static int put_in_place(struct database *database, const char *name, struct error *err)
 {
         struct database_inode copy = { 0 }, there = { 0 };
@@ -189,7 +191,7 @@ static int write_anew(struct database *database, enum place wal, struct error *e
         return 0;
 }
 
-/* -- Looking ---------------------------------------------------------------------------------- */
+/* -- The check -------------------------------------------------------------------------------- */
 
 static int put_right(struct database *database, struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Profiles that were added by the API: a row each, by name. Those of the configuration are not
- * stored.
+ * Stores the names of profiles that were added through the API, one row each. Profiles in the
+ * configuration file are not stored.
  */
 #include "daemon/database/database_parts.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 const char *const schema_steps[] = {
-        /* 1: sessions. Numbers of 64 bits are below 2^63: SQLite knows no other. */
+        /* 1: sessions. Numbers of 64 bits are below 2^63, because SQLite's integers are signed. */
         "CREATE TABLE session ("
         "  id BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 16),"
         "  name TEXT NOT NULL UNIQUE,"
@@ -31,7 +31,7 @@ const char *const schema_steps[] = {
         "  PRIMARY KEY (session, place)"
         ") STRICT, WITHOUT ROWID;",
 
-        /* 2: the audit trail. AUTOINCREMENT: a number is not used again after its row is gone. */
+        /* 2: the audit trail. AUTOINCREMENT: an id is not used again after its row was deleted. */
         "CREATE TABLE event ("
         "  id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,"
         "  time_ns INTEGER NOT NULL,"
@@ -43,32 +43,34 @@ const char *const schema_steps[] = {
         ") STRICT;"
         "CREATE INDEX event_session ON event (session, id);",
 
-        /* 3: gangs; "" is none. */
+        /* 3: the gang of a session; "": none. */
         "ALTER TABLE session ADD COLUMN gang TEXT NOT NULL DEFAULT '';",
 
-        /* 4: the runtime folder in which the sessions are; no row: not known yet. */
+        /* 4: the runtime folder of the sessions; no row: not known yet. */
         "CREATE TABLE home ("
         "  one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),"
         "  runtime_dir TEXT NOT NULL"
         ") STRICT;",
 
-        /* 5: whose an event is, so that nobody's events push out another's; -1: no user's. */
+        /* 5: the user to whom an event belongs, so that no user's events push out those of others;
+         * -1: none. */
         "ALTER TABLE event ADD COLUMN owner INTEGER NOT NULL DEFAULT -1;"
         "UPDATE event SET owner = coalesce(CAST(json_extract(detail, '$.owner') AS INTEGER),"
         " CAST(json_extract(detail, '$.uid') AS INTEGER), -1) WHERE json_valid(detail);"
         "CREATE INDEX event_owner ON event (owner, id);",
 
-        /* 6: memory of the host in place of the GPUs'; 0: none. */
+        /* 6: bytes in host memory that may be used in place of GPU memory; 0: none. */
         "ALTER TABLE session ADD COLUMN host_bytes INTEGER NOT NULL DEFAULT 0;",
 
-        /* 7: its memory is moved to the host and back. */
+        /* 7: whether the session's memory is moved to the host and back. */
         "ALTER TABLE session ADD COLUMN swaps INTEGER NOT NULL DEFAULT 0;",
 
-        /* 8: what a share counts for while more than its limit may be held; 0: its limit. */
+        /* 8: the bytes that a share counts while more than its limit may still be held; 0: its
+         * limit. */
         "ALTER TABLE share ADD COLUMN ceiling_bytes INTEGER NOT NULL DEFAULT 0;",
 
-        /* 9: the container that a session belongs to ("" in `profile`: none), and profiles that
-         * were added by the API. */
+        /* 9: the container to which a session belongs (profile "": none), and profiles that were
+         * added through the API. */
         "ALTER TABLE session ADD COLUMN inode INTEGER NOT NULL DEFAULT 0;"
         "ALTER TABLE session ADD COLUMN profile TEXT NOT NULL DEFAULT '';"
         "ALTER TABLE session ADD COLUMN container TEXT NOT NULL DEFAULT '';"

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sessions and their shares: saves, reads and deletes them, each with its event (database.h).
+ * Saves, reads and deletes sessions and their shares. A change is saved together with its event
+ * (database.h).
  *
- * A change and its event are one transaction: both are on disk, or neither. Rows are read as input:
- * a number out of its range is a damaged database, and told as such.
+ * A change and its event are one transaction: both are stored, or neither. Rows are checked when
+ * they are read: if a number is out of range, the database is reported as damaged.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "daemon/database/database_parts.h"
 
-/* Columns of DATABASE_GET_SESSIONS, and (one more) parameters of DATABASE_PUT_SESSION. */
+/* Columns of DATABASE_GET_SESSIONS. The parameters of DATABASE_PUT_SESSION have numbers greater by
+ * 1. */
 enum {
         SESSION_ID,
         SESSION_NAME,
@@ -36,7 +38,8 @@ enum {
         SESSION_COLUMNS,
 };
 
-/* Columns of DATABASE_GET_SHARES; parameters of DATABASE_PUT_SHARE come two later. */
+/* Columns of DATABASE_GET_SHARES. The parameters of DATABASE_PUT_SHARE have numbers greater by
+ * 2. */
 enum { SHARE_PLACE, SHARE_GPU, SHARE_MEMORY, SHARE_COMPUTE, SHARE_GUARANTEE, SHARE_CEILING };
 
 static int put_session(struct database *database, const struct sessions_one *session,
@@ -153,7 +156,7 @@ int database_forget(struct database *database, const uint8_t id[16], struct data
         return database_end(database, event, rc, err);
 }
 
-/* The numbers of a row; false when one does not fit where it belongs. */
+/* Reads the numbers of a row. False: one is out of range. */
 static bool get_numbers(sqlite3_stmt *row, struct sessions_one *ret)
 {
         static const uint64_t most[SESSION_COLUMNS] = {

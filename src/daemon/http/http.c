@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Listeners, who is let in, and the clock that ends what takes too long. When the server is full,
- * the peer with most connections loses one; a peer that has all the connections that one may have
- * loses one of its own. So no crowd keeps anybody out, whatever its connections do. Root and the
- * daemon's owner, on the socket, lose none to others, and have places that nobody else gets.
+ * Listeners, admission of connections, and the timer that ends connections that take too long. If
+ * the server is full, a newcomer ends a connection of the peer that has the most; if the newcomer's
+ * peer already has its maximum, one of that peer's own connections ends. So no number of peers
+ * keeps another out, whatever their connections do. A connection of root or of the daemon's owner
+ * on the socket never ends for other peers, and some connections are reserved for these two.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +24,13 @@
 #include "daemon/base/turn.h"
 #include "daemon/http/http_parts.h"
 
-#define BACKLOG 512 /* a flood fills a longer queue too, and all in it wait longer */
+/* length of the queue of connections to accept; a flood would fill a longer one too, and all in it
+ * would wait longer */
+#define BACKLOG 512
 #define CLOCK_USEC 100000
-#define ACCEPTS 64u /* in one turn of the event loop: other events wait meanwhile */
+/* maximum number of connections accepted in one turn of the event loop, because other events wait
+ * meanwhile */
+#define ACCEPTS 64u
 
 struct peers_rate http_rate(const struct http *http)
 {
@@ -38,7 +43,8 @@ unsigned http_connection_count(const struct http *http)
         return http->count;
 }
 
-/* A connection by TCP cannot bring descriptors along. */
+/* Closes a TCP socket here, because its peer cannot send descriptors through it; other sockets are
+ * closed by the sink. */
 void http_close(struct http *http, int fd, bool is_local, const struct peer *counted)
 {
         if (!is_local)
@@ -49,7 +55,7 @@ void http_close(struct http *http, int fd, bool is_local, const struct peer *cou
                 sink_close(http->options.sink, fd);
 }
 
-/* -- The clock -------------------------------------------------------------------------------- */
+/* -- The timer -------------------------------------------------------------------------------- */
 
 static void enable_listeners(struct http *http)
 {
@@ -77,10 +83,10 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
         enable_listeners(http);
 }
 
-/* -- Who is let in ---------------------------------------------------------------------------- */
+/* -- Admission -------------------------------------------------------------------------------- */
 
-/* Which connection of a peer goes first: an idle one, then one whose request or answer is under
- * way, then a stream. Lower goes first. */
+/* Returns in which order a peer's connections are ended for a newcomer, lowest first: idle ones,
+ * then those with a request or answer under way, then streams. */
 static unsigned order_of(const struct http_connection *connection)
 {
         if (connection->phase == HTTP_IDLE)
@@ -88,7 +94,7 @@ static unsigned order_of(const struct http_connection *connection)
         return connection->phase == HTTP_STREAM ? 2 : 1;
 }
 
-/* Whether `a`, which comes later in the table, goes before `b`. */
+/* Whether `a`, which comes after `b` in the list, is ended before `b`. */
 static bool goes_before(const struct http_connection *a, const struct http_connection *b)
 {
         if (a->counted->connections != b->counted->connections)
@@ -105,8 +111,9 @@ static bool is_candidate(const struct http_connection *one, enum who who, const 
         return who == WHO_ANYBODY || !one->peer.is_owner;
 }
 
-/* The connection that ends for a newcomer of this peer: of the peer that has most, by order_of(),
- * the oldest first. So a peer loses no place to one that has more. */
+/* Returns the connection that is ended for a newcomer of `peer`: one of the peer that has the most
+ * connections, by order_of(), the oldest first. So no peer loses a connection to a peer that has
+ * more. */
 static struct http_connection *choose_leaver(struct http *http, enum who who,
                                              const struct peer *peer)
 {
@@ -122,7 +129,8 @@ static struct http_connection *choose_leaver(struct http *http, enum who who,
         return leaver;
 }
 
-/* Whether a place is free: the last ones are kept for root and the daemon's owner. */
+/* Whether there is room for one more connection. Some are reserved for root and the daemon's
+ * owner. */
 static bool has_place(const struct http *http, bool is_owner)
 {
         unsigned most = descriptors_most(http->options.config->connections_most, DESCRIPTORS_HTTP);
@@ -156,8 +164,9 @@ static bool has_had_turn(const struct http *http)
         return http->accepted >= descriptors_most(ACCEPTS, DESCRIPTORS_TURN);
 }
 
-/* libevent accepts for as long as somebody connects, and those who do nothing else can go on for
- * ever. A listener that has had its share is stopped until the loop has looked for other events. */
+/* Counts a connection that was accepted in this turn. libevent accepts as long as somebody
+ * connects, so peers that do nothing but connect could keep it busy for ever. After ACCEPTS
+ * connections the listener is disabled until the loop has handled other events. */
 static void count_accept(struct http *http, struct evconnlistener *listener)
 {
         http->accepted++;
@@ -209,7 +218,8 @@ static void on_tcp(struct evconnlistener *listener, evutil_socket_t fd, struct s
         http_accept(http, fd, &peer, &key);
 }
 
-/* Out of descriptors: those who wait would wake us again at once. on_clock() goes on. */
+/* Disables the listener when there are no descriptors left, because connections that wait would
+ * wake the loop again at once. on_clock() enables it again. */
 static void on_accept_error(struct evconnlistener *listener, void *context)
 {
         static uint64_t told_ns;
@@ -231,7 +241,7 @@ static struct evconnlistener *listen_on(struct http *http, int fd, evconnlistene
         return listener;
 }
 
-/* Stops listening there; NULL does nothing. */
+/* Stops listening; does nothing if `listener` is NULL. */
 static void stop_listening(struct http *http, struct evconnlistener *listener)
 {
         evutil_socket_t fd;
@@ -243,9 +253,10 @@ static void stop_listening(struct http *http, struct evconnlistener *listener)
         http_close(http, fd, listener != http->tcp, NULL);
 }
 
-/* -- Where it listens ------------------------------------------------------------------------- */
+/* -- Listening -------------------------------------------------------------------------------- */
 
-/* -1: the daemon's own. */
+/* Finds the group in socket.group. *ret is -1 if none is configured: the socket keeps the daemon's
+ * own group. */
 static int find_group(const struct config *config, gid_t *ret, struct error *err)
 {
         const char *name = config->socket_group;
@@ -291,7 +302,7 @@ int http_admit(const struct config *config, const char *path, struct error *err)
         return rc;
 }
 
-/* Where it is bound, before it has its name. */
+/* Fills in the path at which the socket is bound before it is renamed. */
 static int name_unix(const char *path, struct sockaddr_un *ret, struct error *err)
 {
         int rc = text_put(ret->sun_path, sizeof(ret->sun_path), err, "%s.new", path);
@@ -309,7 +320,8 @@ int http_check_path(const char *path, struct error *err)
         return name_unix(path, &address, err);
 }
 
-/* Nobody can connect between bind() and chmod() who could not after it. */
+/* Binds the socket with mode 0600 first, so that nobody can connect between bind() and chmod() who
+ * may not connect afterwards. */
 static int bind_unix(const struct config *config, const struct sockaddr_un *address, int fd,
                      struct error *err)
 {
@@ -327,9 +339,9 @@ static int bind_unix(const struct config *config, const struct sockaddr_un *addr
         return http_admit(config, path, err);
 }
 
-/* Under another name until it listens: a socket that is there can be connected to. The caller holds
- * the lock of the runtime folder, so one that is there already is of a daemon that is no more. Who
- * is connected stays so. */
+/* Listens at a temporary path and then renames the socket, because others can connect as soon as it
+ * is at its path. The caller holds the lock of the runtime folder, so an existing socket there
+ * belongs to a daemon that has ended, and is replaced. Existing connections stay. */
 static int listen_local(struct http *http, struct error *err)
 {
         struct sockaddr_un address = { 0 };
@@ -458,7 +470,7 @@ void http_stop(struct http *http)
 
         if (!http)
                 return;
-        if (http->local && is_in_place(http)) /* else it may be another daemon's by now */
+        if (http->local && is_in_place(http)) /* otherwise it may be another daemon's by now */
                 unlink(http->local_path);
         stop_listening(http, http->local);
         stop_listening(http, http->tcp);

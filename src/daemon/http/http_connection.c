@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A connection: idle, a head, a body, a wait in the queue, the handler, the answer, idle again.
+ * Handles a connection. It is idle, reads a head and a body, waits in the queue, is served by the
+ * handler, sends the answer, and is idle again.
  *
- * A request is never served where it is read: the queue calls http_connection_serve() for it. While
- * it waits the connection is not read, so a peer that sends faster than it is served fills its own
- * sockets.
+ * A request is not served when it was read: the queue calls http_connection_serve() for it later.
+ * While the request waits, the connection is not read, so a peer that sends faster than it is
+ * served only fills its own socket buffers.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -46,7 +47,8 @@ static void forget_request(struct http_connection *connection)
         connection->is_replied = false;
 }
 
-/* libevent closes no socket here: its events go, and then http_close() has it. */
+/* Frees everything but the socket. libevent must not close it: its events are freed, and
+ * http_close() closes it. */
 static void free_connection(struct http_connection *connection)
 {
         if (connection->readable)
@@ -79,7 +81,8 @@ void http_connection_end(struct http_connection *connection)
         http_close(http, fd, is_local, counted);
 }
 
-/* Half closed, so that the answer arrives although the other side may still be sending. */
+/* Closes the connection for sending only, so that the answer arrives even if the peer is still
+ * sending. */
 static void drain_connection(struct http_connection *connection)
 {
         shutdown(connection->fd, SHUT_WR);
@@ -94,7 +97,8 @@ void http_connection_expire(struct http_connection *connection)
                 http_connection_end(connection);
 }
 
-/* What follows an answer; false: nothing, the connection is about to end. */
+/* Moves the connection to the phase after an answer. False: the connection is about to end, or
+ * reads no further request for now. */
 static bool finish_exchange(struct http_connection *connection)
 {
         const struct config *config = config_of(connection);
@@ -149,7 +153,7 @@ static bool answer_request(struct http_connection *connection, const char *body,
 
 /* -- Reading ---------------------------------------------------------------------------------- */
 
-/* Takes the head of a request, if all of it is here. */
+/* Parses the head of a request if all of it has arrived. */
 static bool take_head(struct http_connection *connection, struct evbuffer *input)
 {
         size_t most = config_of(connection)->header_bytes_most;
@@ -187,13 +191,14 @@ static bool begin_body(struct http_connection *connection)
                 http_refuse(connection, 413, "the body of the request is too large");
                 return false;
         }
-        connection->phase = HTTP_BODY; /* the deadline stands: it is of the whole request */
+        /* the deadline of HTTP_HEAD stays, because it applies to the whole request */
+        connection->phase = HTTP_BODY;
         if (request->awaits_continue && request->body_bytes)
                 evbuffer_add(connection->output, go_on, sizeof(go_on) - 1);
         return true;
 }
 
-/* As far as what has arrived goes; a whole request waits in the queue then. */
+/* Reads as much as has arrived. A complete request is queued. */
 static void read_on(struct http_connection *connection)
 {
         struct evbuffer *input = connection->input;
@@ -213,7 +218,8 @@ static void read_on(struct http_connection *connection)
         http_queue_add(connection);
 }
 
-/* A peer that sends faster than it is served, or than it reads, fills its own sockets. */
+/* Stops reading while a request waits or a long answer is sent. A peer that sends faster then only
+ * fills its own socket buffers. */
 static void look_or_wait(struct http_connection *connection)
 {
         if (connection->phase == HTTP_READY || connection->phase == HTTP_LEAVING)
@@ -222,7 +228,7 @@ static void look_or_wait(struct http_connection *connection)
                 event_add(connection->readable, NULL);
 }
 
-/* Receives bytes: how many, or what receive_plain() says. */
+/* Receives bytes into `input`. Returns their number, or the error of receive_plain(). */
 static ssize_t receive_bytes(struct http_connection *connection, int fd)
 {
         struct evbuffer_iovec room;
@@ -236,7 +242,8 @@ static ssize_t receive_bytes(struct http_connection *connection, int fd)
         return got;
 }
 
-/* A request that is not whole never will be; an answer that is leaving has until its deadline. */
+/* Handles the end of the peer's bytes. An incomplete request will never be complete, so the
+ * connection ends; an answer that is being sent has time until its deadline. */
 static void end_reading(struct http_connection *connection)
 {
         const bool is_leaving = connection->phase == HTTP_CLOSING ||
@@ -250,7 +257,7 @@ static void end_reading(struct http_connection *connection)
         enter_phase(connection, HTTP_CLOSING, config_of(connection)->request_timeout_ns);
 }
 
-/* Root and the daemon's owner never rest. */
+/* Whether the connection rests (peers_rests()). Root and the daemon's owner never rest. */
 static bool rests(const struct http_connection *connection)
 {
         return !connection->peer.is_owner && peers_rests(connection->counted, clock_machine_ns());
@@ -277,7 +284,7 @@ static void on_readable(evutil_socket_t fd, short what, void *context)
         }
 }
 
-/* False: out of memory, and that is the answer. */
+/* Copies the body. False: out of memory, and the request was answered with that. */
 static bool take_body(struct http_connection *connection, char **ret)
 {
         size_t bytes = connection->request.body_bytes;
@@ -337,7 +344,7 @@ static void on_output(struct evbuffer *output, const struct evbuffer_cb_info *ch
                 event_add(connection->writable, NULL);
 }
 
-/* -- The beginning ---------------------------------------------------------------------------- */
+/* -- Accepting -------------------------------------------------------------------------------- */
 
 static bool prepare_connection(struct http_connection *connection, int fd)
 {

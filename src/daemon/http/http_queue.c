@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which request is served next, and when: one in a turn of the event loop.
+ * Decides which request is served next. One request is served in each turn of the event loop.
  *
- * In between the loop reads from every connection that may be read, lets joiners in and runs what
- * is due, so none of these waits for more than one request. Peers come by the time that they were
- * given (fair.h). Root and the daemon's owner are served apart from the others: while both wait,
- * every second request is one of theirs, so no crowd of users holds up who has to act on it.
+ * Between two requests the loop reads from all connections that may be read, lets programs join
+ * sessions, and runs what is due, so none of these waits for more than one request. The peer that
+ * got the least service time so far comes first (fair.h). Root and the daemon's owner have a queue
+ * of their own. While both queues have requests, they are served alternately, so that no crowd of
+ * users delays those who must act against it.
  */
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is said: status, headers, body, problems.
+ * Writes answers: status, headers, body, and problem+json.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ void http_header(struct http_exchange *exchange, const char *name, const char *f
         vsnprintf(value, sizeof(value), format, args);
         va_end(args);
         used = strlen(connection->headers);
-        /* Whole or not at all: what does not fit is no header that an answer depends on. */
+        /* A header that does not fit is left out as a whole. No answer depends on such a header. */
         if (used + strlen(name) + strlen(value) + sizeof(": \r\n") <= HTTP_HEADERS_BYTES)
                 sprintf(connection->headers + used, "%s: %s\r\n", name, value);
 }
@@ -102,7 +102,8 @@ static void begin_reply(struct http_exchange *exchange, unsigned status, const c
                 evbuffer_add_printf(output, "Connection: keep-alive\r\n");
 }
 
-/* Where the body goes; NULL: it has none, or was answered before. */
+/* Writes the status line and headers. Returns the buffer for the body; NULL: there is no body, or
+ * the request was already answered. */
 static struct evbuffer *put_head(struct http_exchange *exchange, unsigned status, const char *type,
                                  size_t length)
 {
@@ -126,7 +127,7 @@ void http_reply(struct http_exchange *exchange, unsigned status, const char *typ
                 evbuffer_add(output, body, length);
 }
 
-/* -- What many answers share ------------------------------------------------------------------ */
+/* -- Texts that several answers share --------------------------------------------------------- */
 
 struct http_shared {
         unsigned users;
@@ -190,7 +191,7 @@ void http_reply_json(struct http_exchange *exchange, unsigned status, json_t *js
         reply_json(exchange, status, "application/json", json);
 }
 
-/* Makes the title of a kind of problem: the words of its name. */
+/* Makes the title of a kind of problem from its name, with spaces for dashes. */
 static void title_of(const char *kind, char *ret, size_t bytes)
 {
         snprintf(ret, bytes, "%s", kind);

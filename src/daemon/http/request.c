@@ -21,7 +21,7 @@ static bool is_alphanumeric(char c)
         return (c >= 'a' && c <= 'z') || text_is_digit(c);
 }
 
-/* RFC 9110 5.6.2 */
+/* Whether the text is a token of RFC 9110, 5.6.2. */
 static bool is_token(const char *text)
 {
         if (!*text)
@@ -42,7 +42,8 @@ static bool is_visible(const char *text)
         return true;
 }
 
-/* Cuts the line at `*at` off, without its end; NULL if it ends in anything but CR LF. */
+/* Returns the next line without its end, and moves `*at` behind it. NULL: the line does not end in
+ * CR LF. */
 static char *next_line(char **at, const char *end)
 {
         char *line = *at;
@@ -160,7 +161,7 @@ static bool parse_length(const char *text, uint64_t *ret)
         return true;
 }
 
-/* A comma-separated list that has the word. */
+/* Whether the word is in a comma-separated list. */
 static bool has_word(const char *list, const char *word)
 {
         size_t length = strlen(word);
@@ -177,7 +178,8 @@ static bool has_word(const char *list, const char *word)
         return false;
 }
 
-/* RFC 9110 7.2: a name or number and perhaps a port, or nothing at all. */
+/* Whether the text is a Host header of RFC 9110, 7.2: a name or address with an optional port, or
+ * empty. */
 static bool is_host(const char *text)
 {
         const char *port;
@@ -242,7 +244,7 @@ int request_parse(char *head, size_t length, struct request *ret, struct error *
         return status;
 }
 
-/* The value of a hexadecimal digit; -EINVAL: it is none. */
+/* Returns the value of a hexadecimal digit; -EINVAL: it is none. */
 static int digit_of(char c)
 {
         if (text_is_digit(c))
