@@ -2,9 +2,10 @@
 /*
  * The daemon's main program: starts its parts in order, and stops them in reverse order.
  *
- * One daemon a runtime folder (runtime_lock.h). SIGTERM and SIGINT end it and leave every program
- * running; SIGHUP makes it read config and token again and look for GPUs again. It ends by itself
- * with status 1 if the runtime folder is taken away (runtime_place.h).
+ * Only one daemon serves a runtime folder (runtime_lock.h). SIGTERM and SIGINT end the daemon and
+ * leave every program running. SIGHUP makes it read config and token again and list the GPUs again.
+ * It ends by itself with status 1 if the runtime folder is deleted, moved or replaced
+ * (runtime_place.h).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,14 +35,16 @@
 #include "daemon/tenant/tenant.h"
 #include "machine/installation.h"
 
-#define TRIM_SECONDS 10 /* between two checks of the audit trail's length */
-#define TRIM_SHARE 10u  /* a tenth of the time, while there is more to trim than one call takes */
-#define PLACE_SECONDS 1 /* between two checks of folder and socket */
+#define TRIM_SECONDS 10 /* time between two checks of the audit trail's length */
+/* while there is more to delete than one call deletes, deleting takes 1/11 of the time: each wait
+ * is this many times the length of the call before */
+#define TRIM_SHARE 10u
+#define PLACE_SECONDS 1 /* time between two checks of the runtime folder and the socket */
 #define EMPTY_LOOK_USEC 200000
-#define EMPTY_LOOKS 300u /* without a first session: a minute */
+#define EMPTY_LOOKS 300u /* how many checks (one minute) to wait for the first session */
 #define DAY_NS (UINT64_C(86400) * 1000000000)
 
-/* Index of events[]; EMPTY is for --until-empty. */
+/* Index of events[]. EVENT_EMPTY is only used with --until-empty. */
 enum { EVENT_TERM, EVENT_INT, EVENT_RELOAD, EVENT_TRIM, EVENT_EMPTY, EVENT_PLACE, EVENTS };
 
 static struct {
@@ -61,13 +64,13 @@ static struct {
         struct http *http;
         struct runtime_place runtime;
         struct event *events[EVENTS];
-        unsigned idle; /* checks that found no session yet */
+        unsigned idle; /* number of checks that found no session yet */
         int status;    /* exit status of the process */
 } self;
 
 /* -- Config and token ------------------------------------------------------------------------- */
 
-/* One line a mistake, without a prefix for --check-config. */
+/* Prints each line of the report, without a prefix for --check-config. */
 static void print_report(const struct config_report *report)
 {
         const char *prefix = self.options.must_check_config ? "" : "aliquotd: ";
@@ -83,7 +86,8 @@ static void start_log(void)
         log_start(&log);
 }
 
-/* An invalid new config leaves the old one in force: false. */
+/* Reads config and token again. False: the new config is invalid, and the old one remains in
+ * force. */
 static bool reload(void)
 {
         static struct config_report report;
@@ -176,8 +180,8 @@ static void on_trim(evutil_socket_t fd, short what, void *context)
         event_add(self.events[EVENT_TRIM], &wait);
 }
 
-/* For --until-empty. Requests and this function run in one thread, so a session that was granted is
- * seen here. */
+/* Ends the daemon when it has no session (--until-empty). Requests and this function run in one
+ * thread, so every session that was granted is counted here. */
 static void on_look(evutil_socket_t fd, short what, void *context)
 {
         if (node_sessions(self.node)->count)
@@ -200,7 +204,8 @@ static int add_empty_look(struct error *err)
         return 0;
 }
 
-/* Creating the folder again would mean forgetting the programs that live in the old one. */
+/* Checks that the runtime folder is unchanged, and ends the daemon otherwise. It does not create
+ * the folder again, because that would lose the programs that run in the old one. */
 static void on_place(evutil_socket_t fd, short what, void *context)
 {
         struct error err = { 0 };
@@ -298,7 +303,8 @@ static int find_nvml(const char **ret, struct error *err)
         return 0;
 }
 
-/* A simulated GPU may keep its own time, which the leases then follow. The library stays loaded. */
+/* Makes the daemon's clock follow the time of a simulated GPU, if it keeps its own time. The
+ * library stays loaded. */
 static void follow_time(const char *nvml)
 {
         void *library = dlopen(nvml, RTLD_NOW | RTLD_LOCAL);
@@ -381,7 +387,7 @@ static int start_scheduler(struct error *err)
                 if (all->session[i].state == SESSIONS_OPEN)
                         on_folder(&all->session[i], true, NULL);
                 else if (all->session[i].state != SESSIONS_FREE)
-                        /* Its programs may still run, and need turns for that. */
+                        /* Programs of an ending session may still run, and need turns to do so. */
                         node_swap(self.node, &all->session[i], true, swaps_most());
         }
         return 0;
@@ -445,8 +451,9 @@ static int start_http(struct error *err)
         return rc < 0 ? rc : listen_tcp(err);
 }
 
-/* epoll registrations that are undone before the next wait cost no call: so an answer that is sent
- * at once needs no call for its descriptor. No descriptor here has a duplicate. */
+/* Creates the event loop. With this flag, changes of epoll registrations are collected until the
+ * next wait, so an answer that is sent at once needs no system call for its registration. The flag
+ * requires that no descriptor in the loop has a duplicate. */
 static struct event_base *new_base(void)
 {
         struct event_config *config = event_config_new();
@@ -505,7 +512,7 @@ static void end_daemon(void)
         libevent_global_shutdown();
 }
 
-/* Checks everything for which a start would fail, even after mistakes of the config. */
+/* Checks everything for which a start would fail, even if the config has mistakes. */
 static int check_config(struct config_report *report)
 {
         static struct config config;

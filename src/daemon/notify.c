@@ -20,7 +20,8 @@ void notify(const char *state)
                 return;
         memcpy(address.sun_path, path, length);
         if (path[0] == '@')
-                address.sun_path[0] = '\0'; /* a name that is not in the file system */
+                /* an abstract socket, which is not in the file system */
+                address.sun_path[0] = '\0';
         fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         if (fd >= 0)
                 sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT,

@@ -48,7 +48,7 @@ static void add_flag(struct options *options, struct argp_state *state, const ch
                 if (strcmp(options->flag[i].key, key) == 0)
                         argp_error(state, "%s is given twice", flag);
         }
-        /* As many places as there are such flags. */
+        /* The array has one element for each of these flags. */
         options->flag[options->flag_count++] = (struct options_flag){ flag, key, value };
 }
 
@@ -112,13 +112,15 @@ void options_parse(int argc, char **argv, struct options *ret)
         argp_err_exit_status = OPTIONS_WRONG;
         if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
                 exit(OPTIONS_WRONG);
-        /* As for the command: who names a driver besides means that one. */
+        /* As for the command aliquot: ALIQUOT_SIM selects the simulator, unless
+         * ALIQUOT_REAL_LIBNVML names a driver. */
         if (getenv("ALIQUOT_SIM") && !getenv("ALIQUOT_REAL_LIBNVML"))
                 options.is_simulated = true;
         *ret = options;
 }
 
-/* A folder of the user's: what the environment says, or `below` the home. -ENOENT: no home. */
+/* Finds a folder of the user: aliquot in the folder that `variable` names, or `below`/aliquot in
+ * the home folder. -ENOENT: there is no home folder. */
 static int user_folder(const char *variable, const char *below, char ret[CONFIG_PATH_BYTES])
 {
         const char *said = getenv(variable);
@@ -131,7 +133,7 @@ static int user_folder(const char *variable, const char *below, char ret[CONFIG_
         return -ENOENT;
 }
 
-/* Finds the configuration in its usual place; "": there is none. */
+/* Finds the configuration file at its usual path; "": it does not exist. */
 static void find_file(char ret[CONFIG_PATH_BYTES])
 {
         char folder[CONFIG_PATH_BYTES];
@@ -145,7 +147,7 @@ static void find_file(char ret[CONFIG_PATH_BYTES])
                 ret[0] = '\0';
 }
 
-/* What GPU Slice's server took from its environment; the file and the flags are stronger. */
+/* Reads the environment variables of GPU Slice's server. The file and the flags override them. */
 static int read_aliases(struct config *config, struct config_report *report)
 {
         static const struct {

@@ -16,8 +16,8 @@
 #define TRIES 50u
 #define PAUSE_USEC 10000u
 
-/* Commands that look for a daemon share the lock for an instant (cli/presence.c), so a lock that is
- * held for half a second is another daemon's. */
+/* Locks the file. Commands that look for a daemon hold a shared lock for a moment (cli/presence.c),
+ * so only a lock that is held for half a second belongs to another daemon. */
 static int try_lock(int fd)
 {
         for (unsigned i = 0; i < TRIES; i++) {
@@ -30,7 +30,8 @@ static int try_lock(int fd)
         return -EWOULDBLOCK;
 }
 
-/* The descriptor, which stays open for the life of the process, or a negative errno. */
+/* Opens and locks a path. Returns the descriptor, which stays open as long as the process runs, or
+ * a negative errno. */
 static int lock_file(const char *folder, const char *path, int flags, struct error *err)
 {
         int fd = open(path, flags | O_CLOEXEC, 0600);
@@ -68,7 +69,7 @@ static int take_file(const char *folder, struct error *err)
         return rc;
 }
 
-/* Locks the folder first, so that a refused daemon has created no file. */
+/* Locks the folder before the file, so that a daemon that is refused has not created the file. */
 int runtime_lock_take(const char *folder, struct error *err)
 {
         int rc, fd = lock_file(folder, folder, O_RDONLY | O_DIRECTORY, err);

@@ -50,7 +50,7 @@ void start_warn_unused(const struct config *config, const struct store *store)
                          machine.path);
 }
 
-/* The start makes a folder that is not there. */
+/* Checks the runtime folder. One that does not exist is fine, because the start creates it. */
 static int check_runtime(const struct config *config, struct error *err)
 {
         const char *said =

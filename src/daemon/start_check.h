@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a start with this config would fail for, although each key is well written: the files,
- * folders and names that the config leads to.
+ * Finds reasons why the daemon would fail to start although each key of the config is valid: in the
+ * files, folders and names to which the config refers.
  *
  *      start_check(&config, &report)           // --check-config
  *
- * Each answer is the start's own: the same function is asked, and writes, makes and locks nothing
- * here. What only an attempt can tell is left to the start: the database, the driver, and whether a
- * port is free. One thread.
+ * The checks call the functions that the start calls, but write, create and lock nothing. What only
+ * an attempt can show is not checked: the database, the driver, and whether a port is free. One
+ * thread.
  */
 #ifndef ALIQUOT_DAEMON_START_CHECK_H
 #define ALIQUOT_DAEMON_START_CHECK_H
@@ -17,20 +17,21 @@
 #include "daemon/config/config.h"
 #include "store/store.h"
 
-#define START_SOCKET_FILE "aliquotd.sock" /* in the runtime folder */
+#define START_SOCKET_FILE "aliquotd.sock" /* its name in the runtime folder */
 
-/* 0, or negative with a line of the report for each thing. */
+/* Returns 0, or a negative errno after adding a line to the report for each problem. */
 int start_check(const struct config *config, struct config_report *report);
 
-/* The secret of http.token_file; length 0 where none is said. */
+/* Reads the token in http.token_file; its length is 0 if no file is configured. */
 int start_read_token(const struct config *config, struct token *ret, struct error *err);
 
-/* The runtime folder: the one that the config says, else as store_find() has it. */
+/* Finds the runtime folder: the one in the config, or else the one that store_find() finds. `make`:
+ * creates it. */
 int start_find_runtime(const struct config *config, bool make, struct store *ret,
                        struct error *err);
 
-/* Warns where this daemon has a usual folder and its user's commands go to another daemon: that of
- * the whole machine, which lets them in. */
+/* Logs a warning if this daemon uses its user's default folder, but the user's commands use another
+ * daemon: that of the whole machine, to which the user has access. */
 void start_warn_unused(const struct config *config, const struct store *store);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A door for each profile: the socket doors/PROFILE/socket. Every process that can reach it may
- * connect.
+ * Keeps a door for each profile: the socket doors/PROFILE/socket, to which every process that can
+ * reach it may connect.
  *
- * Only the owner of `doors` (and root) can traverse that folder. The folder below is mounted into
- * containers, and so stays the same: daemons create and remove the socket in it, and it stays when
- * its profile is dropped.
+ * Only the owner of the folder `doors` (and root) can traverse it. The folder doors/PROFILE is
+ * mounted into containers, so it is never removed, even when its profile is: daemons only create
+ * and remove the socket in it.
  *
- * Profiles come from the configuration, or were added and are in the database. A dropped profile
- * keeps its door as long as sessions that it made exist.
+ * Profiles are in the configuration, or were added through the API and are in the database. A
+ * removed profile keeps its door as long as sessions exist that were created with it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,9 +31,10 @@
 #define FOLDER_MODE 0755
 #define SOCKET_MODE 0666
 
-/* -- Its folder and socket -------------------------------------------------------------------- */
+/* -- Folder and socket of a door -------------------------------------------------------------- */
 
-/* Makes or opens a folder of the daemon's user, with this mode whatever the umask is. */
+/* Opens a folder of the daemon's user, and creates it if it does not exist. Its mode becomes `mode`
+ * whatever the umask is. */
 static int open_made(int at, const char *name, mode_t mode, struct error *err)
 {
         scoped_fd int fd = -1;
@@ -70,7 +71,7 @@ static void pause_door(struct tenant_door *door)
         door->is_paused = true;
 }
 
-/* Accepts one connection; the queue calls again for the next one. */
+/* Accepts one connection, and queues itself for the next one. */
 static void accept_one(void *of)
 {
         struct tenant_door *door = of;
@@ -132,7 +133,7 @@ static int open_socket(struct tenant_door *door, struct error *err)
         return 0;
 }
 
-/* Also opens a door that failed to open before, or whose folder or socket was removed. */
+/* Opens a door, even if opening it failed before, or its folder or socket was removed. */
 static void open_door(struct tenant_door *door)
 {
         struct error err = { 0 };
@@ -172,7 +173,7 @@ struct tenant_door *tenant_door_find(const struct tenants *tenants, const char *
                 if (strcmp(door->profile.name, profile) == 0)
                         break;
         }
-        /* cppcheck-suppress uninitvar ; NULL where the walk has ended */
+        /* cppcheck-suppress uninitvar ; NULL if the loop has ended */
         return door;
 }
 
@@ -207,7 +208,7 @@ static void end_door(struct tenant_door *door)
         free(door);
 }
 
-/* Returns the profile's door, or a new one that the caller must open. */
+/* Finds the profile's door, or adds one that the caller must open. */
 static int need_door(struct tenants *tenants, const char *name, struct tenant_door **ret,
                      struct error *err)
 {
@@ -240,7 +241,7 @@ static int need_door(struct tenants *tenants, const char *name, struct tenant_do
         return 0;
 }
 
-/* As need_door(), opened; errors are logged. */
+/* Finds or adds the profile's door, and opens it. Errors are logged. */
 static struct tenant_door *need_open(struct tenants *tenants, const char *name)
 {
         struct tenant_door *door;
@@ -359,7 +360,7 @@ void tenants_profiles(const struct tenants *tenants, const char *name,
         }
 }
 
-/* Whether this node could ever grant the profile. */
+/* Checks whether this node could ever grant the profile. */
 static int check_here(const struct tenants *tenants, const char *name, struct error *err)
 {
         struct settings_gpus gpus;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ends the session of a container when the container has ended: its control group is empty or gone,
- * and no process holds a lock in the session's `slots`. The kernel answers both; no timeout ends
- * the session. If sessions have a longest TTL, it is renewed while the container exists.
+ * and no process holds a lock in the session's `slots`. The kernel reports both, and no timeout
+ * ends the session. If the node has a maximum TTL, the session's TTL is renewed while the container
+ * exists.
  *
- * The control group of a container that is still starting is not empty here: the process that made
- * the session is in it.
+ * The control group of a container that is still starting is not empty at this point, because the
+ * process that created the session is in it.
  */
 #include <unistd.h>
 
 #include "common/log.h"
 #include "daemon/tenant/tenant_parts.h"
 
-#define LOOKS 64u /* sessions looked at in one beat of the clock */
+#define LOOKS 64u /* maximum number of sessions checked in one clock beat */
 
 static void apply_event(struct tenants *tenants, const struct sessions_event *asked)
 {
@@ -47,7 +48,7 @@ static void check_container(struct tenants *tenants, const struct sessions_one *
                 tenant_renew(tenants, session);
                 return;
         }
-        /* A process outside the container may have got `slots` from one inside. */
+        /* A process outside the container may have received `slots` from a process inside. */
         if (folder_is_live(node_store(tenants->options.node), session, NULL) != 0)
                 return;
         text_put(name, sizeof(name), NULL, "%s", session->name);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds or makes the session of a process that connected to a door.
+ * Finds or creates the session of a process that connected to a door.
  *
- * Profile, container and the inode of the container's control group identify the session. The door
- * determines the profile, so no process can name another one; the kernel reports the rest. The
- * first process makes the session. Later ones find it, also after a restart of the daemon, because
- * all three are saved with it. The session's name is only for people.
+ * The session is identified by the profile, the container's id, and the inode of the container's
+ * control group. The profile is that of the door, so no process can choose another one; the other
+ * two are found by what the kernel reports. The first process of a container creates the session.
+ * Later ones find it, even after a restart of the daemon, because all three are saved with the
+ * session. The session's name is only for display.
  */
 #include <errno.h>
 #include <string.h>
@@ -45,7 +46,8 @@ static bool is_of_container(const struct sessions_one *session, const struct ten
                strcmp(container->id, visit->guest->cgroup.container) == 0;
 }
 
-/* The session of this container. *ret_former: its session from before its restart, or NULL. */
+/* Returns the session of this container; NULL: it has none. *ret_former: a session that the
+ * container had before it was restarted, or NULL. */
 static const struct sessions_one *find_session(const struct tenant_visit *visit,
                                                const struct sessions_one **ret_former)
 {
@@ -73,9 +75,9 @@ static int find_listener(struct tenant_visit *visit, const char *name, struct te
         return MESSAGE_TOO_MANY;
 }
 
-/* -- A new one -------------------------------------------------------------------------------- */
+/* -- A new session ---------------------------------------------------------------------------- */
 
-/* Fills in the profile's terms, on this GPU. */
+/* Fills in a session with the terms of the profile, on this GPU. */
 static void fill_terms(const struct tenant_visit *visit, const uint8_t uuid[16],
                        struct sessions_one *ret)
 {
@@ -101,7 +103,8 @@ static void fill_terms(const struct tenant_visit *visit, const uint8_t uuid[16],
                  cgroup->container, profile->name);
 }
 
-/* Names the session after profile and container; if that name is taken, adds random digits. */
+/* Names the session after profile and container; if that name is taken (is_taken), adds random
+ * digits. */
 static int name_it(struct sessions_one *one, bool is_taken, struct error *err)
 {
         uint16_t digits = 0;
@@ -195,7 +198,8 @@ static int create_session(const struct tenant_visit *visit, struct sessions_one 
                            "the container's session cannot be made; see the daemon's log");
 }
 
-/* Makes the session, or has it wait for room. A session larger than the card does not wait. */
+/* Creates the session, or queues the container if there is no room. A container whose share is
+ * larger than the card is not queued. */
 static int create_or_wait(const struct tenant_visit *visit, struct sessions_one *one,
                           struct tenant_refusal *ret)
 {
@@ -216,7 +220,8 @@ static int create_or_wait(const struct tenant_visit *visit, struct sessions_one 
         return code;
 }
 
-/* The last SESSIONS_KEPT entries are kept for administrators. */
+/* Whether the session table has room. The last SESSIONS_KEPT entries are reserved for
+ * administrators. */
 static bool has_entry(const struct tenants *tenants)
 {
         return node_sessions(tenants->options.node)->count + SESSIONS_KEPT < SESSIONS_MAX;
@@ -272,7 +277,7 @@ int tenant_door_admit(struct tenant_visit *visit, struct tenant_refusal *ret)
         code = make_session(visit, &one, ret);
         if (code == 0)
                 return find_listener(visit, one.name, ret);
-        /* the container's former session ends soon */
+        /* the container's former session ends soon, so retry soon */
         if (code == MESSAGE_TOO_MANY && former)
                 ret->retry_ms = SOON_MS;
         return code;

@@ -2,10 +2,10 @@
 /*
  * Queues containers that wait for room on a full card (profiles.wait).
  *
- * A waiting container keeps no connection: the daemon tells it to come again, and for how long that
- * makes sense. A container that does not come again in time loses its place. Of the containers that
- * wait for one GPU only the first is served, so a large share gets room even if small ones come and
- * go.
+ * A waiting container keeps no connection: the daemon tells it when to retry, and for how long. A
+ * container that does not retry within LOST_NS leaves the queue. Of the containers that wait for
+ * one GPU only the first is served, so a large share gets room even if there are always requests
+ * for small ones.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static struct tenant_waiter *find_waiter(const struct tenants *tenants,
                     strcmp(waiter->of.id, wanted->container.id) == 0)
                         break;
         }
-        /* cppcheck-suppress uninitvar ; NULL where the walk has ended */
+        /* cppcheck-suppress uninitvar ; NULL if the loop has ended */
         return waiter;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps a listener for each session: opens it with the session's folder and after a restart, and
- * closes it with the folder.
+ * Keeps a listener for each session. It is opened when the session's folder is created, and when
+ * the daemon starts, and closed when the folder is removed.
  *
- * The socket file stays when the daemon ends: joiners wait while nobody listens on it, while a
- * missing file means that the session does not exist.
+ * The socket file stays when the daemon ends. Programs that join then wait until a daemon listens
+ * on it again, whereas a missing file means that the session does not exist.
  */
 #include "daemon/tenant/tenant.h"
 
@@ -27,7 +27,7 @@
 #include "daemon/tenant/tenant_parts.h"
 
 #define CLOCK_USEC 500000
-#define MISSING_BEATS 60u /* in beats of the clock */
+#define MISSING_BEATS 60u /* clock beats between two searches for sessions without a listener */
 
 const struct tenants_counts *tenants_counts(const struct tenants *tenants)
 {
@@ -66,7 +66,8 @@ void tenant_listener_close(struct tenant_listener *listener)
         free(listener);
 }
 
-/* Waiting connections would wake the loop again at once. on_clock() resumes. */
+/* Stops accepting for now, because waiting connections would wake the loop again at once.
+ * on_clock() resumes. */
 static void pause_listener(struct tenant_listener *listener)
 {
         event_del(listener->event);
@@ -82,7 +83,7 @@ static void tell_accept(const struct tenant_listener *listener)
                 log_line(LOG_WARN, "session %s: accept: %s", listener->name, strerror(error));
 }
 
-/* Accepts one connection; the queue calls again for the next one. */
+/* Accepts one connection, and queues itself for the next one. */
 static void accept_one(void *of)
 {
         struct tenant_listener *listener = of;
@@ -151,12 +152,13 @@ static int listener_listen(struct tenant_listener *listener, struct error *err)
         return rc < 0 ? rc : tenant_listener_begin(listener, err);
 }
 
-/* Users make sessions, which must not take every descriptor. */
+/* Whether another listener may be opened. Users create sessions, which must not use up all
+ * descriptors. */
 static bool has_room(struct tenants *tenants)
 {
         unsigned most = descriptors_most(SESSIONS_MAX, DESCRIPTORS_SESSIONS);
 
-        /* Logged again only after a quarter of the listeners is gone. */
+        /* Log it again only after a quarter of the listeners is gone. */
         if (tenants->listener_count < most - most / 4)
                 tenants->is_full = false;
         if (tenants->listener_count < most)
@@ -214,7 +216,7 @@ static void listener_open(struct tenants *tenants, const struct sessions_one *se
         tenant_listener_close(listener);
 }
 
-/* -- As sessions come and go ------------------------------------------------------------------ */
+/* -- Sessions are created and removed --------------------------------------------------------- */
 
 struct tenant_listener *tenant_find(const struct tenants *tenants, const char *name)
 {
@@ -226,7 +228,7 @@ struct tenant_listener *tenant_find(const struct tenants *tenants, const char *n
                 if (strcmp(listener->name, name) == 0)
                         break;
         }
-        /* cppcheck-suppress uninitvar ; NULL where the walk has ended */
+        /* cppcheck-suppress uninitvar ; NULL if the loop has ended */
         return listener;
 }
 
@@ -240,7 +242,7 @@ const char *tenants_cgroup(const struct tenants *tenants, const char *session, u
         return resident ? resident->peer.cgroup : NULL;
 }
 
-/* Whether the session's name still leads to this socket: its folder may have been replaced. */
+/* Whether the session's path still leads to this socket; its folder may have been replaced. */
 static bool listener_is_there(const struct tenant_listener *listener,
                               const struct sessions_one *session)
 {
@@ -263,7 +265,7 @@ static void on_folder(const struct sessions_one *session, bool is_there, void *c
                 listener_open(tenants, session);
 }
 
-/* Also opens listeners that failed to open, for lack of descriptors for example. */
+/* Opens listeners for sessions that have none, for example because there were no descriptors. */
 static void open_missing(struct tenants *tenants)
 {
         const struct sessions *all = node_sessions(tenants->options.node);
@@ -305,7 +307,8 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
 
 /* -- Start and stop --------------------------------------------------------------------------- */
 
-/* Warns of a token that can be guessed, and of joins that need none. */
+/* Warns if the token is short enough to be guessed, and if a token is required but not for joins
+ * through files. */
 static void warn_of_token(const struct tenants *tenants, const char *origin)
 {
         const size_t length = tenants->token.length;
@@ -353,7 +356,7 @@ int tenants_reload(struct tenants *tenants, struct error *err)
         return rc;
 }
 
-/* Logs once what this kernel lacks. */
+/* Logs which functions this kernel lacks. */
 static void say_what_is_missing(const struct tenants *tenants)
 {
         if (!tenants->uses_mounts)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Binds a socket in a folder. The socket is bound under another name and renamed, so a visible
- * socket can be connected to at once, and only by those whom its mode allows. Socket paths are
- * short (sun_path) but folder paths may be long, so the address goes through the folder's
- * descriptor.
+ * Binds a socket in a folder. The socket is bound under another name and then renamed, so that it
+ * accepts connections as soon as it is visible, and only from users whom its mode allows. A
+ * socket's path must be short (sun_path), but the folder's path may be long, so the address uses
+ * /proc/self/fd and the folder's descriptor.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #define SOCKET_NAME "socket"
 #define MADE_NAME ".socket"
 
-/* Nobody can connect before listen(). */
+/* Binds, sets mode and owner, and only then listens: nobody can connect before listen(). */
 static int bind_made(const struct tenant_binding *binding, struct error *err)
 {
         struct sockaddr_un address = { .sun_family = AF_UNIX };

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens the pages that are handed out: `limits` read-only, `slots` as a new open file description.
+ * Opens the pages whose descriptors are sent to processes: `limits` read-only, and `slots` as a new
+ * open file description.
  *
  * A read-only descriptor can be reopened for writing through /proc/self/fd by any user whom the
- * file's mode allows to write: root in a container, or the daemon's own user. On a read-only mount
- * that fails with EROFS. The mount used here is a detached copy of the file's mount, and lives as
- * long as the file is open anywhere. Making it needs CAP_SYS_ADMIN; without it only the mode
- * protects the file.
+ * file's mode allows to write: root in a container, or the daemon's own user. If the descriptor is
+ * on a read-only mount, that fails with EROFS. The mount used here is a detached copy of the file's
+ * mount, which exists as long as the file is open anywhere. Creating it needs CAP_SYS_ADMIN;
+ * without that, only the mode protects the file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +24,8 @@
 #include "common/text.h"
 #include "daemon/tenant/tenant_parts.h"
 
-/* Checked first, because the service's unit forbids these system calls to a daemon that may not
- * mount. */
+/* Whether the daemon has CAP_SYS_ADMIN. Checked before any mount call, because the service's unit
+ * forbids these system calls to a daemon without it. */
 static bool may_mount(void)
 {
         struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -34,7 +35,7 @@ static bool may_mount(void)
                (data[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective & CAP_TO_MASK(CAP_SYS_ADMIN));
 }
 
-/* Returns a read-only copy of the mount that `fd` is on. */
+/* Returns a read-only detached copy of the mount that `fd` is on, or a negative errno. */
 static int clone_mount(int fd)
 {
         struct mount_attr attributes = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
@@ -58,7 +59,7 @@ static bool is_read_only(int fd)
         return fstatvfs(fd, &about) == 0 && (about.f_flag & ST_RDONLY);
 }
 
-/* Negative errno: no such mount is possible. */
+/* Opens the file again through a read-only mount. Negative errno: that is not possible. */
 static int open_through_mount(int fd)
 {
         scoped_fd int tree = clone_mount(fd);
@@ -97,7 +98,8 @@ static int open_one(const struct tenant_listener *listener, const char *file, in
         return fd < 0 ? fail(err, -errno, "%s: %m", path) : fd;
 }
 
-/* Only the daemon writes the folder, but it may have been replaced. */
+/* Checks that the file is the session's. Only the daemon writes to the folder, but the folder may
+ * have been replaced. */
 static int check_id(int fd, const struct tenant_listener *listener, size_t offset,
                     struct error *err)
 {

@@ -2,10 +2,11 @@
 /*
  * Identifies the process at the other end of a connection, and watches it until it dies.
  *
- * The kernel keeps user and pid of the process that connected. The daemon holds the process by a
- * descriptor before it reads anything under that pid. SO_PEERPIDFD (Linux 6.5) returns the process
- * itself. Otherwise the pid may have been reused, by a process that started after the connection.
- * Without any pidfd (identity_hold()) its death is not reported, and must be looked for.
+ * The kernel keeps user and pid of the process that connected. The daemon opens a pidfd of the
+ * process before it reads anything about that pid. SO_PEERPIDFD (Linux 6.5) returns a pidfd of the
+ * right process. Without it, the pid may belong to another process by then, which started after the
+ * connection. If there are no pidfds (see identity_hold()), the process's death is not reported,
+ * and must be found by other checks.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static uint64_t boot_ticks(void)
                (uint64_t)now.tv_nsec * per_second / UINT64_C(1000000000);
 }
 
-/* *ret_is_sure: by SO_PEERPIDFD, not by its pid. */
+/* Opens the process. *ret_is_sure: through SO_PEERPIDFD, and so certainly the right process. */
 static int hold_peer(int socket, int32_t pid, bool *ret_is_sure)
 {
         socklen_t bytes = sizeof(int);
@@ -47,7 +48,8 @@ static int hold_peer(int socket, int32_t pid, bool *ret_is_sure)
         *ret_is_sure = getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &held, &bytes) == 0;
         if (*ret_is_sure)
                 return held;
-        /* -ESRCH and -EINVAL: it is gone. The pid is used only if the option is unknown. */
+        /* -ESRCH and -EINVAL mean that the process is gone. The pid is used only if the kernel does
+         * not know the option. */
         return errno == ENOPROTOOPT && pid > 0 ? identity_hold((uint32_t)pid) : -ESRCH;
 }
 
@@ -72,7 +74,7 @@ void tenant_peer_identify(struct tenant_peer *peer)
         usage_cgroup((uint32_t)peer->pid, peer->cgroup);
         if (!peer->is_sure && usage_start_ticks((uint32_t)peer->pid) > peer->connected_ticks)
                 tenant_peer_end(peer);
-        /* If it is gone, what was read may be of a later process with its pid. */
+        /* If the process is gone, the control group may be that of a later process with its pid. */
         if (peer->held < 0 || !identity_is_there(peer->held))
                 peer->cgroup[0] = '\0';
 }
@@ -89,7 +91,7 @@ int tenant_peer_container(const struct tenant_peer *peer, struct cgroup *ret, st
         rc = cgroup_find((uint32_t)peer->pid, &found, err);
         if (rc < 0)
                 return rc;
-        /* If it is gone, what was read may be of a later process with its pid. */
+        /* If the process is gone, what was read may be about a later process with its pid. */
         if ((!peer->is_sure && usage_start_ticks((uint32_t)peer->pid) > peer->connected_ticks) ||
             !identity_is_there(peer->held))
                 return fail(err, -ESRCH, "its process is gone");
@@ -104,7 +106,7 @@ void tenant_peer_end(struct tenant_peer *peer)
         peer->held = -1;
 }
 
-/* -- Death ------------------------------------------------------------------------------------ */
+/* -- Death of a process ----------------------------------------------------------------------- */
 
 static void free_resident(struct tenant_resident *resident)
 {
@@ -115,7 +117,7 @@ static void free_resident(struct tenant_resident *resident)
         free(resident);
 }
 
-/* Its locks are gone with it, so its session may be able to end now. */
+/* Its session may be able to end now, because the kernel has released the process's locks. */
 static void on_death(evutil_socket_t fd, short what, void *context)
 {
         struct tenant_resident *resident = context;
@@ -129,8 +131,8 @@ static void on_death(evutil_socket_t fd, short what, void *context)
         node_look(tenants->options.node, session);
 }
 
-/* A process that joins again, because it closed its descriptors, is watched already: while it
- * lives, its pid is not reused. */
+/* Whether the process is watched already. A process that closed its descriptors can join again;
+ * while it lives, its pid is not reused. */
 static bool is_watched(const struct tenant_listener *listener, const struct tenant_peer *peer)
 {
         const struct tenant_resident *resident;
@@ -149,7 +151,7 @@ void tenant_watch(struct tenant_visit *visit)
         struct tenants *tenants = visit->tenants;
         struct tenant_resident *resident;
 
-        /* The lock of an unwatched process shows its death. */
+        /* A process that is not watched is noticed as dead by its lock. */
         if (visit->peer.held < 0 || !identity_is_pidfd(visit->peer.held) ||
             tenants->counts.watched >= descriptors_most(WATCHED_MAX, DESCRIPTORS_RESIDENTS) ||
             is_watched(visit->listener, &visit->peer))

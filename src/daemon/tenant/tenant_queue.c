@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides which session's socket is served next, and for how long at a time.
+ * Decides which session's or door's socket is served next, and for how long at a time.
  *
  * Connections to accept and messages to read wait here. The owners of sessions share the time
- * (fair.h), so an owner that connects to all of its sessions' sockets delays others by one
+ * (fair.h), so a user who connects to the sockets of many own sessions delays other users by one
  * connection at a time. All this work takes a bounded part of a turn of the event loop, however
  * many sockets are ready, because other events wait meanwhile.
  */
@@ -14,7 +14,7 @@
 #include "daemon/base/turn.h"
 #include "daemon/tenant/tenant_parts.h"
 
-#define STEPS 64u /* per turn; no step begins after TURN_NS */
+#define STEPS 64u /* maximum number of steps in one turn; no step begins after TURN_NS */
 #define TURN_NS UINT64_C(2000000)
 
 static void do_steps(struct tenant_queue *queue)

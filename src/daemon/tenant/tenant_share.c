@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Listens on a socket for programs that load the library but name no session.
+ * Creates sessions for programs that load the library but name no session.
  *
- * With default.swap the daemon listens on <runtime>/share, for the users that [socket] allows. A
- * program sends HELLO there, as to a session's socket, and gets a session of its own: it swaps, and
- * may have what one session may have of the node's only GPU. From then on the visit belongs to that
- * session. The socket says that the daemon shares its card this way, so it is removed when it is
- * closed.
+ * With default.swap the daemon listens on the socket <runtime>/share, for the users that [socket]
+ * allows. A program sends HELLO there, as to a session's socket, and gets a session of its own. The
+ * session swaps, and its limit is all memory of the node's only GPU except admission.reserve. From
+ * then on the connection belongs to that session. The existence of the socket tells programs that
+ * the daemon shares its card in this way, so the file is removed when the socket is closed.
  *
- * The session ends with its program. The daemon releases it when no process that joined is alive,
- * and no process (a child of fork() has the pages too) holds a slot of it; after a restart too,
- * when it does not know which processes joined. The session's name and label identify it.
+ * The session ends with its program: the daemon releases it when no process that joined is alive
+ * and no process (such as a child of fork(), which has the pages too) holds one of its slots. After
+ * a restart the daemon does not know which processes joined, and only checks the slots. It
+ * recognises such a session by its name and labels.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,12 +29,13 @@
 #define BACKLOG 512
 #define STEM "share-"
 #define DIGITS 16u
-/* Labels of a session made here: another session's name may look alike. */
+/* Labels of the sessions created here, because another session may have a similar name. */
 #define MARK "{\"aliquot.dev/made-for\":\"a program without a setting\"}"
 #define USUAL_WEIGHT 100u
 #define USUAL_PRIORITY 1u
-/* Beats of the clock, half a second each, before an unused session is released: after a process was
- * seen in it; and if it is unknown whether any joined, or after a try. */
+/* Clock beats, half a second each, before an unused session is released. LEFT_BEATS: after the last
+ * process that was watched in it has died. UNKNOWN_BEATS: if it is unknown whether any joined, or
+ * after a release that failed because the session was in use. */
 #define LEFT_BEATS 1u
 #define UNKNOWN_BEATS 120u
 
@@ -45,7 +47,7 @@ static int path_of(const struct tenants *tenants, char ret[STORE_PATH_BYTES], st
                         node_store(tenants->options.node)->path);
 }
 
-/* Binds under another name, and renames the socket once it listens. */
+/* Binds the socket under another name, and renames it once it listens. */
 static int listen_at(const struct tenants *tenants, int fd, const char *path, struct error *err)
 {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -237,11 +239,11 @@ static void check_residents(struct tenant_listener *listener)
         }
         if (++listener->unused_beats <= most)
                 return;
-        /* If this try finds a process, the next one is not soon. */
+        /* If a process still holds the session, the next check follows after UNKNOWN_BEATS. */
         listener->was_used = false;
         listener->unused_beats = 0;
         memcpy(name, listener->name, sizeof(name));
-        tenant_share_undo(listener->tenants, name); /* may free the listener */
+        tenant_share_undo(listener->tenants, name); /* this may free the listener */
 }
 
 void tenant_share_sweep(struct tenants *tenants)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps a connection until its welcome is read.
+ * Keeps a connection until the peer has read its welcome.
  *
- * An unread welcome keeps its descriptors in flight, and the kernel bounds those of the daemon's
- * user (RLIMIT_NOFILE): after a few thousand no process can join any more. So the connection stays
- * until the kernel says that the welcome was read or that the peer is gone, even if the session
- * ends first, and each peer may leave only a few welcomes unread.
+ * The descriptors of an unread welcome are in flight, and the kernel limits the descriptors in
+ * flight of the daemon's user (RLIMIT_NOFILE): after a few thousand no process could join any more.
+ * So each peer may leave only a few welcomes unread, and a connection is kept, and counted, until
+ * the kernel reports that its welcome was read or that the peer is gone, even if the session ends
+ * first.
  */
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
@@ -27,7 +28,7 @@ unsigned tenant_connections_most(const struct tenants *tenants, bool is_doors)
                         : descriptors_most(config->join_connections_most, DESCRIPTORS_VISITS);
 }
 
-/* If the peer is gone, nothing is unread. */
+/* Whether a welcome was sent and not read yet. False if the peer is gone. */
 bool tenant_is_unread(const struct tenant_visit *visit)
 {
         int bytes = 0;
@@ -49,8 +50,9 @@ static unsigned count_unread(const struct tenants *tenants, const struct peer *p
         return count;
 }
 
-/* Unread welcomes count for the user, whatever sessions it makes; those of root for the session, as
- * many containers run as root; those of a door's peer for its container, and so for a session. */
+/* Returns the peer for which the visit's unread welcome counts: the user, whatever session it
+ * joins; for root the session, because many containers run as root; at a door also the session,
+ * which is that of one container. */
 static struct peer *enter_unread(struct tenant_visit *visit)
 {
         const struct peers_rate any = { 0 };
@@ -61,7 +63,8 @@ static struct peer *enter_unread(struct tenant_visit *visit)
         return peers_enter(&visit->tenants->unread, &key, &any, clock_machine_ns());
 }
 
-/* If half of all connections wait, each peer may leave one unread, so that others find room. */
+/* Whether the peer may have one more unread welcome. If half of all connections have one, each peer
+ * may have only one, so that others find room. */
 static bool may_leave_unread(const struct tenant_visit *visit, const struct peer *peer)
 {
         const struct tenants *tenants = visit->tenants;
@@ -101,13 +104,14 @@ void tenant_unread_await(struct tenant_visit *visit)
 {
         const struct timeval look = { .tv_usec = UNREAD_LOOK_USEC };
 
-        tenant_peer_end(&visit->peer); /* frees a descriptor while this takes */
+        /* closes the pidfd, so that a slow peer does not use it up */
+        tenant_peer_end(&visit->peer);
         if (event_add(visit->event, &look) < 0)
                 log_line(LOG_WARN, "a welcome cannot be waited for: out of memory");
 }
 
-/* A peer that sends more, or has shut its side down, would wake the loop at once: then the clock
- * looks. */
+/* Ends the visit if its welcome was read. If the peer has sent more, or has shut down its side, the
+ * socket stays readable and would wake the loop again at once; from then on only a timer checks. */
 void tenant_unread_look(struct tenant_visit *visit, short what)
 {
         if (!tenant_is_unread(visit)) {

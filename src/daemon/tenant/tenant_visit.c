@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handles one connection: a HELLO, an answer, the end. A HELLO that is late is not waited for.
+ * Handles one connection: reads a HELLO, answers it, and ends the connection. If the HELLO does not
+ * arrive in time, the connection ends.
  *
- * A connection to a door has no session before its HELLO is read; then it is like one to that
- * session's own socket.
+ * A connection to a door gets its session when its HELLO is read. From then on it is handled like a
+ * connection to that session's own socket.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,13 +21,13 @@
 #include "daemon/base/receive.h"
 #include "daemon/tenant/tenant_parts.h"
 
-#define BUSY_MS 20u /* retry delay if no rate gives one */
+#define BUSY_MS 20u /* retry delay, unless the rate of joins gives another one */
 
-/* An answer that is being made. */
+/* The answer to one visit. */
 struct reply {
         struct tenant_visit *visit;
-        unsigned version; /* 0: none was agreed on */
-        int code;         /* enum message_code; 0: let in */
+        unsigned version; /* protocol version; 0: none was agreed on */
+        int code;         /* enum message_code; 0: the peer is let in */
         uint32_t retry_ms;
         uint32_t wait_ms;
         struct error err; /* the reason */
@@ -153,7 +154,7 @@ static int check_owner(struct reply *reply)
         return set_refusal(reply, MESSAGE_NOT_YOURS, "the session is another user's");
 }
 
-/* The visit continues as one of the session that was made for it. */
+/* Creates a session for the program, to which the visit belongs from now on. */
 static int enter_by_share(struct reply *reply)
 {
         struct tenant_visit *visit = reply->visit;
@@ -166,7 +167,7 @@ static int enter_by_share(struct reply *reply)
         return 0;
 }
 
-/* Ends the session of a program that was then refused. */
+/* Ends the session of a program that was refused after it was created. */
 static void leave_share(struct tenant_visit *visit)
 {
         char name[SESSIONS_NAME_BYTES];
@@ -176,7 +177,7 @@ static void leave_share(struct tenant_visit *visit)
         tenant_share_undo(visit->tenants, name);
 }
 
-/* Any user of the container may join by the door. */
+/* Finds or creates the session of a connection to a door. Any user of the container may join. */
 static int enter_by_door(struct reply *reply)
 {
         struct tenant_refusal refusal = { 0 };
@@ -190,7 +191,8 @@ static int enter_by_door(struct reply *reply)
         return code;
 }
 
-/* The rate is checked first, even for a malformed message: guessing tokens must be slow. */
+/* Decides the answer to a HELLO. The rate is checked first, even for a malformed message, so that
+ * guessing tokens is slow. */
 static void judge_hello(struct reply *reply, const void *message, size_t bytes,
                         struct message_asked *ret)
 {
@@ -215,14 +217,15 @@ static void judge_hello(struct reply *reply, const void *message, size_t bytes,
                 reply->code = check_unread(reply);
 }
 
-/* Charges a call on the socket to the session and its owner, or to the container. */
+/* Charges the time of a call on the socket to the session and its owner, or to the container. */
 static void end_call(const struct tenant_visit *visit, uint64_t begin_ns)
 {
         peers_call_end(visit->counted, begin_ns, clock_machine_ns());
         peers_call_end(visit->owner, begin_ns, clock_machine_ns());
 }
 
-/* The socket has room for one message even if the peer does not read: it has had none. */
+/* Sends the answer. The socket has room for one message even if the peer does not read, because
+ * nothing was sent before. */
 static bool deliver(const struct tenant_visit *visit, const void *message, size_t bytes,
                     const int *descriptors, unsigned count)
 {
@@ -249,7 +252,8 @@ static bool deliver(const struct tenant_visit *visit, const void *message, size_
         return is_sent;
 }
 
-/* Refuses because too many descriptors are in flight, perhaps not only those of joiners. */
+/* Refuses because too many descriptors of the daemon's user are in flight, perhaps also those of
+ * other programs. */
 static int be_in_flight(struct reply *reply)
 {
         struct tenants *tenants = reply->visit->tenants;
@@ -280,7 +284,8 @@ static void let_in(struct reply *reply)
                                     "the session's pages cannot be opened; see the daemon's log");
                 return;
         }
-        tenant_peer_identify(&visit->peer); /* while the process waits for the answer */
+        /* now, because the process still waits for the answer */
+        tenant_peer_identify(&visit->peer);
         message_write_welcome(&welcome, reply->version, listener->id, listener->name,
                               listener->is_mounted ? MESSAGE_READ_ONLY_MOUNT : 0);
         welcome.page_version = listener->page_version;
@@ -302,7 +307,7 @@ static void send_refusal(struct reply *reply)
         struct message_refused refused;
 
         visit->tenants->counts.refused[reply->code]++;
-        /* At debug level, since a peer could fill the log; metrics count them. */
+        /* At debug level, because a peer could fill the log. Metrics count refusals. */
         log_line(LOG_DEBUG, "%s %s: pid %d of uid %u was refused: %s",
                  visit->door ? "door" : "session",
                  visit->door ? visit->door->profile.name : visit->listener->name, visit->peer.pid,
@@ -313,7 +318,7 @@ static void send_refusal(struct reply *reply)
         deliver(visit, &refused, sizeof(refused), NULL, 0);
 }
 
-/* The answer is sent; the visit ends once it is read. */
+/* Ends the visit after its answer was sent, or keeps it until a welcome is read. */
 static void end_answered(struct tenant_visit *visit)
 {
         if (tenant_is_unread(visit))
@@ -322,7 +327,8 @@ static void end_answered(struct tenant_visit *visit)
                 tenant_visit_end(visit);
 }
 
-/* Reads no more from the visit before it is answered. */
+/* Postpones the answer until the sessions of this turn are saved, and reads no more from the
+ * visit. */
 static void hold_back(struct tenant_visit *visit, unsigned version)
 {
         event_del(visit->event);
@@ -350,7 +356,7 @@ static void answer_message(struct tenant_visit *visit, const void *message, size
         end_answered(visit);
 }
 
-/* -- Sessions made in one turn ----------------------------------------------------------------- */
+/* -- Sessions created in one turn -------------------------------------------------------------- */
 
 void tenant_batch_begin(struct tenants *tenants)
 {
@@ -402,8 +408,8 @@ static void end_silent(struct tenant_visit *visit)
         tenant_visit_end(visit);
 }
 
-/* Whether the peer has sent something, or never will: then the visit ends once its welcome is
- * read. */
+/* Reads and answers a message. False: nothing has arrived yet. Otherwise the visit ends, or will
+ * end when its welcome is read. */
 static bool read_message(struct tenant_visit *visit)
 {
         char message[MESSAGE_MAX + 1];
@@ -446,8 +452,9 @@ static void hear_message(void *of)
 
 /* -- New connections -------------------------------------------------------------------------- */
 
-/* Ends the oldest visit of the same crowd or peer, which has had the most time. A HELLO that it has
- * sent is still read. Unread welcomes are kept: they are few, see tenant_unread_begin(). */
+/* Ends the oldest visit to the same kind of socket, or of the same peer, because it has had the
+ * most time. If it has sent a HELLO, that is still answered. Visits with unread welcomes are kept;
+ * they are few, see tenant_unread_begin(). */
 static void end_oldest(const struct tenant_visit *newest, bool is_of_peer)
 {
         struct tenants *tenants = newest->tenants;
@@ -460,7 +467,7 @@ static void end_oldest(const struct tenant_visit *newest, bool is_of_peer)
 
                 if (visit->is_held || visit->is_doors != newest->is_doors ||
                     (is_of_peer && visit->counted != newest->counted))
-                        ; /* skipped */
+                        ; /* not this one */
                 else if (visit->unread)
                         tenant_unread_look(visit, 0);
                 else if (!read_message(visit))
@@ -469,7 +476,7 @@ static void end_oldest(const struct tenant_visit *newest, bool is_of_peer)
         }
 }
 
-/* The guest of a connection to a door; NULL: out of memory. */
+/* Finds the container of a peer that connected to a door. NULL: out of memory. */
 static struct tenant_guest *make_guest(const struct tenant_peer *peer)
 {
         struct tenant_guest *guest = calloc(1, sizeof(*guest));
@@ -479,7 +486,8 @@ static struct tenant_guest *make_guest(const struct tenant_peer *peer)
         return guest;
 }
 
-/* Finds the peer to count the connection for, and the one to charge for its time in the queue. */
+/* Finds the peer for which the connection counts, and the peer that is charged for its time in the
+ * queue. */
 static bool enter_peer(struct tenant_visit *visit)
 {
         struct tenants *tenants = visit->tenants;
@@ -503,7 +511,7 @@ static bool enter_peer(struct tenant_visit *visit)
         return visit->counted != NULL;
 }
 
-/* NULL: out of memory. */
+/* Creates the visit. NULL: out of memory, or the peer is gone. */
 static struct tenant_visit *make_visit(struct tenant_listener *listener, struct tenant_door *door,
                                        int fd)
 {
@@ -555,7 +563,7 @@ void tenant_visit_begin(struct tenant_listener *listener, struct tenant_door *do
         TAILQ_INSERT_TAIL(&tenants->visits, visit, entry);
         crowd->connections++;
         tenants->counts.connections++;
-        /* Most peers have sent it by now. */
+        /* Most peers have sent their HELLO by now. */
         if (!read_message(visit) && event_add(visit->event, &wait) < 0)
                 tenant_visit_end(visit);
 }
