@@ -12,10 +12,10 @@
 
 struct route {
         const char *method;
-        const char *pattern; /* one segment may be {}: any text without a slash */
+        const char *pattern; /* {} stands for one segment: any text without a slash */
         enum api_class class;
         api_handler *handler;
-        bool is_open; /* to every client that can connect, even if a token is required */
+        bool is_open; /* needs no token, even if one is required */
 };
 
 static const struct route routes[] = {
@@ -164,7 +164,7 @@ static void know_local(struct api_call *call)
         snprintf(caller->who, sizeof(caller->who), "uid %u pid %d", peer->uid, peer->pid);
 }
 
-/* Identifies a client over TCP; false after a refusal. A wrong token is refused, even where none is
+/* Identifies a client over TCP. False: it was refused. A wrong token is refused even if none is
  * needed. */
 static bool know_remote(struct api_call *call, bool is_open)
 {
@@ -173,8 +173,8 @@ static bool know_remote(struct api_call *call, bool is_open)
         const char *host = request_header(call->exchange->request, "Host");
         struct api_caller *caller = &call->caller;
 
-        /* With DNS rebinding, a foreign web page in a browser reaches this server under its own
-         * host name. */
+        /* With DNS rebinding, a web page of another site reaches this server through the browser,
+         * under the host name of that site. */
         if (host && !request_is_local_host(host)) {
                 api_refuse(call, 421, "wrong-host", "Host",
                            "%s is no number and not localhost: say the address", host);
@@ -182,7 +182,7 @@ static bool know_remote(struct api_call *call, bool is_open)
         }
         caller->sees_all = true;
         caller->is_admin = caller->may_change = said && has_token(api, said);
-        /* The token stands for the daemon's user; (uid_t)-1 is no user. */
+        /* The token gives the rights of the daemon's user; (uid_t)-1 is no user. */
         caller->uid = caller->is_admin ? geteuid() : UINT32_MAX;
         snprintf(caller->who, sizeof(caller->who), "%s", caller->is_admin ? "token" : "tcp");
         if (said && !caller->is_admin) {
@@ -211,7 +211,7 @@ static bool may_change(struct api_call *call)
 
 /* -- Routing ---------------------------------------------------------------------------------- */
 
-/* Whether the path matches the pattern; *ret_name is the text in place of {}, within `path`. */
+/* Whether the path matches the pattern. *ret_name is the part of `path` at {}. */
 static bool matches(const char *pattern, const char *path, const char **ret_name, size_t *ret_bytes)
 {
         while (*pattern) {
@@ -269,7 +269,7 @@ static void refuse_route(struct api_call *call, bool is_path)
                            request->path);
 }
 
-/* Copies the name, to terminate and decode it. */
+/* Copies the name in the path to `room`, and decodes it there. */
 static bool take_name(struct api_call *call, const char *name, size_t bytes, char *room,
                       size_t room_bytes)
 {

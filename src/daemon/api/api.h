@@ -7,8 +7,9 @@
  *
  * There is one table of routes; openapi.json describes the same routes, and a test compares the
  * two. On the socket the kernel identifies the client: root and the daemon's own user are
- * administrators, others see and change their own sessions. Over TCP a client with the token is an
- * administrator, and others only read. Every refusal is a problem (RFC 9457) that names its field.
+ * administrators; other users see and change their own sessions. Over TCP a client that sends the
+ * token is an administrator, and others can only read. Every refusal is problem+json (RFC 9457),
+ * and names the field that caused it.
  */
 #ifndef ALIQUOT_DAEMON_API_API_H
 #define ALIQUOT_DAEMON_API_API_H
@@ -27,16 +28,17 @@ struct api_options {
         struct node *node;
         struct tenants *tenants;
         const struct config *config; /* borrowed, read at each use */
-        const struct token *token;   /* the same; length 0: nobody is an administrator over TCP */
+        /* borrowed, read at each use; length 0: nobody is an administrator over TCP */
+        const struct token *token;
 };
 
 int api_start(struct http_api **ret, const struct api_options *options, struct error *err);
 void api_stop(struct http_api *api);
 
-http_handler api_handle; /* `context` is the struct http_api */
+http_handler api_handle; /* both get the struct http_api as `context` */
 http_handler api_done;
 
-/* The metrics then count this server's connections. */
+/* Sets the server whose connections the metrics count. */
 void api_set_http(struct http_api *api, const struct http *http);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads request bodies, field by field. One table lists the fields of a creation and of a change;
- * any other field is refused by name. Sizes, shares of compute and durations are numbers, or texts
- * in the command's syntax.
+ * any other field is refused by name. Sizes, percentages and durations are numbers, or texts in the
+ * syntax of the command line.
  */
 #include <errno.h>
 #include <math.h>
@@ -17,9 +17,9 @@
 
 #define LABELS_MAX 16u
 #define LABEL_KEY_BYTES 63u
-#define LABEL_BYTES 64u /* a container's id */
+#define LABEL_BYTES 64u /* long enough for a container's id */
 #define SECOND_NS 1e9
-/* A hundred years: such an end fits into 63 bits of nanoseconds. */
+/* A hundred years, so that the end of a session fits into 63 bits of nanoseconds. */
 #define TTL_SECONDS_MAX 3153600000.0
 
 bool reading_refuse(struct api_reading *reading, const char *field, const char *expected)
@@ -40,7 +40,7 @@ bool reading_refuse_why(struct api_reading *reading, const char *field, const st
         return false;
 }
 
-/* Printable text in any alphabet; jansson has checked that it is UTF-8. */
+/* Whether the text has no control characters. jansson has checked that it is UTF-8. */
 static bool is_plain(const char *text)
 {
         for (; *text; text++) {
@@ -52,8 +52,9 @@ static bool is_plain(const char *text)
 
 /* -- The other fields ------------------------------------------------------------------------- */
 
-/* Reads a percentage in thousandths, as it is stored. A number is rounded, since few decimals are
- * exact in JSON; a text may have no more digits. null is 0. `expected`: the hint in the refusal. */
+/* Reads a percentage and converts it to thousandths, as it is stored. A JSON number is rounded,
+ * because few decimals are exact in binary; a text may have at most three decimals. null means 0.
+ * `expected`: the hint in the refusal. */
 static bool read_percent(struct api_reading *reading, const char *field, json_t *value,
                          const char *expected, uint32_t *ret_milli)
 {
@@ -96,7 +97,7 @@ static bool read_compute(struct api_reading *reading, json_t *value)
 #define USUAL_PRIORITY 1
 #define NO_LEASES "the usual: this daemon hands out no leases (compute.leases = no)"
 
-/* Whether weights have an effect here: without leases nothing keeps the promise. */
+/* Whether guarantees and weights can have an effect: without leases nothing enforces them. */
 static bool can_weigh(const struct api_reading *reading)
 {
         return reading->call->api->options.config->has_leases;
@@ -130,7 +131,8 @@ static bool read_weight(struct api_reading *reading, json_t *value)
         return true;
 }
 
-/* The index of a text, in any case, in a list of words that ends with NULL; -ENOENT: not in it. */
+/* Returns the index of a text in a list of words that ends with NULL, ignoring case. -ENOENT: it is
+ * not in the list. */
 static int word_of(const json_t *value, const char *const *words)
 {
         const char *text = json_string_value(value);
@@ -155,7 +157,7 @@ static bool read_priority(struct api_reading *reading, json_t *value)
         return true;
 }
 
-/* "none" means no gang, as on the command line. */
+/* Reads `gang`. "none" means no gang, as on the command line. */
 static bool read_gang(struct api_reading *reading, json_t *value)
 {
         const char *gang = json_is_null(value) ? "" : json_string_value(value);
@@ -184,7 +186,8 @@ static bool read_ending(struct api_reading *reading, json_t *value)
         return true;
 }
 
-/* Contexts without a charge take memory that is promised to other sessions. */
+/* Whether the client may create sessions whose contexts are not charged, and so take memory that is
+ * promised to other sessions. */
 static bool may_free_contexts(const struct api_reading *reading)
 {
         return reading->call->caller.is_admin ||
@@ -220,7 +223,7 @@ static bool read_host_size(json_t *value, uint64_t *ret)
         return true;
 }
 
-/* true means half of the host's memory, as it is now. */
+/* Reads `oversubscribe`. true means half of the host's memory, as it is now. */
 static bool read_oversubscribe(struct api_reading *reading, json_t *value)
 {
         uint64_t *bytes = &reading->one->host_bytes;
@@ -247,15 +250,15 @@ static bool read_swap(struct api_reading *reading, json_t *value)
         return true;
 }
 
-/* Whether a session made without a field about swap takes turns (default.swap). */
+/* Whether a session that is created without the field `swap` swaps (default.swap). */
 static bool is_swap_default(const struct api_reading *reading)
 {
         return !reading->is_change && reading->call->api->options.config->is_swap_default &&
                !json_object_get(reading->body, "swap");
 }
 
-/* Runs after all fields, which may come in any order. A session that cannot swap does not swap by
- * default. */
+/* Checks `swap` after all fields were read, because they may come in any order. A session that
+ * cannot swap does not swap by default. */
 static bool check_swap(struct api_reading *reading)
 {
         struct sessions_one *one = reading->one;
@@ -367,7 +370,8 @@ static bool read_owner(struct api_reading *reading, json_t *value)
         return true;
 }
 
-/* `gpus` is read before all other fields; it is here so that the name is known. */
+/* Ignores `gpus`, which was read before all other fields. The function is in the table so that the
+ * name is known. */
 static bool skip_gpus(struct api_reading *reading, json_t *value)
 {
         return true;
@@ -397,7 +401,8 @@ static const struct field *find_field(const char *name)
         return NULL;
 }
 
-/* First, so that a misspelt field is reported, not the one that is missing for it. */
+/* Checks the names of all fields first, so that a misspelt name is reported, and not the field that
+ * is missing because of it. */
 static bool check_names(struct api_reading *reading)
 {
         const char *name;

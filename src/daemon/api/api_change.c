@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes, changes, renews and ends sessions.
+ * Creates, changes, renews and ends sessions, and reports the core's refusals.
  */
 #include <errno.h>
 #include <string.h>
@@ -32,15 +32,15 @@ static json_t *view_rooms(const struct http_api *api)
         return list;
 }
 
-/* Whether more GPUs are asked for than there are. For fewer, the refusal lists the room as
- * usual. */
+/* Whether the request asks for more GPUs than there are. For fewer, the refusal lists the room on
+ * each. */
 static bool is_too_many(const struct api_call *call, const struct sessions_event *event)
 {
         return event->type == SESSIONS_CREATE && event->wish.is_chosen_here &&
                event->session->share_count > node_cards(call->api->options.node)->cards.count;
 }
 
-/* The GPU is NULL if none was named. */
+/* Refuses for lack of room. actions->gpu is zeroes if no GPU was named. */
 static void refuse_room(struct api_call *call, const struct sessions_event *event,
                         const struct sessions_actions *actions)
 {
@@ -130,7 +130,7 @@ static void refuse_ttl(struct api_call *call)
                    (double)all->policy.ttl_most_ns / 1e9);
 }
 
-/* The value itself was valid (api_body.c). */
+/* Refuses the value of `on_end`, which was valid in itself (api_body.c). */
 static void refuse_ending(struct api_call *call)
 {
         api_refuse(call, 400, "bad-field", "on_end",
@@ -138,8 +138,8 @@ static void refuse_ending(struct api_call *call)
                    "may ask for a milder end than admission.on_end");
 }
 
-/* Names the field that the request changed: the cap or the guarantee. A session has one of each for
- * all its GPUs. */
+/* Refuses a guarantee or cap, and names the field that the request changed. A session has one cap
+ * and one guarantee for all its GPUs. */
 static void refuse_guarantee(struct api_call *call, const struct sessions_event *event)
 {
         const struct sessions_one *had =
@@ -209,7 +209,7 @@ void api_refuse_answer(struct api_call *call, const struct sessions_event *event
 
 /* -- Steps ------------------------------------------------------------------------------------ */
 
-/* True: the core accepted the step, and it is done. Otherwise the refusal was sent. */
+/* Gives the event to the core and carries out its actions. False: the request was refused. */
 static bool apply_event(struct api_call *call, struct sessions_event *event,
                         struct sessions_actions *ret)
 {
@@ -241,7 +241,7 @@ static void reply_session(struct api_call *call, unsigned status, const char *na
         api_reply_session(call, status, session);
 }
 
-/* Reads If-Match: "7", or * for any version; *ret is 0 without one. */
+/* Reads If-Match: "7", or * for any version. *ret is 0 if there is none. */
 static bool read_version(struct api_call *call, uint64_t *ret)
 {
         const char *said = request_header(call->exchange->request, "If-Match");
@@ -331,7 +331,7 @@ static bool read_force(struct api_call *call, bool *ret)
         return !query.has_failed;
 }
 
-/* 204: the session is gone. 202: some of its programs still run. */
+/* Answers 204 if the session is gone, 202 if some of its programs still run. */
 void api_delete_session(struct api_call *call)
 {
         const struct sessions_one *session = api_find(call);

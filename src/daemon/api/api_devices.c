@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /v1/devices: the cards, the promised memory of each, and what is left.
+ * Answers /v1/devices: the cards, and how much memory of each is promised and free.
  */
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /v1/events: the audit trail as server-sent events, from any event on.
+ * Answers /v1/events: the audit trail as server-sent events, from any event on.
  *
- * Every stream is read from the database, from the last event that it sent. All streams together
- * get a bounded number of events in one turn of the loop, a few for each stream in order. So a
- * request waits for at most one such turn, however many streams there are and however far they are
- * behind. Event numbers come from the database, so a reader that returns with the last number it
- * saw misses nothing, also over a restart. A reader that lets too many events pile up is
- * disconnected.
+ * The events of a stream are read from the database, beginning after the last one that was sent. In
+ * one turn of the event loop a bounded number of events is sent, a few for each stream in rotation.
+ * So a request waits for at most one such turn, however many streams there are and however far they
+ * are behind. Event ids are from the database, so a reader that reconnects with the last id it saw
+ * misses nothing, even if the daemon was restarted. A reader that reads nothing while too many
+ * events happen is disconnected.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,33 +21,41 @@
 #include "daemon/base/json_memory.h"
 #include "settings/settings.h"
 
-#define BATCH 20u        /* events of one stream before the next stream's turn */
-#define TURN_EVENTS 200u /* of all streams in one turn of the loop, plus the rest of a batch */
-#define TURN_BYTES (64u << 10) /* likewise */
-#define TURN_USEC 10000u       /* between two turns while some stream is behind */
-#define BLOCKED_USEC 50000u    /* while the streams that are behind do not read */
+/* maximum number of events of one stream before the next stream is served */
+#define BATCH 20u
+/* maximum number of events in one turn of the event loop; the last batch may exceed it */
+#define TURN_EVENTS 200u
+/* maximum number of bytes in one turn; the last batch may exceed it */
+#define TURN_BYTES (64u << 10)
+#define TURN_USEC 10000u /* time between two turns while some stream is behind */
+/* time between two turns while all streams that are behind do not read */
+#define BLOCKED_USEC 50000u
 #define IDLE_USEC 1000000u
-#define BEAT_NS UINT64_C(15000000000) /* between comments that keep the connection alive */
-#define UNREAD_MAX 1000               /* events that may happen while a reader reads nothing */
+#define BEAT_NS UINT64_C(15000000000) /* time between two comments that keep a connection alive */
+/* number of events that may happen while a reader reads nothing */
+#define UNREAD_MAX 1000
 
 struct subscriber {
         TAILQ_ENTRY(subscriber) entry;
         struct api_subscribers *all;
         struct http_connection *connection;
         struct api_caller caller;
-        char session[SESSIONS_NAME_BYTES]; /* "": all */
-        int64_t last;                      /* the last event that it was sent */
-        int64_t blocked_at; /* the latest event when it stopped reading; 0: it reads */
+        char session[SESSIONS_NAME_BYTES]; /* only events of this session; "": of all */
+        /* id of the last event that was handled for this stream */
+        int64_t last;
+        /* id of the latest event when the reader stopped reading; 0: it reads */
+        int64_t blocked_at;
 };
 
 struct api_subscribers {
         struct http_api *api;
         struct event *clock;
-        unsigned wait_usec; /* present interval of the clock */
-        uint64_t beat_ns;   /* time of the next comment; monotonic */
-        int64_t latest;     /* latest event; may be too low only while there is no stream */
+        unsigned wait_usec; /* present interval of `clock` */
+        uint64_t beat_ns;   /* CLOCK_MONOTONIC of the next comment */
+        /* id of the latest event; it may be too low only while there is no stream */
+        int64_t latest;
         unsigned count;
-        TAILQ_HEAD(subscriber_list, subscriber) list; /* the next one to serve comes first */
+        TAILQ_HEAD(subscriber_list, subscriber) list; /* in the order in which streams are served */
 };
 
 static void on_gone(void *context)
@@ -59,7 +67,7 @@ static void on_gone(void *context)
         free(subscriber);
 }
 
-/* Whether the subscriber may see an event: not those of another user's sessions. */
+/* Whether the subscriber may see an event. Events of other users' sessions are hidden. */
 static bool may_hear(const struct subscriber *subscriber, const struct database_event *event)
 {
         json_t *detail;
@@ -78,7 +86,7 @@ static bool may_hear(const struct subscriber *subscriber, const struct database_
         return is_own;
 }
 
-/* False: the connection is gone, and the subscriber was freed with it. */
+/* Sends one event. False: the connection ended, and the subscriber was freed. */
 static bool send_event(struct subscriber *subscriber, const struct database_event *event,
                        size_t *ret_bytes)
 {
@@ -112,7 +120,7 @@ static bool send_event(struct subscriber *subscriber, const struct database_even
 
 /* -- Turns ------------------------------------------------------------------------------------ */
 
-/* How many events and bytes may still be sent in this turn. */
+/* Number of events and bytes that may still be sent in this turn. */
 struct turn_room {
         unsigned events;
         size_t bytes;
@@ -124,7 +132,8 @@ struct event_batch {
         size_t bytes;
 };
 
-/* -EPIPE, which ends the walk: the subscriber takes no more, or is gone. */
+/* Handles one event of a batch. Returns -EPIPE, which ends the batch, if the subscriber takes no
+ * more or is gone. */
 static int send_one(const struct database_event *event, void *context)
 {
         struct event_batch *batch = context;
@@ -141,8 +150,8 @@ static int send_one(const struct database_event *event, void *context)
         return is_here ? 0 : -EPIPE;
 }
 
-/* A query counts as one event, also if it finds none. Negative errno: the database cannot be read
- * now. */
+/* Sends a batch to one stream. The query counts as one event even if it finds none. Negative errno:
+ * the database cannot be read now. */
 static int send_batch(struct api_subscribers *all, struct subscriber *subscriber,
                       struct turn_room *turn)
 {
@@ -160,7 +169,7 @@ static int send_batch(struct api_subscribers *all, struct subscriber *subscriber
         return rc;
 }
 
-/* Disconnects a reader that has read nothing while too many events happened. */
+/* Notes that a reader does not read, and disconnects it if too many events have happened since. */
 static void wait_for_reader(struct api_subscribers *all, struct subscriber *subscriber)
 {
         if (!subscriber->blocked_at)
@@ -169,8 +178,8 @@ static void wait_for_reader(struct api_subscribers *all, struct subscriber *subs
                 http_connection_end(subscriber->connection);
 }
 
-/* Sends a batch to each stream that is behind, within the turn's bounds; the next turn begins where
- * this one ended. Returns the time until then in microseconds. */
+/* Sends a batch to each stream that is behind, within the limits of a turn. The next turn begins
+ * where this one ended. Returns the time until then in microseconds. */
 static unsigned serve_streams(struct api_subscribers *all)
 {
         struct turn_room turn = { .events = TURN_EVENTS, .bytes = TURN_BYTES };
@@ -232,7 +241,7 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
         set_clock(all, serve_streams(all));
 }
 
-/* Brings the next turn forward, to no sooner than TURN_USEC after the last one. */
+/* Makes the next turn begin TURN_USEC from now, if it would be later. */
 static void hasten_clock(struct api_subscribers *all)
 {
         if (all->wait_usec > TURN_USEC)
@@ -269,7 +278,7 @@ struct wishes {
         bool has_last;
 };
 
-/* Reads one parameter of the query. NULL, or the text of what was expected. */
+/* Reads one parameter of the query. Returns NULL, or a text that says what was expected. */
 static const char *read_parameter(const struct api_query *query, struct wishes *wishes,
                                   struct subscriber *ret)
 {
@@ -290,7 +299,7 @@ static const char *read_parameter(const struct api_query *query, struct wishes *
         return NULL;
 }
 
-/* Without `since` and Last-Event-ID the stream begins with the next event. */
+/* Reads where the stream begins: after `since` or Last-Event-ID, or with the next event. */
 static bool read_wishes(struct api_call *call, struct subscriber *ret)
 {
         const char *seen = request_header(call->exchange->request, "Last-Event-ID");
@@ -313,7 +322,7 @@ static bool read_wishes(struct api_call *call, struct subscriber *ret)
                 api_refuse(call, 400, "bad-field", "Last-Event-ID", "it is the number of no event");
                 return false;
         }
-        /* a number beyond the latest event counts as the latest */
+        /* an id beyond the latest event counts as the latest */
         ret->last = (int64_t)min_u64(wishes.since, latest);
         return true;
 }

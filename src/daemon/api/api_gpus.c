@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver's values of the GPUs and their processes, beside the ledgers: parts of what other
- * files show, and /v1/processes. A value that the driver does not report is left out, never 0.
+ * Adds to other answers what the driver reports of GPUs and their processes, and answers
+ * /v1/processes. A value that the driver does not report is left out; it is never shown as 0.
  */
 #include <string.h>
 
@@ -40,8 +40,8 @@ static void add_watts(json_t *view, const char *name, int64_t milliwatts)
                 json_object_set_new(view, name, json_real((double)milliwatts / 1000));
 }
 
-/* Adds three counts of processes: all, those of no session, and those whose session is not known
- * yet. */
+/* Adds three numbers of processes on the GPU: of all, of those without a session, and of those
+ * whose session is not known yet. */
 static void add_processes(const struct http_api *api, const struct nvml_look *look, unsigned device,
                           json_t *view)
 {
@@ -169,7 +169,8 @@ static json_t *view_process(const struct http_api *api, const struct nvml_look *
         return view;
 }
 
-/* Whether the process is in a session that the client may see, or its own. */
+/* Whether the client may see the process: it is in a session that the client may see, or belongs to
+ * the client's user. */
 static bool may_see(const struct api_call *call, const struct nvml_look *look, unsigned at)
 {
         const struct sessions_one *session = node_holder(call->api->options.node, at).session;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads which GPUs a session gets, and how much memory of each: by index or UUID, or a number of
- * GPUs that have room.
+ * Reads which GPUs a session gets, and how much memory of each. GPUs are given by index or UUID, or
+ * as a number of GPUs to choose among those that have room.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@ static bool read_size(struct api_reading *reading, const char *field, const json
                reading_refuse_why(reading, field, &err);
 }
 
-/* Memory of the share's card; 0: no card is chosen yet, and the cards differ. */
+/* Returns the memory of the share's card. 0: no card is chosen yet, and the cards differ. */
 static uint64_t card_bytes(const struct api_reading *reading, const uint8_t uuid[16])
 {
         static const uint8_t nobody[16];
@@ -50,14 +50,15 @@ static bool put_size(struct api_reading *reading, struct sessions_share *share,
 {
         struct error err = { 0 };
 
-        share->memory_bytes = size->bytes; /* too much: the core reports what there is */
+        /* if it is more than the card has, the core refuses it and reports what there is */
+        share->memory_bytes = size->bytes;
         return size->bytes ||
                size_resolve(size, card_bytes(reading, share->uuid), &share->memory_bytes, &err) ==
                        0 ||
                reading_refuse_why(reading, "memory", &err);
 }
 
-/* Finds a share of the session that is changed, even if its GPU is not here now. */
+/* Finds a share of a session that is being changed, even if its GPU is not present now. */
 static struct sessions_share *find_share(struct sessions_one *one, const char *selector)
 {
         for (unsigned i = 0; i < one->share_count; i++) {
@@ -84,7 +85,7 @@ static bool select_gpu(struct api_reading *reading, const char *field, const cha
         return true;
 }
 
-/* Adds a share of this GPU; refuses a GPU that is named twice. */
+/* Adds a share of this GPU. NULL: refused, for example because the GPU is named twice. */
 static struct sessions_share *add_share(struct api_reading *reading, const char *field,
                                         const char *selector)
 {

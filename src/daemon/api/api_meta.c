@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this server is, whether it is alive and ready, and the description of its API.
+ * Answers what this server is, whether it is alive and ready, and the description of its API.
  */
 #include <string.h>
 #include <unistd.h>
@@ -27,8 +27,8 @@ void api_get_health(struct api_call *call)
         http_reply_json(call->exchange, 200, json_pack("{s:b}", "alive", 1));
 }
 
-/* Not ready without a GPU, or without a database for promises: nothing new is admitted; present
- * sessions go on. */
+/* Answers 503 if there is no GPU, or if the database is in trouble: no new session is admitted
+ * then, while existing ones continue. */
 void api_get_ready(struct api_call *call)
 {
         const struct node_cards *cards = node_cards(call->api->options.node);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private declarations of daemon/api. Each subject has a file with its routes' handlers; api.c has
- * the table of routes.
+ * Private declarations of daemon/api. The handlers of each kind of routes have a file of their own;
+ * api.c has the table of routes.
  */
 #ifndef ALIQUOT_DAEMON_API_API_PARTS_H
 #define ALIQUOT_DAEMON_API_API_PARTS_H
@@ -12,7 +12,7 @@
 
 #define API_TIME_BYTES 40u
 #define API_STATUSES 600u
-#define API_QUERY_BYTES 256u /* a list with a longer query is not kept */
+#define API_QUERY_BYTES 256u /* an answer to a longer query is not kept */
 
 enum api_class {
         API_META,
@@ -36,14 +36,14 @@ struct http_api {
         struct api_subscribers *subscribers;
         struct api_texts *texts;
         struct api_uses *uses;
-        uint64_t answers[API_CLASSES][API_STATUSES]; /* requests, by class and status */
+        uint64_t answers[API_CLASSES][API_STATUSES]; /* number of requests, by class and status */
 };
 
 /* The client that sent the request, and what it may do. */
 struct api_caller {
-        uint32_t uid; /* UINT32_MAX: no user; over TCP without a token */
+        uint32_t uid; /* UINT32_MAX: no user, because the client uses TCP without a token */
         bool is_admin;
-        bool sees_all; /* administrator, or reader over TCP */
+        bool sees_all; /* an administrator, or a client over TCP */
         bool may_change;
         char who[DATABASE_WHO_BYTES];
 };
@@ -53,7 +53,8 @@ struct api_call {
         struct http_api *api;
         struct http_exchange *exchange;
         struct api_caller caller;
-        const char *name; /* the part of the path at {name} or {uuid}; decoded */
+        /* the decoded part of the path at {} in the route's pattern: a name or UUID */
+        const char *name;
 };
 
 typedef void api_handler(struct api_call *call);
@@ -72,7 +73,8 @@ api_handler api_get_swap, api_patch_swap;
 void api_refuse(struct api_call *call, unsigned status, const char *type, const char *field,
                 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* The next query parameter; false at the end, or after a refusal (has_failed). */
+/* State of reading the query. api_query_next() reads the next parameter; false: there is none, or
+ * the request was refused (has_failed). */
 struct api_query {
         char *rest;
         const char *name, *value;
@@ -81,11 +83,11 @@ struct api_query {
 void api_query_begin(struct api_call *call, struct api_query *ret);
 bool api_query_next(struct api_call *call, struct api_query *query);
 void api_query_refuse(struct api_call *call, struct api_query *query, const char *expected);
-bool api_has_no_query(struct api_call *call); /* false after a refusal */
+bool api_has_no_query(struct api_call *call); /* false: there is one, and the request was refused */
 bool api_whole(const char *text, uint64_t most, uint64_t *ret);
 
-/* The session of the path; NULL after 404, which also hides sessions that the client may not
- * see. */
+/* Returns the session in the path. NULL: answered with 404, which hides sessions that the client
+ * may not see. */
 const struct sessions_one *api_find(struct api_call *call);
 bool api_may_see(const struct api_call *call, const struct sessions_one *session);
 
@@ -93,7 +95,7 @@ bool api_may_see(const struct api_call *call, const struct sessions_one *session
 
 void api_refuse_answer(struct api_call *call, const struct sessions_event *event,
                        const struct sessions_actions *actions);
-/* For SESSIONS_RULED. */
+/* Sends the refusal for SESSIONS_RULED. */
 void api_refuse_ruled(struct api_call *call, const struct sessions_actions *actions);
 
 /* -- api_view.c: JSON views -- */
@@ -104,30 +106,32 @@ void api_put_session(struct json_out *out, const struct http_api *api,
                      const struct sessions_one *session);
 json_t *api_bytes(uint64_t value);
 json_t *api_view_device(const struct http_api *api, const struct card *card);
-/* NULL: out of memory, or the daemon may not look into the session now. */
+/* Returns a list of the session's processes. NULL: out of memory, or the session may not be read
+ * now. */
 json_t *api_view_processes(const struct http_api *api, const struct sessions_one *session);
 
 /* -- api_swap.c -- */
 
-/* Adds the fields of the rules of turns of memory. */
+/* Adds the rules of swapping as fields. */
 void api_put_rules(struct json_out *out, const struct swap_rules *rules);
 
 /* -- api_use.c: processes and memory of a session -- */
 
 struct api_use {
-        uint8_t id[16]; /* of the session */
-        bool is_now;    /* otherwise it is as of at_ns, since the daemon may not look now */
-        uint64_t at_ns; /* 0: nothing was read yet */
-        unsigned count; /* processes */
-        uint64_t used_bytes[SESSIONS_GPUS]; /* per share */
-        uint64_t host_bytes;                /* in the host's memory */
-        uint64_t swap_bytes;                /* that can leave the GPU, if the session swaps */
+        uint8_t id[16]; /* the session's id */
+        bool is_now;    /* false: the session may not be read now, and the values are from at_ns */
+        uint64_t at_ns; /* when the values were read; 0: never */
+        unsigned count; /* number of processes */
+        uint64_t used_bytes[SESSIONS_GPUS]; /* bytes on the GPU of each share */
+        uint64_t host_bytes;                /* bytes in host memory */
+        uint64_t swap_bytes;                /* bytes that can leave the GPU, if the session swaps */
 };
 
 struct api_uses *api_uses_new(void);
 void api_uses_free(struct api_uses *uses);
 
-/* Valid until the next call. `seen`: the processes, if is_now, and the ledger in any case. */
+/* Returns the session's processes and memory; valid until the next call. `seen` gets the processes,
+ * if is_now, and the ledger in any case. */
 const struct api_use *api_use_of(const struct http_api *api, const struct sessions_one *session,
                                  struct folder_use *seen);
 
@@ -136,37 +140,39 @@ const struct api_use *api_use_of(const struct http_api *api, const struct sessio
 struct api_texts *api_texts_new(void);
 void api_texts_free(struct api_texts *texts);
 
-/* Answers with the session's present state. */
+/* Answers with the session's present state as JSON. */
 void api_reply_session(struct api_call *call, unsigned status, const struct sessions_one *session);
 
-/* Answers with a kept list: for the same query and the same access, with use at most 100 ms old.
- * False: there is none. */
+/* Answers with a kept list, if there is one for the same query and the same access, whose use is at
+ * most 100 ms old. False: there is none. */
 bool api_reply_kept(struct api_call *call, const char *query);
 
-/* Answers with these sessions, and keeps the answer for the same query; `query` NULL: does not keep
+/* Answers with these sessions, and keeps the answer for the same query. `query` NULL: does not keep
  * it. */
 void api_reply_list(struct api_call *call, const char *query,
                     const struct sessions_one *const *list, unsigned count, bool is_last);
 
-/* -- api_gpus.c: the driver's values of GPUs; unknown ones are left out -- */
+/* -- api_gpus.c: values that the driver reports of GPUs; unknown ones are left out -- */
 
 void api_add_gpu(const struct http_api *api, json_t *device, const uint8_t uuid[16]);
 
-/* Adds the bytes that the driver reports, and how many more these are than the ledger's. */
+/* Adds the bytes that the driver reports, and by how much they exceed the ledger's. */
 void api_add_driver(json_t *view, uint64_t driver_bytes, uint64_t ledger_bytes);
 
-/* The driver's bytes of a process, if the kernel says that it is in this session; SAMPLE_NONE:
- * unknown. */
+/* Returns the bytes that the driver reports for a process, if the process is in this session as the
+ * kernel reports. SAMPLE_NONE: unknown. */
 uint64_t api_driver_bytes(const struct http_api *api, const struct sessions_one *session,
                           uint32_t pid, const uint8_t uuid[16]);
 
 /* -- api_body.c: request bodies -- */
 
-/* The body as an object, or NULL after a refusal. "" counts as {} if `may_lack`. */
+/* Returns the body as an object; NULL: it was refused. If `may_lack`, an empty body counts as
+ * {}. */
 json_t *api_body(struct api_call *call, bool may_lack);
 
-/* Fills event->session's fields, change_bits and wish. `one` is what event->session points to; for
- * a change it starts as a copy of the session. False after a refusal. */
+/* Read the body of a creation or a change into event->session, change_bits and wish. `one` is the
+ * object to which event->session points; for a change it is a copy of the session at first. False:
+ * the request was refused. */
 bool api_read_creation(struct api_call *call, json_t *body, struct sessions_one *one,
                        struct sessions_event *event);
 bool api_read_change(struct api_call *call, json_t *body, struct sessions_one *one,

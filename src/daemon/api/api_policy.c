@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policy: its rules, what they grant a user, and the refusals that they cause.
+ * Answers the rules of the policy and what they allow a user, and reports refusals because of
+ * rules.
  *
- * A check is answered like the creation itself: by the same function of the core, and with the same
- * problem.
+ * A check whether a session would be accepted uses the function of the core that a creation uses,
+ * and gives the same refusal.
  */
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@ static const struct policy *rules_of(const struct http_api *api)
         return &node_sessions(api->options.node)->rules;
 }
 
-/* "[policy group a], [policy group b]" */
+/* Lists the rules in a set, such as "[policy group a], [policy group b]". */
 static void name_rules(const struct http_api *api, uint64_t rules, char *ret, size_t bytes)
 {
         const struct policy *policy = rules_of(api);
@@ -38,7 +39,7 @@ static void name_rules(const struct http_api *api, uint64_t rules, char *ret, si
         }
 }
 
-/* `set` has a bit for each GPU, by its place in the node. */
+/* Lists the GPUs in a set, which has a bit for each GPU by its index in the core. */
 static void name_gpus(const struct http_api *api, uint64_t set, char *ret, size_t bytes)
 {
         const struct sessions *all = node_sessions(api->options.node);
@@ -64,7 +65,7 @@ static const char *exact(const struct http_api *api, enum policy_key key, uint64
         return ret;
 }
 
-/* For people: sizes are rounded, with a blank before the unit. */
+/* Formats an amount for messages: sizes are rounded, with a space before the unit. */
 static const char *readable(const struct http_api *api, enum policy_key key, uint64_t amount,
                             char ret[CONFIG_POLICY_TEXT_BYTES])
 {
@@ -130,9 +131,9 @@ void api_get_policy(struct api_call *call)
         http_reply_json(call->exchange, 200, json_pack("{s:o}", "rules", list));
 }
 
-/* -- A check ---------------------------------------------------------------------------------- */
+/* -- Checking a request ----------------------------------------------------------------------- */
 
-/* The user that a check is about. */
+/* The user about whom a check asks. */
 struct subject {
         uint32_t uid;
         bool is_admin;
@@ -185,7 +186,8 @@ static bool read_user(struct api_call *call, const json_t *user, struct subject 
         return false;
 }
 
-/* If clients ask for themselves, the kernel reports their groups. */
+/* Reads the user of a check. If clients ask about themselves, their groups are those that the
+ * kernel reports. */
 static bool read_subject(struct api_call *call, const json_t *body, struct subject *ret)
 {
         static const char *const known[] = { "user", "groups", "profile", "session" };
@@ -217,7 +219,7 @@ static bool read_subject(struct api_call *call, const json_t *body, struct subje
         return true;
 }
 
-/* The bound of a key that no rule has, if a key of [admission] bounds it. */
+/* Finds the limit of a key that no rule sets, if a key of [admission] limits it. */
 static void usual_bound(const struct http_api *api, enum policy_key key, const char **ret_name,
                         uint64_t *ret_most)
 {
@@ -256,7 +258,8 @@ static json_t *view_grant(const struct http_api *api, const struct subject *subj
         return list;
 }
 
-/* Sends the refusal that a creation would get; true: it would be accepted. */
+/* Checks whether the session would be accepted. False: the refusal that a creation would get was
+ * sent. */
 static bool try(struct api_call *call, const struct subject *subject, json_t *session)
 {
         struct sessions_one one;

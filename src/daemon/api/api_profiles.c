@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Profiles: shares that containers can have, each through its door. All readers see them; only
- * administrators add and drop them.
+ * Lists, adds and removes profiles: the shares that containers can get, each through its door. All
+ * clients that may read see them; only administrators add and remove them.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "common/uuid.h"
 #include "daemon/api/api_parts.h"
 
-/* -- Showing ---------------------------------------------------------------------------------- */
+/* -- Listing ---------------------------------------------------------------------------------- */
 
-/* Adds its GPU, if that is here. */
+/* Adds the profile's GPU, if it is present. */
 static void add_gpu(const struct http_api *api, const struct profile *profile, json_t *view)
 {
         const struct cards *cards = &node_cards(api->options.node)->cards;
@@ -50,7 +50,7 @@ static json_t *view_profile(const struct http_api *api, const struct tenants_pro
         return view;
 }
 
-/* The profiles found so far, sorted by name. */
+/* A list of profiles, kept sorted by name. */
 struct profile_listing {
         const struct http_api *api;
         json_t *list;
@@ -90,7 +90,7 @@ static bool is_for_admins(struct api_call *call)
         return false;
 }
 
-/* NULL after a refusal. */
+/* Reads the field `name`. NULL: the request was refused. */
 static const char *read_name(struct api_call *call, json_t *body)
 {
         const char *field;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads sessions: a page of the list in order of names, one session, and its processes.
+ * Answers lists of sessions in order of their names, a page at a time; one session; and its
+ * processes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@ struct label {
         const char *key, *value;
 };
 
-/* Chooses sessions with a property (is_so) or without it; if not is_made, all. */
+/* A condition on a property of sessions: with it (is_so) or without it. If not is_made, there is no
+ * condition. */
 struct choice {
         bool is_made, is_so;
 };
@@ -66,7 +68,8 @@ static bool read_reported(struct filter *ret, const char *value)
         return read_choice(&ret->reported, value);
 }
 
-/* `value` is the call's own copy of the query, and is cut at the end of the key. */
+/* Reads a label filter KEY=VALUE. `value` is in the call's own copy of the query, and is terminated
+ * at the end of the key. */
 static bool read_label(struct filter *ret, const char *value)
 {
         char *equals = strchr((char *)(uintptr_t)value, '=');
@@ -129,7 +132,7 @@ static bool has_labels(const struct sessions_one *session, const struct filter *
         return is_so;
 }
 
-/* Whether any GPU of the session is reported. */
+/* Whether any share of the session is reported for its GPU time. */
 static bool is_reported(const struct node *node, const struct sessions_one *session)
 {
         struct node_compute_report report;
@@ -186,7 +189,8 @@ void api_get_sessions(struct api_call *call)
         if ((is_short && api_reply_kept(call, query)) || !read_filter(call, &filter))
                 return;
         count = choose_sessions(call, &filter, chosen);
-        if (json_memory_was_short()) { /* an unread label must not count as a mismatch */
+        /* labels that could not be read must not count as a mismatch */
+        if (json_memory_was_short()) {
                 api_refuse(call, 503, "unavailable", NULL, "out of memory");
                 return;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of turns of memory, for all GPUs of the node: mode and length. A change by an
- * administrator holds until the config is read again.
+ * Answers and changes the rules of swapping for all GPUs of the node: the mode, and the length of
+ * turns. A change by an administrator applies until the config is read again.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "daemon/swap/swapper.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define TURN_MAX_SECONDS 3600 /* as for swap.turn */
+#define TURN_MAX_SECONDS 3600 /* the maximum of the setting swap.turn */
 #define TURN_MAX_NS (TURN_MAX_SECONDS * SECOND_NS)
 
 static const char *const mode_names[] = {

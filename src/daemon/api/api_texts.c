@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps sessions and lists of them as texts for a moment.
+ * Keeps the JSON texts of sessions and of lists for a short time.
  *
- * A list costs a look into the file of each session, and writing each as JSON. If many clients ask
- * at once that is done once. A text is valid for AGE_NS, and only while the session itself,
- * compared whole, is unchanged; so settings are never outdated, and use is at most that old. There
- * is at most one text per place of the table: a new session in a place reuses the text of the old
- * one.
+ * For a list, the file of each session must be read and each session must be written as JSON. If
+ * many clients ask at once, this is done once for all. A text is valid for AGE_NS, and only while
+ * all fields of the session are unchanged, so its settings are never outdated, and its use is at
+ * most AGE_NS old. There is one text per entry of the session table; a new session in an entry gets
+ * the buffer of the old one.
  *
  * The latest few lists are kept whole in the same way, as long as no session has changed: for the
  * same query and the same access.
@@ -23,21 +23,21 @@
 #define LISTS 4u
 
 struct kept_text {
-        struct sessions_one one; /* the session that was written */
-        uint64_t at_ns;          /* when it was written; 0: never */
+        struct sessions_one one; /* the session as it was when the text was written */
+        uint64_t at_ns;          /* when the text was written; 0: never */
         struct json_out text;
 };
 
 struct kept_list {
         bool sees_all;
-        uint32_t uid; /* of a client that does not see all */
+        uint32_t uid; /* the client, if it does not see all sessions */
         char query[API_QUERY_BYTES];
         uint64_t steps, at_ns;
-        struct http_shared *text; /* NULL: there is none */
+        struct http_shared *text; /* NULL: this entry is unused */
 };
 
 struct api_texts {
-        struct kept_text *kept[SESSIONS_MAX]; /* by the session's place; NULL: never asked for */
+        struct kept_text *kept[SESSIONS_MAX]; /* by session index; NULL: never needed */
         struct kept_list list[LISTS];
 };
 
@@ -58,7 +58,7 @@ void api_texts_free(struct api_texts *texts)
         free(texts);
 }
 
-/* After a clock was set back no text is valid. */
+/* Whether a text is at most AGE_NS old. If the clock was set back, no text is valid. */
 static bool is_young(uint64_t at_ns, uint64_t now_ns)
 {
         return at_ns && now_ns - at_ns <= AGE_NS;
@@ -71,7 +71,7 @@ static void refuse_no_memory(struct api_call *call)
 
 /* -- Sessions --------------------------------------------------------------------------------- */
 
-/* NULL: out of memory. */
+/* Returns the entry for the session's text. NULL: out of memory. */
 static struct kept_text *text_entry_of(const struct http_api *api,
                                        const struct sessions_one *session)
 {
@@ -150,7 +150,7 @@ static struct kept_list *oldest_list(struct api_texts *texts)
         return oldest;
 }
 
-/* Adds the session's text, and returns when that was written. */
+/* Appends the session's text, and returns when it was written. */
 static uint64_t put_session(struct json_out *out, const struct http_api *api,
                             const struct sessions_one *session)
 {
@@ -166,7 +166,7 @@ static uint64_t put_session(struct json_out *out, const struct http_api *api,
         return kept->at_ns;
 }
 
-/* *ret_at_ns is the time of the oldest text in it. NULL: out of memory. */
+/* Writes the list. *ret_at_ns: when its oldest text was written. NULL: out of memory. */
 static struct http_shared *write_list(const struct http_api *api,
                                       const struct sessions_one *const *list, unsigned count,
                                       bool is_last, uint64_t *ret_at_ns)

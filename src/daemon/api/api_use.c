@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many processes a session has and what they hold, kept from look to look: if an owner's
- * sessions were looked at too often (budget.h), the last result is returned with its time.
+ * Finds how many processes a session has and how much memory they hold. The result is kept: if an
+ * owner's sessions were read too often (budget.h), the last result is returned with its time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "daemon/api/api_parts.h"
 
 struct api_uses {
-        struct api_use *use[SESSIONS_MAX]; /* by the session's place; NULL: never asked for */
+        struct api_use *use[SESSIONS_MAX]; /* by session index; NULL: never needed */
 };
 
 struct api_uses *api_uses_new(void)
@@ -24,7 +24,7 @@ void api_uses_free(struct api_uses *uses)
         free(uses);
 }
 
-/* Out of memory: returns an entry that is not kept. */
+/* Returns the entry for the session. If there is no memory, returns an entry that is not kept. */
 static struct api_use *use_entry_of(const struct http_api *api, const struct sessions_one *session)
 {
         static struct api_use passing;
@@ -42,7 +42,8 @@ static struct api_use *use_entry_of(const struct http_api *api, const struct ses
         return use;
 }
 
-/* After any other failure the result is empty: no process, no bytes. */
+/* If reading fails for another reason than the budget, the result is empty: no process and no
+ * bytes. */
 const struct api_use *api_use_of(const struct http_api *api, const struct sessions_one *session,
                                  struct folder_use *seen)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sessions, devices and processes as JSON. NULL: out of memory. A session is written directly,
- * since it is asked for often; other objects are built first.
+ * Writes sessions, devices and processes as JSON. A session is written directly as text, because it
+ * is requested often; other objects are built with jansson first (NULL: out of memory).
  */
 #include <string.h>
 #include <time.h>
@@ -16,7 +16,8 @@
 #include "daemon/swap/swapper.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-/* processes of a session in one answer: the session's owner determines how many there are */
+/* maximum number of processes in one answer, because the session's owner decides how many there
+ * are */
 #define PROCESSES_MAX NAMES_MAX
 
 static const char *const state_names[] = { "free", "open", "ending", "killing" };
@@ -75,7 +76,8 @@ static void put_seconds(struct json_out *out, const char *key, uint64_t ns)
         json_out_decimal(out, key, ns, 9);
 }
 
-/* Adds nothing for a session that has not launched since the daemon began. */
+/* Adds the GPU time of a share; adds nothing if the session has not launched since the daemon's
+ * start. */
 static void put_gpu_time(struct json_out *out, const struct http_api *api,
                          const struct sessions_one *session, unsigned share)
 {
@@ -94,7 +96,7 @@ static void put_gpu_time(struct json_out *out, const struct http_api *api,
         json_out_close(out, '}');
 }
 
-/* Adds the report of a share, if there is one. */
+/* Adds whether the share's GPU time is reported, and the report. */
 static void put_report(struct json_out *out, const struct http_api *api,
                        const struct sessions_one *session, unsigned share)
 {
@@ -120,7 +122,7 @@ static void put_percent(struct json_out *out, const char *key, uint32_t milli_pe
                 json_out_null(out, key);
 }
 
-/* As api_add_driver(). */
+/* Adds the same fields as api_add_driver(). */
 static void put_driver(struct json_out *out, uint64_t driver_bytes, uint64_t ledger_bytes)
 {
         if (driver_bytes == SAMPLE_NONE)
@@ -170,7 +172,7 @@ static const char *id_text(const uint8_t id[16], char ret[33])
         return ret;
 }
 
-/* Copies the saved labels. api_body.c checked them, but the database may have been edited. */
+/* Adds the saved labels. api_body.c checked them, but the database may have been edited since. */
 static void put_labels(struct json_out *out, const struct sessions_one *session)
 {
         bool has_some = session->labels[0] && strcmp(session->labels, "{}") != 0;
@@ -185,7 +187,7 @@ static void put_labels(struct json_out *out, const struct sessions_one *session)
 static void put_host(struct json_out *out, const struct sessions_one *session,
                      const struct api_use *use)
 {
-        /* all memory of a session that swaps may have left its GPU */
+        /* all memory of a session that swaps may be in the host */
         const uint64_t limit_bytes =
                 session->swaps ? session->share[0].memory_bytes : session->host_bytes;
 
@@ -223,7 +225,7 @@ static void put_turns(struct json_out *out, const struct http_api *api,
         json_out_whole(out, "moved_bytes", seen.moved_bytes);
 }
 
-/* Adds where the memory of a session that swaps is, by its ledgers. */
+/* Adds where the memory of a session that swaps is, as its ledgers count it. */
 static void put_swap(struct json_out *out, const struct http_api *api,
                      const struct sessions_one *session, const struct api_use *use)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /metrics, in the text format of Prometheus. Base units; counters end in _total; one series per
- * GPU, state, reason or class of routes; one per session only with metrics.sessions = yes.
+ * Answers /metrics, in the text format of Prometheus. Values are in base units, and the names of
+ * counters end in _total. There is one series per GPU, state, reason or class of routes; there are
+ * series per session only with metrics.sessions = yes.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ void metrics_head(FILE *out, const char *name, const char *type, const char *hel
         fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* Writes a metric that has one series, without labels. */
+/* Writes a metric that has one series without labels. */
 static void put_one(FILE *out, const char *name, const char *type, const char *help, uint64_t value)
 {
         metrics_head(out, name, type, help);
@@ -102,7 +103,7 @@ static void put_reported(FILE *out, const struct node *node)
                 node_compute_reported(node));
 }
 
-/* Writes the charges, as counted by the programs of all sessions. */
+/* Writes the numbers of charges, as the programs of all sessions count them. */
 static void put_charges(FILE *out, const struct node_counts *counts)
 {
         put_one(out, "aliquot_refused_charges_total", "counter",
@@ -128,7 +129,7 @@ static void put_nvml(FILE *out, const struct node *node)
                 "Whether the driver has answered in the last seconds.", node_gpus(node) != NULL);
 }
 
-/* Writes the metrics of joins by sessions' sockets. */
+/* Writes the metrics of joins through sessions' sockets. */
 static void put_joins(FILE *out, const struct tenants_counts *counts)
 {
         static const char *const reasons[] = {
@@ -204,10 +205,11 @@ static unsigned count_descriptors(void)
 
         while (folder && readdir(folder))
                 count++;
-        return count > 3 ? count - 3 : 0; /* ".", "..", and the folder's own */
+        /* without ".", "..", and the descriptor of the folder itself */
+        return count > 3 ? count - 3 : 0;
 }
 
-/* Pages of the process: all, and resident ones. 0: unknown. */
+/* Reads the number of the process's pages: of all, and of those in memory. 0: unknown. */
 static void read_pages(number *ret_whole, number *ret_resident)
 {
         FILE *statm = fopen("/proc/self/statm", "re");

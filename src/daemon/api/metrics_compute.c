@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Histograms of turns, for each GPU on which a session launched: how long sessions wait for them,
- * take to give them up, and take to hand them over. The number of series depends on the GPUs alone.
+ * Writes histograms about turns, for each GPU on which a session launched: how long sessions wait
+ * for a turn, how long they take to end it, and how long a hand-over takes. The number of series
+ * depends only on the number of GPUs.
  */
 #include "daemon/api/metrics_parts.h"
 
@@ -20,7 +21,8 @@ static const struct histogram *part_of(const struct sched_times *times, unsigned
 }
 
 static const struct {
-        const char *name, *help; /* NULL: as in the entry before */
+        /* help NULL: the entry belongs to the same metric as the one before */
+        const char *name, *help;
         const char *labels;
 } parts[PARTS] = {
         [WAIT_BATCH] = { "aliquot_gpu_turn_wait_seconds",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Metrics of the GPUs: one series each. A value that the driver does not report has no series.
+ * Writes the metrics of GPUs, one series for each GPU. A value that the driver does not report has
+ * no series.
  */
 #include <math.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "common/uuid.h"
 #include "daemon/api/metrics_parts.h"
 
-/* A GPU; `device` is NULL if the driver does not answer. */
+/* What the metrics of one GPU are read from. `device` is NULL if the driver does not answer. */
 struct gpu_metrics {
         const struct sessions *sessions;
         const struct node *node;
@@ -17,7 +18,7 @@ struct gpu_metrics {
         const struct sample_device *device;
 };
 
-/* A number of bytes as a metric's value; NAN: the driver does not report it. */
+/* Converts a number of bytes to a metric's value; NAN: the driver does not report it. */
 static double of_bytes(uint64_t value)
 {
         return value == SAMPLE_NONE ? NAN : (double)value;
@@ -115,7 +116,7 @@ static double critical(const struct gpu_metrics *gpu)
         return gpu->device ? (double)gpu->device->xids : NAN;
 }
 
-/* Counts the GPU's processes for which `is_so` holds, called with their index in the look. */
+/* Counts the GPU's processes for which is_so() is true; it gets their index in the poll. */
 static double count_processes(const struct gpu_metrics *gpu,
                               bool (*is_so)(const struct gpu_metrics *gpu, unsigned process))
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private declarations of the files of /metrics. A metric is a head, followed by its series.
+ * Private declarations of the files of /metrics. metrics_head() writes the head of a metric, which
+ * its series must follow.
  */
 #ifndef ALIQUOT_DAEMON_API_METRICS_PARTS_H
 #define ALIQUOT_DAEMON_API_METRICS_PARTS_H

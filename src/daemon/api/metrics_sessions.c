@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Metrics of each session that the caller may see, only with metrics.sessions = yes. A session's
- * files are read once for all of them; the counters come from its ledger, which its programs write.
+ * Writes metrics of each session that the client may see, only with metrics.sessions = yes. A
+ * session's files are read once for all its metrics. The counters are from the session's ledger,
+ * which its programs write.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -37,12 +38,13 @@ enum metric {
         MOVING_HELD,
         MOVING_MOVED,
         MOVING_STUCK,
-        PROCESSES, /* per session; those before it, per session and GPU */
+        PROCESSES, /* one series per session; all metrics before it have one per session and GPU */
         METRICS,
 };
 
 static const struct {
-        const char *name, *type, *help; /* help NULL: as in the entry before */
+        /* help NULL: the entry belongs to the same metric as the one before */
+        const char *name, *type, *help;
         const char *labels;
 } metrics[METRICS] = {
         [LIMIT] = { "aliquot_session_memory_limit_bytes", "gauge",
@@ -95,7 +97,7 @@ static const struct {
         [PROCESSES] = { "aliquot_session_processes", "gauge", "Processes that live in a session." },
 };
 
-/* Notes its GPU time, once it has launched there. */
+/* Fills in the GPU time of a share, if the session has launched there. */
 static void note_time(double values[PROCESSES], const struct http_api *api,
                       const struct sessions_one *session, unsigned share)
 {
@@ -117,7 +119,7 @@ static void note_time(double values[PROCESSES], const struct http_api *api,
         values[LEASES] = (double)had.leases;
 }
 
-/* Contents of one session's files. */
+/* What was read from one session's files. */
 struct session_metrics {
         const struct api_use *use;
         const struct page_ledger *ledger;
@@ -146,7 +148,7 @@ static void note_swap(double values[PROCESSES], const struct http_api *api,
         values[MOVING_STUCK] = (double)seen.stuck;
 }
 
-/* A session's name needs no escapes: settings_check_name(). */
+/* Writes the series of one share. A session's name needs no escapes (settings_check_name()). */
 static void put_share(FILE *const out[METRICS], const struct http_api *api,
                       const struct sessions_one *session, const struct session_metrics *seen,
                       unsigned share)
@@ -197,8 +199,8 @@ static void put_session(FILE *const out[METRICS], const struct http_api *api,
                         session->name, seen.use->count);
 }
 
-/* The series of one metric must be adjacent, so each metric is written to its own text, and then
- * all texts in order. */
+/* The series of one metric must be adjacent. So each metric is written to a text of its own, and
+ * all texts are then written in order. */
 void metrics_put_sessions(FILE *out, const struct api_call *call)
 {
         const struct http_api *api = call->api;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * openapi.json as of the build (tools/embed).
+ * The text of openapi.json, embedded at build time (tools/embed).
  */
 #ifndef ALIQUOT_DAEMON_API_OPENAPI_H
 #define ALIQUOT_DAEMON_API_OPENAPI_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inih parses the file line by line; the function that feeds it lines counts them.
+ * Reads, checks, reloads and prints the configuration. inih parses the file; take_line() gives it
+ * the lines, and counts them.
  */
 #include "daemon/config/config.h"
 
@@ -29,8 +30,9 @@ struct config_reading {
         const char *at, *end;
         unsigned line;
         int rc;
-        uint64_t said;                        /* keys that were read, a bit each */
-        uint32_t rule_said[POLICY_RULES_MAX]; /* the same for each rule */
+        uint64_t said; /* keys that were read; one bit per key */
+        /* keys that were read of each rule; one bit per key */
+        uint32_t rule_said[POLICY_RULES_MAX];
 };
 
 /* Adds a mistake to the report; returns -EINVAL. */
@@ -48,7 +50,7 @@ static int complain(struct config_report *report, const char *format, ...)
         va_start(args, format);
         length = vsnprintf(report->text + used, room, format, args);
         va_end(args);
-        /* A line that does not fit is left out whole; `count` includes it. */
+        /* A line that does not fit is left out as a whole; `count` includes it. */
         if (length < 0 || (size_t)length + 2 > room)
                 report->text[used] = '\0';
         else
@@ -161,7 +163,7 @@ static void list_sections(struct text *text)
         text_add(text, ", [policy]");
 }
 
-/* Lists what was probably meant: the keys of the section, or the sections. */
+/* Lists the valid names: the keys of the section, or the sections if it does not exist. */
 static void list_known(const char *section, char *ret, size_t bytes)
 {
         struct text text;
@@ -187,7 +189,7 @@ static void list_policy_keys(const struct policy_rule *rule, char *ret, size_t b
         }
 }
 
-/* Finds a key that the rule may have; NULL after a complaint. */
+/* Finds a key that the rule may have. NULL: it may not, which was reported. */
 static const struct config_policy_key *policy_key(const struct config_reading *reading,
                                                   const struct policy_rule *rule, const char *name)
 {
@@ -239,7 +241,7 @@ static int take_policy(struct config_reading *reading, const char *section, cons
 
 /* -- Lines ------------------------------------------------------------------------------------ */
 
-/* Tells inih to go on: mistakes are counted here, since inih keeps only the first. */
+/* Tells inih to continue. Mistakes are noted here, because inih keeps only the first. */
 #define GO_ON 1
 
 static int take_key(struct config_reading *reading, const char *section, const char *name,
@@ -281,7 +283,7 @@ static int take_value(void *context, const char *section, const char *name, cons
         return GO_ON;
 }
 
-/* Returns the next line like fgets(); a line that does not fit is a mistake, and is returned
+/* Returns the next line, like fgets(). A line that does not fit is a mistake, and is returned
  * empty. */
 static char *take_line(char *ret, int room, void *context)
 {
@@ -362,7 +364,7 @@ int config_read_file(struct config *config, const char *path, struct config_repo
         return config_read_text(config, path, text, (size_t)length, report);
 }
 
-/* Reports a key whose value is valid alone but not with other keys. */
+/* Reports a key whose value is valid by itself but not with other keys. */
 static int complain_of(const struct config *config, const char *key, const char *why,
                        struct config_report *report)
 {
@@ -393,7 +395,7 @@ static int check_address(const struct config *config, struct config_report *repo
         return 0;
 }
 
-/* Whether a file is missing that the configuration did not try to set. */
+/* Whether a path is not set, and nobody tried to set it to an invalid value. */
 static bool is_missing(const struct config *config, const char *file, const char *key)
 {
         return !file[0] && !config_was_refused(config, key);

@@ -14,7 +14,8 @@
 
 #define LIVE true
 #define RESTART false
-/* section, name, type, field, default, range, whether a reload applies it, meaning, words */
+/* Arguments: section, name, type, field, default, minimum, maximum, whether a reload applies it,
+ * meaning, words. */
 #define KEY(of, called, kind, member, normal, low, high, is_live, text, ...)                       \
         {                                                                                          \
                 .section = of, .name = called, .type = CONFIG_##kind,                              \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of all keys, and the conversion of their values from text and back.
+ * The table of all keys except those of the policy, and the conversion of their values from text
+ * and back.
  */
 #ifndef ALIQUOT_DAEMON_CONFIG_CONFIG_KEYS_H
 #define ALIQUOT_DAEMON_CONFIG_CONFIG_KEYS_H
@@ -10,18 +11,19 @@
 
 enum config_type {
         CONFIG_TEXT,
-        CONFIG_FOLDER, /* absolute path or nothing; so is CONFIG_FILE */
+        CONFIG_FOLDER, /* absolute path or empty; CONFIG_FILE too */
         CONFIG_FILE,
-        CONFIG_PROFILES, /* see settings/profile.h, separated by spaces or commas, or nothing */
-        CONFIG_CGROUPS,  /* absolute paths, separated by commas, or nothing */
-        CONFIG_ADDRESS,  /* see daemon/base/address.h, or nothing */
-        CONFIG_SWITCH,   /* yes or no */
+        /* profiles (settings/profile.h), separated by spaces or commas, or empty */
+        CONFIG_PROFILES,
+        CONFIG_CGROUPS, /* absolute paths, separated by commas, or empty */
+        CONFIG_ADDRESS, /* see daemon/base/address.h, or empty */
+        CONFIG_SWITCH,  /* yes or no */
         CONFIG_NUMBER,
         CONFIG_PERCENT,
         CONFIG_SIZE,
-        CONFIG_TIME, /* 0 is written "none" */
-        CONFIG_WORD, /* the value is its index in `words` */
-        CONFIG_MODE, /* octal */
+        CONFIG_TIME, /* duration; 0 is written "none" */
+        CONFIG_WORD, /* the value is the word's index in `words` */
+        CONFIG_MODE, /* octal number */
 };
 
 struct config_key {
@@ -29,30 +31,32 @@ struct config_key {
         const char *name;
         enum config_type type;
         size_t offset;
-        size_t bytes; /* of the field: size of a text's array, or of a number */
+        size_t bytes; /* size of the field: of a text's array, or of a number */
         const char *standard;
-        uint64_t least, most; /* of a number, in its own unit; otherwise 0 */
+        uint64_t least, most; /* range of a number, in its own unit; 0 for other types */
         const char *words[6];
         bool is_reloadable;
-        const char *meaning; /* one line */
+        const char *meaning; /* description, in one line */
 };
 
 extern const struct config_key config_keys[];
 extern const size_t config_key_count;
 
-/* The key of that name; NULL: there is none. */
+/* Returns the key of that name; NULL: there is none. */
 const struct config_key *config_key_find(const char *section, const char *name);
 
-/* Describes the values of this key: "a duration such as 30s, 1s to 1h". Returns `ret`. */
+/* Describes the valid values of this key, such as "a duration such as 30s, 1s to 1h". Returns
+ * `ret`. */
 const char *config_key_expected(const struct config_key *key, char *ret, size_t bytes);
 
-/* The present word for a word of an older version; NULL: it is not an old word. */
+/* Returns the present word for a word of an older version; NULL: it is not an old word. */
 const char *config_key_now(const struct config_key *key, const char *word);
 
-/* Writes the field. -EINVAL, with nothing written: not a valid value. */
+/* Parses the text and sets the field. -EINVAL: the value is not valid, and the field is
+ * unchanged. */
 int config_key_parse(const struct config_key *key, const char *text, struct config *config);
 
-/* The field as text that config_key_parse() reads back to the same value. Returns `ret`. */
+/* Formats the field as text that config_key_parse() parses to the same value. Returns `ret`. */
 const char *config_key_format(const struct config_key *key, const struct config *config, char *ret,
                               size_t bytes);
 

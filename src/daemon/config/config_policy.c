@@ -11,10 +11,11 @@
 #include "common/units.h"
 
 #define SECTION "policy"
-#define SECTION_BYTES 49u /* inih cuts a section's name to less than this */
+#define SECTION_BYTES 49u /* inih truncates a section's name to less than this */
 #define ANY "any"
 #define MILLI 1000u
-#define CARDS_PERCENT_MAX (UINT64_C(100) * POLICY_CARDS_MAX) /* of one card, summed */
+/* sum over all cards, in percent of one card */
+#define CARDS_PERCENT_MAX (UINT64_C(100) * POLICY_CARDS_MAX)
 #define WEIGHT_MAX 10000u
 #define SESSIONS_A_USER_MAX 4096u
 #define UUID_DIGITS 32u
@@ -135,7 +136,7 @@ static bool is_kind(enum policy_kind kind, const char *word, size_t bytes)
         return strlen(name) == bytes && strncmp(name, word, bytes) == 0;
 }
 
-/* "policy user anna" */
+/* Reads a section such as "policy user anna". */
 static int read_section(const char *section, struct policy_rule *ret, struct error *err)
 {
         const char *at = section + strlen(SECTION);
@@ -253,7 +254,7 @@ static bool put_digit(struct policy_gpu *gpu, char digit)
         return true;
 }
 
-/* Reads "GPU-7d0e", a UUID prefix of any length; dashes at their places are optional. */
+/* Reads a UUID prefix such as "GPU-7d0e", of any length. Dashes are ignored. */
 static bool read_gpu(const char *text, size_t bytes, struct policy_gpu *ret)
 {
         static const char prefix[] = "GPU-";
@@ -316,7 +317,7 @@ static bool read_amount(enum policy_key key, const char *text, struct policy_rul
         }
 }
 
-/* For the other keys a number can already mean everything. */
+/* Whether a key may have the value "any". The others have a maximum that means the same. */
 static bool may_be_any(enum policy_key key)
 {
         return key != POLICY_COMPUTE && key != POLICY_WEIGHT && key != POLICY_PRIORITY &&
@@ -402,7 +403,7 @@ const char *config_policy_amount(enum policy_key key, uint64_t amount,
         return ret;
 }
 
-/* With the dashes of a UUID. */
+/* Adds the UUID prefix with its dashes. */
 static void add_gpu(struct text *text, const struct policy_gpu *gpu)
 {
         text_add(text, "GPU-");

@@ -2,9 +2,9 @@
 /*
  * Converts values of configuration keys from text and back (config_keys.h).
  *
- * The key's type determines how its text is read; its bounds are checked here too. On failure the
- * config is untouched, and config_key_expected() describes valid values. A value is written in the
- * largest unit that holds it exactly, so it reads back as the same value.
+ * The key's type determines how its text is parsed; its range is checked here too. On failure the
+ * config is unchanged, and config_key_expected() describes valid values. A value is written in the
+ * largest unit of which it is a multiple, so that parsing it gives the same value.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,7 +28,7 @@ struct suffix {
         uint64_t factor;
 };
 
-/* Largest first, since a value is written in the largest unit that fits. */
+/* Largest first, because a value is written in the largest unit of which it is a multiple. */
 static const struct suffix size_suffixes[] = {
         { "TiB", TI }, { "GiB", GI }, { "MiB", MI }, { "KiB", KI }, { "", 1 },
 };
@@ -171,7 +171,7 @@ static bool parse_number(const struct config_key *key, const char *text, uint64_
         }
 }
 
-/* Each path begins at the root of the hierarchy, and has no "..". */
+/* Whether each path is absolute and has no "..". */
 static bool is_good_list(const char *text)
 {
         for (const char *at = text; *at; at += strspn(at, ", ")) {
@@ -184,7 +184,7 @@ static bool is_good_list(const char *text)
         return !strstr(text, "/..");
 }
 
-/* Each is a valid profile, and none is repeated. */
+/* Whether each name is a valid profile, and none is repeated. */
 static bool are_profiles(const char *text)
 {
         struct profile profile;
@@ -203,7 +203,7 @@ static bool are_profiles(const char *text)
         return true;
 }
 
-/* For every type: one line without a comment character, within the size of its field. */
+/* Whether the text is valid. A text of any type is one line without ';' that fits its field. */
 static bool is_good_text(const struct config_key *key, const char *text)
 {
         struct address address;

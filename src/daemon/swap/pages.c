@@ -14,23 +14,25 @@
 #include "common/text.h"
 #include "store/liveness.h"
 
-/* In the order of store_create(). */
+/* Rows of the session's ledger, in the order of store_create(). */
 enum { ROW_GPU, ROW_HOST, ROW_SWAP };
 
-/* A process repeats its wish every 10 ms, and so does a thread that waits at the GPU's gate. A
- * thread at the session's gate repeats its time every 50 ms. An older time is void. */
+/* How long claims count. A process renews its wish every 10 ms, and so does a thread that waits at
+ * the GPU's gate (WANT_NS). A thread that waits at the session's gate renews its time every 50 ms
+ * (STOOD_NS). An older time does not count. */
 #define WISH_NS UINT64_C(100000000)
 #define WANT_NS UINT64_C(100000000)
 #define STOOD_NS UINT64_C(120000000)
 #define WALK_EVERY_NS UINT64_C(100000000)
-/* A probe of a slot passes all locks on the file, of which a tenant can hold any number. After a
- * look longer than PROBE_DEAR_NS, no slot is probed for PROBE_REST times as long. */
+/* To probe a slot's lock, the kernel goes through all locks on the file, and a tenant can hold any
+ * number of them. After a call that took longer than PROBE_DEAR_NS, no slot is probed for
+ * PROBE_REST times as long. */
 #define PROBE_DEAR_NS UINT64_C(100000)
 #define PROBE_REST 50u
 
 #define HEAD_BYTES (offsetof(struct slots_page, meter) + sizeof(struct page_meter))
 
-/* The part of `slots` before the slots. */
+/* The part of `slots` before the slots themselves. */
 struct head {
         bool is_page;
         uint32_t high;
@@ -87,7 +89,7 @@ uint32_t pages_gate(const struct pages *pages)
 
 /* -- Reading `slots` -------------------------------------------------------------------------- */
 
-/* Reads zeroes beyond the end of the file. */
+/* Reads bytes of the file, and zeroes beyond its end. */
 static void read_at(const struct pages *pages, void *to, size_t offset, size_t bytes)
 {
         ssize_t got = pread(pages->seat->slots, to, bytes, (off_t)offset);
@@ -110,13 +112,15 @@ static void read_head(const struct pages *pages, struct head *ret)
         ret->is_page = magic == PAGE_SLOTS_MAGIC;
 }
 
-/* The kernel knows whether the slot's process lives. If the probe fails, it counts as alive. */
+/* Whether the slot's process lives, as its lock in the kernel tells. If the probe fails, the
+ * process counts as alive. */
 static bool is_live(const struct pages *pages, uint32_t slot)
 {
         return liveness_probe(pages->seat->slots, PAGE_LOCK_LIVE(slot)) != 0;
 }
 
-/* The number of slots that this look reads, from walk->next on. */
+/* Continues or restarts the reading. Returns the number of slots to read in this call, from
+ * walk->next on. */
 static uint32_t walk_begin(struct pages_walk *walk, const struct head *head)
 {
         if (walk->next >= walk->high)
@@ -124,16 +128,17 @@ static uint32_t walk_begin(struct pages_walk *walk, const struct head *head)
         return min_u32(walk->high - walk->next, PAGES_SLOTS);
 }
 
-/* Whether the walk is complete. */
+/* Notes that `count` slots were read. Returns whether the reading is complete. */
 static bool walk_end(struct pages_walk *walk, uint32_t count)
 {
         walk->next += count;
         return walk->next >= walk->high;
 }
 
-/* -- Whether all have drained ----------------------------------------------------------------- */
+/* -- Whether all processes have drained ------------------------------------------------------- */
 
-/* A process that took its slot after the walk had passed it found the gate shut. */
+/* Whether all processes have drained for the hold `gate`. A process that took its slot after that
+ * slot was read here found the gate closed already. */
 static bool have_answered(struct pages *pages, const struct head *head, uint32_t gate)
 {
         struct page_slot slot[PAGES_SLOTS];
@@ -156,10 +161,11 @@ static bool have_answered(struct pages *pages, const struct head *head, uint32_t
         return walk_end(&pages->answers, count);
 }
 
-/* -- What the dead hold ----------------------------------------------------------------------- */
+/* -- Charges of dead processes ---------------------------------------------------------------- */
 
-/* The bytes of a row. If its process died within an operation, only recovery can tell whether that
- * took effect: the result is then the larger value, or the smaller one. */
+/* Returns the bytes of a row. If its process died within an operation, only recovery can tell
+ * whether the operation took effect. The result is then the larger value if `is_most`, else the
+ * smaller one. */
 static uint64_t row_bytes(const struct page_row *row, bool is_most)
 {
         uint64_t held = row->charge[row->committed & 1];
@@ -176,8 +182,8 @@ static bool is_empty(const struct page_row *row)
                !row_bytes(&row[ROW_SWAP], true);
 }
 
-/* Bytes in the host count as not on the card, and swappable bytes as not pinned; so of these rows
- * the larger value is subtracted. */
+/* Adds the charges of a dead slot. The larger value is subtracted from the rows of host memory and
+ * of swappable memory, because their bytes count as not on the card, or as not pinned. */
 static void bury_row(struct pages *pages, const struct page_row *row)
 {
         for (unsigned i = 0; i < PAGES_ROWS; i++)
@@ -185,7 +191,8 @@ static void bury_row(struct pages *pages, const struct page_row *row)
                         sum_of(pages->buried_bytes[i], row_bytes(&row[i], i != ROW_GPU));
 }
 
-/* `row` is static: 64 KiB, used by one thread. */
+/* Reads further slots and adds up the charges of dead ones. `row` is static because it has 64 KiB;
+ * only one thread uses it. */
 static void walk_dead(struct pages *pages, const struct head *head, uint64_t now_ns)
 {
         static struct page_row row[PAGES_SLOTS][PAGE_DEVICES];
@@ -209,7 +216,7 @@ static void walk_dead(struct pages *pages, const struct head *head, uint64_t now
         pages->walked_ns = now_ns;
 }
 
-/* Whether no process has recovered bytes of the dead since the last walk. */
+/* Whether no process has recovered charges of dead processes since the last complete reading. */
 static bool are_dead_still(const struct pages *pages, const struct head *head)
 {
         for (unsigned i = 0; i < PAGES_ROWS; i++) {
@@ -220,9 +227,10 @@ static bool are_dead_still(const struct pages *pages, const struct head *head)
 }
 
 /*
- * Sets the ledgers' sums without the charges of the dead. `before` was read before the walk over
- * the dead slots, and the ledgers are read again after it: a charge, or a recovery, meanwhile is in
- * one of the readings. The result uses the one that counts more on the card.
+ * Fills in the ledgers' sums, less the charges of dead processes. `before` was read before the dead
+ * slots, and the ledgers are read again after them, because a charge or a recovery may have
+ * happened in between. For each row, the reading is used that makes more memory count as on the
+ * card.
  */
 static void count_live(const struct pages *pages, const struct head *before, struct swap_seen *ret)
 {
@@ -242,9 +250,10 @@ static void count_live(const struct pages *pages, const struct head *before, str
         }
 }
 
-/* -- A look ----------------------------------------------------------------------------------- */
+/* -- pages_look() ----------------------------------------------------------------------------- */
 
-/* 0 is never. A time in the future is a false claim, and counts as now. */
+/* Whether the time is less than `age_ns` ago. 0 means never. A time in the future is a false claim,
+ * and counts as now. */
 static bool is_young(uint64_t at_ns, uint64_t now_ns, uint64_t age_ns)
 {
         return at_ns != 0 && now_ns - min_u64(at_ns, now_ns) < age_ns;
@@ -307,7 +316,8 @@ static bool is_same_room(const struct swap_order *a, const struct swap_order *b)
                a->pinned_bytes == b->pinned_bytes;
 }
 
-/* A thread at the gate sleeps on the gate's word; one that waits for room, on the epoch. */
+/* Writes the order and wakes the session's threads: those at the gate wait on the word `gate`,
+ * those that wait for room on the word `epoch`. */
 void pages_write(struct pages *pages, const struct swap_order *order, uint64_t answered_ns)
 {
         struct limits_page *limits = pages->seat->limits;
@@ -327,8 +337,8 @@ void pages_write(struct pages *pages, const struct swap_order *order, uint64_t a
                 store_release(shared_word(&room->answered_at_ns), answered_ns);
         store_release(shared_half(&limits->gate), order->gate);
         add_acq_rel(shared_half(&limits->epoch), 1);
-        /* A ledger read after this contains every charge that the old words admitted (page_room).
-         */
+        /* A ledger that is read after this fence contains every charge that the old words admitted
+         * (page_room). */
         fence_seq_cst();
         clock_wake(shared_half(&limits->epoch), PAGE_WAKE_MAX);
         clock_wake(shared_half(&limits->gate), PAGE_WAKE_MAX);

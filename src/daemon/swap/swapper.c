@@ -16,12 +16,13 @@
 #include "daemon/swap/swapper_parts.h"
 
 /* The thread uses at most 1/WORK_PART of a processor, however many sessions there are and however
- * long their pages take to read. */
+ * long reading their pages takes. */
 #define WORK_PART 4u
-/* Sessions per pass whose dead slots are looked for; the next pass continues behind the last
- * one. */
+/* Maximum number of sessions in one pass for which dead slots are read; the next pass continues
+ * with the session after the last one. */
 #define WALKS_MAX 8u
-/* A session may pin 1/PINNED_PARTS of the card. */
+/* A session may have 1/PINNED_PARTS of the card as pinned memory, which cannot be moved to the
+ * host. */
 #define PINNED_PARTS 4u
 #define PINNED_STAYS_NS UINT64_C(100000000)
 
@@ -41,7 +42,8 @@ static void add_session(struct swapper *self, unsigned at)
         self->holder[at] = (struct holder){ .pages = entry->pages };
 }
 
-/* Frees the entry. The caller closes the pages without the lock, since closing may wait. */
+/* Frees the entry and returns its pages. The caller closes them after it has released the lock,
+ * because closing them may wait. */
 static struct pages *remove_entry(struct swapper *self, unsigned at)
 {
         struct swapper_entry *entry = &self->entry[at];
@@ -55,7 +57,7 @@ static struct pages *remove_entry(struct swapper *self, unsigned at)
         return pages;
 }
 
-/* Does what the loop has asked since the last pass. */
+/* Carries out what the event loop has requested since the last pass. */
 static void take_wishes(struct swapper *self)
 {
         pthread_mutex_lock(&self->lock);
@@ -83,17 +85,19 @@ static void take_wishes(struct swapper *self)
         pthread_mutex_unlock(&self->lock);
 }
 
-/* A pass begins behind the last session that was walked. */
+/* Whether dead slots of this session may be read in this pass: each pass begins after the last
+ * session for which they were. */
 static bool may_walk(const struct swapper *self, unsigned at)
 {
         return self->walks < WALKS_MAX && at >= self->walk_from;
 }
 
-/* Pinned bytes of a session keep other sessions off the card, and a library pins no more than was
- * granted. More is seen for a moment while a swappable block is charged or given back, since that
- * updates two rows: until it has stayed for PINNED_STAYS_NS, the previous value counts. After that
- * it is memory that the driver took unasked, or a false claim, and counts up to the session's part
- * of the card. */
+/* Returns the pinned bytes that count for a session. Pinned bytes keep other sessions off the
+ * card, and an honest library pins no more than was granted. For a moment more may be seen,
+ * because charging or releasing a swappable block updates two rows. So a higher value counts
+ * only when it has lasted for PINNED_STAYS_NS; until then the previous value counts. Then it is
+ * memory that the driver allocated by itself, or a false claim, and it counts up to the
+ * session's part of the card. */
 static uint64_t pinned_bytes(struct holder *holder, const struct swap_session *session,
                              uint64_t part_bytes, uint64_t seen_bytes, uint64_t now_ns)
 {
@@ -108,7 +112,8 @@ static uint64_t pinned_bytes(struct holder *holder, const struct swap_session *s
         return min_u64(holder->pinned_bytes, seen_bytes);
 }
 
-/* A session's ledger is believed only up to the ceiling that the session was admitted with. */
+/* Limits what the session claims: the ledger counts only up to the ceiling with which the session
+ * was admitted, and pinned bytes only as pinned_bytes() says. */
 static void bound(struct holder *holder, const struct swap *swap,
                   const struct swap_session *session, uint64_t now_ns, struct swap_seen *seen)
 {
@@ -162,8 +167,8 @@ static void write_all(struct swapper *self, uint64_t began_ns)
         }
 }
 
-/* Copies the state for views. Returns whether the session has got stuck, or overdue, since the last
- * pass. */
+/* Copies the session's state for swapper_read(). Returns whether it got stuck, or became overdue,
+ * since the last pass. */
 static bool publish_view(struct swapper_entry *entry, const struct swap_session *session,
                          struct holder *holder)
 {
@@ -201,10 +206,10 @@ static void show_all(struct swapper *self)
         }
         pthread_mutex_unlock(&self->lock);
         if (is_news && write(self->told, &one, sizeof(one)) < 0)
-                return; /* the counter is full, so the descriptor is readable already */
+                return; /* the counter has its maximum, so the descriptor is readable already */
 }
 
-/* Returns when the next pass is due. */
+/* Runs one pass; returns when the next is due. */
 static uint64_t run_pass(struct swapper *self)
 {
         uint64_t began_ns = clock_now_ns(), now_ns, due_ns;
@@ -237,7 +242,8 @@ static void *run_swapper(void *argument)
         struct swapper *self = argument;
 
         clock_join(TIME_BACKGROUND);
-        self->swap.now_ns = clock_now_ns(); /* so that sessions added now have not waited yet */
+        /* so that sessions added from now on have not waited yet */
+        self->swap.now_ns = clock_now_ns();
         while (!is_ending(self)) {
                 uint32_t bell = load_acquire(&self->bell);
                 uint64_t due_ns = run_pass(self);
@@ -277,7 +283,9 @@ int swapper_start(struct swapper **ret, const struct store *store, struct error 
                 free(self);
                 return rc;
         }
-        self->swap.gates >>= 1; /* a session's page may hold the number of an earlier hold */
+        /* Begins at a random number, because a session's page may have the number of a hold by an
+         * earlier daemon. */
+        self->swap.gates >>= 1;
         self->store = store;
         self->told = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (self->told < 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls of the daemon's loop: they add and drop entries, and copy views out. Each takes the
- * lock, and none waits for the thread, which executes the request in its next pass.
+ * The functions that the daemon's event loop calls: they add and remove entries, and copy states.
+ * Each takes the lock, and none waits for the thread, which carries out requests in its next pass.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,9 +22,10 @@ static bool is_given(const struct swapper *self, unsigned at)
         return memcmp(self->card[at].gpu, nobody, sizeof(nobody)) != 0;
 }
 
-/* The index of a GPU. A new GPU takes an index that was never given to one, because the settings of
- * a known GPU must not be lost before its first session comes; otherwise the index of a GPU without
- * sessions. SWAP_CARDS: none is free, since GPUs that are gone still have sessions. */
+/* Returns the index of a GPU. A new GPU gets an index that no GPU had before, so that the
+ * settings of a known GPU remain until its first session is added; if there is none, it gets the
+ * index of a GPU without sessions. SWAP_CARDS: there is none, because GPUs that are gone still
+ * have sessions. */
 static unsigned card_of(struct swapper *self, const uint8_t gpu[16])
 {
         unsigned spare = SWAP_CARDS;
@@ -90,7 +91,7 @@ static struct swapper_entry *find_entry(struct swapper *self, const uint8_t id[1
         return NULL;
 }
 
-/* Updates the session's entry; false: it has none, or its files were replaced. */
+/* Updates the session's entry. False: it has none, or its files were replaced. */
 static bool change_entry(struct swapper *self, const struct sessions_one *session)
 {
         struct swapper_entry *entry;
@@ -192,7 +193,7 @@ bool swapper_read(struct swapper *self, const uint8_t id[16], struct swapper_vie
         return is_seen;
 }
 
-/* Returns one event of the entry at a time. */
+/* Returns one report about the entry, if there is one. */
 static bool take_news(struct swapper_entry *entry, struct swapper_stuck *ret)
 {
         bool is_stuck = entry->view.stuck != entry->told_stuck;

@@ -2,11 +2,11 @@
 /*
  * Private declarations of the swapper's files.
  *
- *      swapper.c        starts and stops it; the thread: looks, steps, writes, shows
- *      swapper_ask.c    what the loop calls: sessions and GPUs that come, change and go, and views
+ *      swapper.c        start and stop, and the thread
+ *      swapper_ask.c    the functions that the event loop calls
  *
- * The loop writes an entry and a wish. The thread executes the wish in its next pass, and owns the
- * entry's pages from then on until it frees the entry.
+ * The event loop fills in an entry and writes a request (wish) to it. The thread carries the
+ * request out in its next pass, and owns the entry's pages from then on until it frees the entry.
  */
 #ifndef ALIQUOT_DAEMON_SWAP_SWAPPER_PARTS_H
 #define ALIQUOT_DAEMON_SWAP_SWAPPER_PARTS_H
@@ -20,10 +20,10 @@
 _Static_assert(SESSIONS_MAX <= SWAP_SESSIONS && SESSIONS_GPUS <= SWAP_CARDS,
                "the core has a place for each session and each GPU");
 
-/* What the loop asks for an entry; the thread executes it in its next pass. */
+/* What the event loop requests for an entry. */
 enum wish { WISH_NOTHING, WISH_ADD, WISH_DROP };
 
-/* Under the lock. */
+/* A session, as the event loop and the thread share it; guarded by the lock. */
 struct swapper_entry {
         bool is_taken;
         uint8_t id[16];
@@ -34,23 +34,25 @@ struct swapper_entry {
         bool is_seen;
         struct swapper_view view;
         uint64_t told_stuck;
-        bool is_overdue;     /* it is overdue, and swapper_next_stuck() has not returned it yet */
-        struct pages *pages; /* opened by the loop; then owned by the thread, which closes them */
+        /* it became overdue, and swapper_next_stuck() has not returned that yet */
+        bool is_overdue;
+        /* opened by the event loop; then owned by the thread, which closes them */
+        struct pages *pages;
 };
 
-/* The thread's own part of an entry. */
+/* What only the thread keeps of an entry. */
 struct holder {
-        struct pages *pages; /* NULL: no session was added here */
+        struct pages *pages; /* NULL: the thread has no session in this entry */
         uint64_t ceiling_bytes;
-        uint64_t pinned_bytes; /* the last value that counted */
+        uint64_t pinned_bytes; /* the value that counts now: see pinned_bytes() in swapper.c */
         uint64_t over_ns;      /* since when more is pinned than was granted; 0: it is not */
-        uint64_t hold_from_ns; /* the session's held_ns before the present hold */
+        uint64_t hold_from_ns; /* the session's held_ns when the present hold began */
         bool was_stuck, was_overdue;
 };
 
 struct swapper_card {
         uint8_t gpu[16];
-        unsigned entries; /* sessions on it; 0: another GPU may take this index */
+        unsigned entries; /* number of sessions on this GPU; 0: another GPU may take this index */
         uint64_t capacity_bytes;
 };
 
@@ -59,15 +61,15 @@ struct swapper {
         pthread_t thread;
         bool has_thread;
         _Atomic uint32_t bell;
-        int told; /* eventfd */
+        int told; /* eventfd that wakes the event loop */
         pthread_mutex_t lock;
         bool is_ending;
-        unsigned entries; /* one above the last index that was ever taken */
+        unsigned entries; /* one more than the last index that was ever used */
         unsigned count;
         struct swap_rules rules;
         struct swapper_card card[SWAP_CARDS];
         struct swapper_entry entry[SWAP_SESSIONS];
-        /* Used by the thread alone. */
+        /* The fields below are used by the thread only. */
         struct swap swap;
         struct holder holder[SWAP_SESSIONS];
         unsigned walk_from;
