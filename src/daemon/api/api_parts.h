@@ -69,7 +69,7 @@ api_handler api_get_swap, api_patch_swap;
 
 /* -- api.c -- */
 
-/* Answers with a problem about a field. */
+/* Answers with a problem. `field`: the field that caused it, or NULL. */
 void api_refuse(struct api_call *call, unsigned status, const char *type, const char *field,
                 const char *format, ...) __attribute__((format(printf, 5, 6)));
 

@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-/* From its hash on: a place that was taken once is never empty again, so an owner's account is
- * found before the first that never was. */
+/* Searches from the owner's hash on. An entry that was used once remains marked as used, so an
+ * owner's account is before the first entry that was never used. */
 struct owner_account *accounts_find(struct accounts *accounts, uint32_t uid, uint64_t now_ns)
 {
         const uint32_t first = uid * UINT32_C(2654435761) >> 16;

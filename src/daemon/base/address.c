@@ -27,7 +27,7 @@ static bool parse_port(const char *text, in_port_t *ret)
         return true;
 }
 
-/* The part before the port, without the brackets that an IPv6 address needs. */
+/* Reads the host, which is what precedes the port. An IPv6 address must be in brackets. */
 static bool parse_host(const char *text, size_t length, struct address *ret)
 {
         struct sockaddr_in *four = (struct sockaddr_in *)&ret->socket;

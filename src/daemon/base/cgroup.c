@@ -14,16 +14,19 @@
 #include "common/scoped.h"
 #include "common/text.h"
 
-/* The kernel refuses to print a path that is longer than 4095 characters; a line each hierarchy. */
+/* Size of the whole file. It has one line per hierarchy, and the kernel refuses to print a path
+ * longer than 4095 characters. */
 #define TEXT_BYTES (CONTAINER_LINES * 4352u)
 #define MOUNTS_MAX 32u
 #define DEPTH_MAX 8u
-#define FOLDERS_MAX 256u /* of version 1, where a tenant may have made many below its own */
+/* maximum number of folders to search in version 1, where a tenant may have created many below its
+ * own */
+#define FOLDERS_MAX 256u
 
-/* -- Where the hierarchies are mounted -------------------------------------------------------- */
+/* -- Mounted hierarchies ---------------------------------------------------------------------- */
 
 struct mounted {
-        char controllers[128]; /* as in its options: "rw,cpu,cpuacct"; "": version 2 */
+        char controllers[128]; /* options of the mount, such as "rw,cpu,cpuacct"; "": version 2 */
         char path[CGROUP_PATH_BYTES];
 };
 
@@ -32,8 +35,9 @@ static struct {
         struct mounted at[MOUNTS_MAX];
 } mounts;
 
-/* "32 31 0:29 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu". One whose root is another
- * cgroup shows a part of the hierarchy, under other paths. */
+/* Reads a line of mountinfo such as "32 31 0:29 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup
+ * rw,cpu". Skips a mount whose root is not "/", because it shows only a part of the hierarchy,
+ * under other paths. */
 static bool read_mount(char *line, struct mounted *ret)
 {
         char root[8], path[CGROUP_PATH_BYTES], type[16], options[128];
@@ -63,7 +67,8 @@ static void read_mounts(void)
                 mounts.count += read_mount(line, &mounts.at[mounts.count]);
 }
 
-/* Whether the hierarchy has the first of the line's controllers. */
+/* Whether the mounted hierarchy has the first of the line's controllers; both without any: version
+ * 2. */
 static bool has_controller(const struct mounted *mount, const struct container_line *line)
 {
         const char *comma = memchr(line->controllers, ',', line->controllers_bytes);
@@ -150,7 +155,7 @@ int cgroup_find(uint32_t pid, struct cgroup *ret, struct error *err)
                 return rc;
         memcpy(found.container, container.id, sizeof(found.container));
         if (!find_any(&container, &found)) {
-                read_mounts(); /* the first time, and where something was mounted since */
+                read_mounts(); /* at the first call, and if a hierarchy was mounted since */
                 if (!find_any(&container, &found))
                         return fail(err, -ENOENT,
                                     "the control group of its container cannot be seen from here");
@@ -166,9 +171,10 @@ bool cgroup_is_in(uint32_t pid, const char *id)
         return id[0] && read_container(pid, &container, NULL) == 0 && strcmp(container.id, id) == 0;
 }
 
-/* -- Who is in it ----------------------------------------------------------------------------- */
+/* -- Processes in a control group ------------------------------------------------------------- */
 
-/* Of version 2, which says so of all that is below it as well; -ENOENT: it is of version 1. */
+/* Reads whether a cgroup of version 2, including all cgroups below it, has processes. 1: yes, or
+ * unknown. 0: none. -ENOENT: it is of version 1. */
 static int read_events(int folder)
 {
         scoped_fd int fd = openat(folder, "cgroup.events", O_RDONLY | O_CLOEXEC);
@@ -189,7 +195,8 @@ static bool has_process(int folder)
         return fd >= 0 ? read(fd, &byte, 1) != 0 : errno != ENOENT;
 }
 
-/* Of version 1; `left`: folders that may be opened yet. */
+/* Searches a cgroup of version 1 and all cgroups below it for a process. `left`: number of folders
+ * that may still be opened. True also if that is not enough. */
 static bool is_anybody_in(int folder, unsigned depth, unsigned *left)
 {
         scoped_dir DIR *entries = NULL;

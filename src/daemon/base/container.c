@@ -9,7 +9,8 @@
 
 #define ID_DIGITS 64u
 #define JOB_DIGITS 10u
-#define PODMAN_PODS "libpod_parent" /* a bare id below it is a pod's */
+/* name of the folder below which a plain id is that of a pod, not of a container */
+#define PODMAN_PODS "libpod_parent"
 
 /* A part of a text. */
 struct slice {
@@ -48,8 +49,8 @@ static bool is_id(struct slice slice)
         return slice.bytes == ID_DIGITS && digits == ID_DIGITS;
 }
 
-/* Behind the name of an engine, with which no unit of another kind begins: `libpod-conmon-` is one
- * of the engine's own. */
+/* Whether the component is the name of an engine followed by an id. Other units of an engine have
+ * other names: `libpod-conmon-` is not in the list. */
 static bool is_engines(struct slice component, struct slice *ret_id)
 {
         static const char *const stems[] = { "libpod-payload-", "libpod-", "docker-",
@@ -69,7 +70,7 @@ static bool is_engines(struct slice component, struct slice *ret_id)
         return false;
 }
 
-/* "kubepods-burstable-pod....slice:cri-containerd:<id>" */
+/* Whether the component is like "kubepods-burstable-pod....slice:cri-containerd:<id>". */
 static bool is_colons(struct slice component, struct slice *ret_id)
 {
         static const char middle[] = ".slice:cri-containerd:";
@@ -85,7 +86,7 @@ static bool is_colons(struct slice component, struct slice *ret_id)
         return true;
 }
 
-/* Of Slurm's, and only where a step of the job is below it. */
+/* Whether the component is a job of Slurm. It counts only if a step of the job follows it. */
 static bool is_job(struct slice component, struct slice before, struct slice below)
 {
         static const char stem[] = "job_";
@@ -102,7 +103,7 @@ static bool is_job(struct slice component, struct slice before, struct slice bel
 
 /* -- A path ----------------------------------------------------------------------------------- */
 
-/* The component that begins at `at`. */
+/* Returns the component that begins at index `at` of the path. */
 static struct slice component_at(struct slice path, size_t at)
 {
         const char *slash = memchr(path.at + at, '/', path.bytes - at);
@@ -111,7 +112,7 @@ static struct slice component_at(struct slice path, size_t at)
                                slash ? (size_t)(slash - path.at) - at : path.bytes - at };
 }
 
-/* One of the kernel's that does not lead up. */
+/* Whether the path has the kernel's form, and no component that leads up. */
 static bool is_path(struct slice path)
 {
         if (!path.bytes || path.at[0] != '/' || memchr(path.at, '\0', path.bytes))
@@ -126,7 +127,7 @@ static bool is_path(struct slice path)
         return true;
 }
 
-/* The outermost component that is a container's; *ret_path ends with it. */
+/* Finds the outermost component that is a container's. *ret_path is the path up to its end. */
 static bool find_container(struct slice path, struct slice *ret_id, struct slice *ret_path)
 {
         struct slice parent = { path.at, 0 };
@@ -149,7 +150,7 @@ static bool find_container(struct slice path, struct slice *ret_id, struct slice
 
 /* -- All lines -------------------------------------------------------------------------------- */
 
-/* "7:cpu,cpuacct:/docker/..."; a path may have colons of its own. */
+/* Splits a line such as "7:cpu,cpuacct:/docker/...". The path may have colons. */
 static bool split_line(struct slice line, struct slice *ret_controllers, struct slice *ret_path)
 {
         const char *first = memchr(line.at, ':', line.bytes);
@@ -165,7 +166,7 @@ static bool split_line(struct slice line, struct slice *ret_controllers, struct 
         return is_path(*ret_path);
 }
 
-/* Version 2 goes to the front. */
+/* Adds a matching line; the line of version 2 becomes the first. */
 static int add_line(struct container *ret, struct slice controllers, struct slice path,
                     struct error *err)
 {

@@ -11,7 +11,8 @@ void fair_init(struct fair *ret)
 
 void fair_add(struct fair *fair, struct fair_peer *peer, struct fair_request *request)
 {
-        /* While nobody waits, all time that was given is over, and nobody owes any. */
+        /* While no request waits, all service time that was granted has passed, so no peer owes
+         * any. */
         if (TAILQ_EMPTY(&fair->peers))
                 fair->now_ns = fair->last_ns;
         if (!peer->count++) {
@@ -57,7 +58,7 @@ struct fair_request *fair_take(struct fair *fair)
 
 void fair_charge(struct fair *fair, struct fair_peer *peer, uint64_t cost_ns)
 {
-        /* A clock that did not move in between must not let the peer come first again. */
+        /* At least 1, so that the peer is not first again if the clock did not advance. */
         peer->start_ns += cost_ns ? cost_ns : 1;
         if (fair->last_ns < peer->start_ns)
                 fair->last_ns = peer->start_ns;

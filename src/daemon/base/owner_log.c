@@ -6,7 +6,7 @@
 
 #include "common/machine_clock.h"
 
-/* Whether the user may have one more line; it is then charged. */
+/* Whether the user may cause one more line; charges the user for it. */
 static bool may_write(struct owner_log *log, uint32_t uid)
 {
         const struct account_terms terms = { 1, log->burst * log->every_ns };

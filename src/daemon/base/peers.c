@@ -9,10 +9,11 @@
 #include "daemon/base/address.h"
 
 #define SECOND_NS 1e9
-#define NETWORK_BYTES 8 /* of an IPv6 address */
-#define MAPPED_BYTES 12 /* of an IPv6 address, before the IPv4 address that it maps */
-#define RESERVE 16u     /* one place in so many */
-/* A call takes a few microseconds; as long as this one that tells thousands. */
+#define NETWORK_BYTES 8 /* bytes of an IPv6 address that identify its /64 */
+#define MAPPED_BYTES 12 /* bytes of an IPv6 address before the IPv4 address that it maps */
+#define RESERVE 16u     /* one of this many connections is reserved */
+/* A call usually takes a few microseconds; one that notifies thousands of watchers takes this
+ * long. */
 #define LONG_CALL_NS UINT64_C(2000000)
 #define RESTS_TIMES 500u
 #define GROUPS_MAX 65536u /* NGROUPS_MAX of Linux */

@@ -31,8 +31,8 @@ void receive_prepare(int fd)
 ssize_t receive_plain(int fd, void *into, size_t bytes)
 {
         struct iovec part = { into, bytes };
-        /* Without room for control messages: a look at descriptors says MSG_CTRUNC. The kernel may
-         * say so of bytes behind these, too. */
+        /* There is no room for control messages, so the kernel sets MSG_CTRUNC if there are
+         * descriptors. It may also do so if they belong to bytes after these. */
         struct msghdr look = { .msg_iov = &part, .msg_iovlen = 1 };
         ssize_t got = recvmsg(fd, &look, MSG_PEEK | MSG_DONTWAIT);
 
@@ -44,7 +44,7 @@ ssize_t receive_plain(int fd, void *into, size_t bytes)
         }
         if (got == 0)
                 return 0;
-        /* No more than was seen: what arrived since may have some. */
+        /* Receives no more bytes than were checked, because later ones may have descriptors. */
         got = recv(fd, into, (size_t)got, MSG_DONTWAIT);
         return got < 0 ? -errno : got;
 }

@@ -17,16 +17,17 @@
 #define AGAIN_USEC 100000
 
 struct sink {
-        struct event *turn;  /* hands over */
-        struct event *again; /* looks whether those that were ended are gone */
+        struct event *turn;  /* hands over sockets, once in a turn of the event loop */
+        struct event *again; /* timer: checks whether killed sinks are gone */
         struct aside aside;
-        int channel;                   /* to the sink; -1: there is none */
-        struct aside ended[ENDED_MAX]; /* by us, and not gone yet */
+        int channel;                   /* socket to the sink; -1: there is no sink */
+        struct aside ended[ENDED_MAX]; /* sinks that were killed and are not gone yet */
         unsigned ended_count;
-        int *waiting; /* to be handed over, in order */
+        int *waiting; /* sockets to be handed over, in order */
         unsigned count, room;
-        unsigned ready; /* of them: a turn of the loop has begun since */
-        bool is_stuck;  /* none of them can be now */
+        /* number of these that were there before this turn of the event loop began */
+        unsigned ready;
+        bool is_stuck; /* no socket can be handed over for now */
         uint64_t told_ns;
 };
 
@@ -37,7 +38,8 @@ union rights {
         char room[CMSG_SPACE(sizeof(int))];
 };
 
-/* The socket that the daemon sent; -1: none. The end of the daemon is ours. */
+/* Receives the socket that the daemon sent; -1: there was none. If the daemon has ended, so does
+ * the sink. */
 static int take_socket(int channel)
 {
         union rights rights = { 0 };
@@ -58,7 +60,7 @@ static int take_socket(int channel)
         return fd;
 }
 
-/* Closes all descriptors that come through the channel, `fd` first. */
+/* Closes `fd` (if it is not negative), and then every socket that the daemon sends. */
 static _Noreturn void close_all(int channel, int fd)
 {
         char told;
@@ -66,7 +68,7 @@ static _Noreturn void close_all(int channel, int fd)
         for (;;) {
                 if (fd < 0)
                         fd = take_socket(channel);
-                /* Now the daemon has closed its own copy. */
+                /* When this byte arrives, the daemon has closed its own copy. */
                 if (recv(channel, &told, 1, 0) != 1)
                         _exit(0);
                 if (fd >= 0) {
@@ -77,7 +79,7 @@ static _Noreturn void close_all(int channel, int fd)
         }
 }
 
-/* -- Sinks come and go ------------------------------------------------------------------------ */
+/* -- Starting and killing sinks --------------------------------------------------------------- */
 
 static void reap_ended(struct sink *sink)
 {
@@ -93,7 +95,8 @@ static void reap_ended(struct sink *sink)
         sink->ended_count = kept;
 }
 
-/* It closes what it was told to, and then exits. Our end of the channel never has a message. */
+/* Closes the channel. The sink closes what it was told to close, and then exits. Nothing is ever
+ * sent to our end, so closing it drops no descriptor. */
 static void leave_child(struct sink *sink)
 {
         if (sink->channel >= 0)
@@ -101,7 +104,7 @@ static void leave_child(struct sink *sink)
         sink->channel = -1;
 }
 
-/* The caller has seen that there is a place in `ended`. */
+/* Kills the sink. The caller has checked that `ended` has room. */
 static void end_child(struct sink *sink)
 {
         leave_child(sink);
@@ -112,7 +115,7 @@ static void end_child(struct sink *sink)
         sink->aside = (struct aside){ 0 };
 }
 
-/* Forks a new sink, which closes `fd`. */
+/* Forks a new sink, which inherits `fd` and closes it. False: that failed. */
 static bool begin_child(struct sink *sink, int fd)
 {
         int pair[2];
@@ -164,7 +167,8 @@ static bool hand_over(struct sink *sink, int fd)
                         return false;
         }
         close(fd);
-        /* Else it would take the next socket for this word. */
+        /* If the byte cannot be sent, the channel is closed: otherwise the sink would take the next
+         * socket's message for this byte. */
         if (send(sink->channel, &closed, 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
                 leave_child(sink);
         return true;
@@ -286,8 +290,8 @@ int sink_start(struct sink **ret, struct event_base *base, struct error *err)
         return 0;
 }
 
-/* What cannot be handed over stays open until the daemon has ended, and its end waits for nothing.
- */
+/* Hands over all sockets. Those that cannot be handed over stay open until the daemon has exited;
+ * closing them does not wait then. */
 void sink_stop(struct sink *sink)
 {
         if (!sink)

@@ -29,7 +29,7 @@ static int check_file(int fd, const char *path, struct error *err)
         return 0;
 }
 
-/* Up to `most` bytes, however many reads that takes. */
+/* Reads up to `most` bytes, with as many calls as needed. */
 static ssize_t read_whole(int fd, char *ret, size_t most)
 {
         size_t length = 0;
@@ -71,7 +71,7 @@ static int check_text(const char *path, const char *text, size_t length, struct 
 
 int token_read(const char *path, size_t least, struct token *ret, struct error *err)
 {
-        /* One more for the newline, one more to see that there is more. */
+        /* One byte more for the newline, and one more to notice that the file is too long. */
         char text[TOKEN_MAX + 2];
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         ssize_t length;
@@ -118,12 +118,13 @@ bool token_is(const struct token *token, const char *said, size_t length)
 {
         unsigned char difference = length != token->length || !token->length;
 
-        /* Every character of the token is looked at, whatever was said and how much of it. */
+        /* Compares every character of the token, even if `said` is shorter or already differs. */
         for (size_t i = 0; i < token->length; i++) {
                 unsigned char theirs = i < length ? (unsigned char)said[i] : 0;
 
                 difference |= (unsigned char)token->text[i] ^ theirs;
-                __asm__ volatile("" : "+r"(difference)); /* no early end by the compiler */
+                /* keeps the compiler from ending the loop early */
+                __asm__ volatile("" : "+r"(difference));
         }
         return difference == 0;
 }

@@ -404,7 +404,8 @@ static bool is_missing(const struct config *config, const char *file, const char
 int config_check(const struct config *config, struct config_report *report)
 {
         const struct sessions_policy *policy = &config->policy;
-        /* as in the environment of GPU Slice's server, where an empty one counts as none */
+        /* as in the environment of GPU Slice's server: an empty value means that there is no
+         * token */
         const char *token = getenv("GPUSLICE_IPC_TOKEN");
         int rc = check_address(config, report);
 

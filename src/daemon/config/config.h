@@ -91,8 +91,8 @@ struct config {
         char managed_cgroups[CONFIG_PATH_BYTES]; /* see identity_is_in(); "": none */
         bool has_leases;
         bool has_session_metrics;
-        uint32_t audit_days; /* 0: kept for ever */
-        uint64_t audit_rows; /* 0: no limit */
+        uint32_t audit_days; /* days for which events are kept; 0: for ever */
+        uint64_t audit_rows; /* number of events that are kept; 0: no limit */
 
         struct policy rules; /* the limits on what users may have: config_policy.h */
 

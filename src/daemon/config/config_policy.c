@@ -343,7 +343,7 @@ int config_policy_parse(const struct config_policy_key *key, const char *text,
         return 0;
 }
 
-/* Adds the value in the largest unit that holds it exactly. */
+/* Adds the value in the largest unit of which it is a multiple. */
 static void add_scaled(struct text *text, uint64_t value, const char *const *units,
                        const uint64_t *factors)
 {

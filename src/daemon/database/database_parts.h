@@ -43,7 +43,7 @@ struct database_inode {
 struct database {
         sqlite3 *handle;
         char path[DATABASE_PATH_BYTES], wal[DATABASE_PATH_BYTES];
-        struct database_inode inode, wal_inode; /* of the files that are open */
+        struct database_inode inode, wal_inode; /* inodes of the files that are open */
         /* error of the last database_look(); zeroes: none */
         struct error trouble;
         sqlite3_stmt *statement[DATABASE_STATEMENTS];

@@ -96,14 +96,13 @@ void http_connection_expire(struct http_connection *connection);
 /* Serves the request of a connection that is HTTP_READY. */
 void http_connection_serve(struct http_connection *connection);
 
-/* http_queue.c: queues the connection's request; http_connection_serve() is called when it is
- * next. */
+/* http_queue.c: http_queue_add() queues the connection's request, for which
+ * http_connection_serve() is called when it is next. */
 int http_queue_start(struct http *http, struct error *err);
 void http_queue_stop(struct http *http);
 void http_queue_add(struct http_connection *connection);
-void http_queue_remove(
-        /* Removes the connection's request from the queue; does nothing if it is not queued. */
-        struct http_connection *connection);
+/* Removes the connection's request from the queue; does nothing if it is not queued. */
+void http_queue_remove(struct http_connection *connection);
 
 /* http_reply.c: answers with an error before there is a request; the connection then ends. */
 void http_refuse(struct http_connection *connection, unsigned status, const char *why);

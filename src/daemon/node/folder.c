@@ -227,7 +227,7 @@ static int bury_older(const struct store *store, const struct store_session *joi
                 return rc < 0 ? rc : 0;
         store_shut(joined);
         rc = store_is_live(joined, err);
-        if (rc != 0) { /* a process joined meanwhile */
+        if (rc != 0) { /* a process joined before the session was closed to new ones */
                 store_release(shared_half(&joined->limits->removed), 0);
                 return rc < 0 ? rc : 0;
         }
@@ -511,7 +511,8 @@ uint64_t folder_used_bytes(const struct folder_use *use, const uint8_t uuid[16])
         return sum;
 }
 
-/* Signals the processes that the slots name; the kernel must confirm each. */
+/* Signals the processes that the slots name, if the kernel confirms each. Returns how many got the
+ * signal. */
 static int signal_told(const struct store *store, const struct sessions_one *session,
                        const struct victim_order *order)
 {

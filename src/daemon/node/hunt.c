@@ -34,7 +34,7 @@ struct hunt {
         uint32_t uid;
         struct aside aside;
         unsigned cuts;             /* children in a row that were killed because they got stuck */
-        struct progress *progress; /* shared with the child */
+        struct progress *progress; /* memory that is shared with the child */
 };
 
 struct hunts {

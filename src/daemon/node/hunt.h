@@ -35,7 +35,7 @@ struct hunts;
 /* Returns NULL if there is no memory. `sessions` and `store` must outlive the result. */
 struct hunts *hunts_new(const struct sessions *sessions, const struct store *store);
 
-/* Ends the searches; signals that were ordered and not yet sent are not sent. */
+/* Kills the children. Signals that were ordered and not yet sent are not sent. */
 void hunts_free(struct hunts *hunts);
 
 void hunts_order(struct hunts *hunts, const struct sessions_one *session,

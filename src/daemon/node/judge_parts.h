@@ -88,11 +88,12 @@ struct judge {
         unsigned held_from;
 
         /* The fields below are used by node_claims.c only. */
-        uint64_t claims_ns;                          /* clock_now_ns() of the last poll; 0: none */
-        struct claims_gpu claims_gpu[SETTINGS_GPUS]; /* by device */
+        /* clock_now_ns() of the last complete poll; 0: none yet */
+        uint64_t claims_ns;
+        struct claims_gpu claims_gpu[SETTINGS_GPUS]; /* by index of the GPU in the sample */
 };
 
-/* One poll of the cards, while it is judged. */
+/* A poll of the cards while it is judged. */
 struct look {
         struct node *node;
         const struct nvml_look *at;

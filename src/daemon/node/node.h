@@ -102,7 +102,7 @@ void node_use_scheduler(struct node *node, struct scheduler *scheduler);
  * Borrowed until the next call. */
 struct swapper;
 /* If *kills_stuck, the programs of a session that has not released its memory in time get SIGKILL.
- * `kills_stuck` is borrowed likewise and read at each use. */
+ * `kills_stuck` is borrowed until the next call, and read at each use. */
 int node_use_swapper(struct node *node, struct swapper *swapper, const bool *kills_stuck);
 /* Tells the swapper that a session's folder was made or changed (is_there), or is about to be
  * removed. Does nothing for a session that does not swap. `most`: as for swapper_put(). */

@@ -15,7 +15,7 @@ struct node_adoption {
         bool has_folder[SESSIONS_MAX];
         /* by session index: the database did not have the session, or had an older state of it */
         bool is_news[SESSIONS_MAX];
-        bool has_lost; /* the database lost something */
+        bool has_lost; /* whether the database lost anything */
 };
 
 /* Restores every session of the database or of a folder, and saves the differences to the database.

@@ -25,12 +25,12 @@ _Static_assert(CLAIMS_WHOLE_PPM == PAGE_WHOLE_PPM, "no cap is the same word in b
 
 #define PPM_A_MILLI_PERCENT 10u
 
-/* What the driver showed of one GPU in this poll. */
+/* What the driver reported of one GPU in this poll. */
 struct shown {
         bool is_known; /* the figures below are known, by process or for the whole GPU */
         /* only whole_ns is known: only a session that has the GPU alone is judged */
         bool is_whole;
-        bool is_shared;    /* its processes belong to several sessions, or to none */
+        bool is_shared;    /* processes of several sessions, or of none, are on it */
         int place;         /* index of the last session seen; -1: none */
         uint64_t all_ns;   /* GPU time of all processes */
         uint64_t whole_ns; /* minimum time for which the GPU as a whole was in use */

@@ -137,7 +137,7 @@ static bool is_on_a_gpu(const struct node *node, const struct nvml_look *look, u
         return false;
 }
 
-/* False for a process that has ended since the poll, or is a zombie. */
+/* Whether the process still runs: it has not ended since the poll, and is no zombie. */
 static bool is_process_running(const struct identity *who)
 {
         scoped_fd int held = identity_hold(who->pid);

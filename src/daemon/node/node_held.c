@@ -90,7 +90,8 @@ static void update_held(struct node *node, const struct nvml_look *look,
         if (rc < 0 && (!node->judge->has_our_pids || judge_is_our_want(rc)))
                 return;
         if (rc < 0)
-                memset(ledger, 0, sizeof(ledger)); /* the driver's figure alone counts */
+                /* the ledger cannot be read, so only the driver's figure counts */
+                memset(ledger, 0, sizeof(ledger));
         held = *session;
         for (unsigned i = 0; i < held.share_count; i++)
                 held.share[i].memory_bytes = held_bytes(node, look, session, i, &ledger[i]);

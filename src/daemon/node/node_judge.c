@@ -179,7 +179,7 @@ static int share_of(const struct sessions_one *session, const uint8_t uuid[16])
         return NOBODY;
 }
 
-/* A session with processes on the GPUs. */
+/* A session with processes on the GPUs, while it is judged. */
 struct seeing {
         const struct sessions_one *session;
         const struct folder_use *use;

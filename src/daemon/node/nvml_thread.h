@@ -37,7 +37,7 @@ struct nvml_ask {
 struct nvml_look {
         enum sample_extent extent;
         char trouble[512];    /* why there are no cards; "" if there are */
-        struct cards cards;   /* with their present usage */
+        struct cards cards;   /* the cards, with their present memory usage */
         struct sample sample; /* usage and processes of `cards`, in the same order */
         uint64_t took_ns;
         /* The identified processes of the sample, sorted by pid. */

@@ -13,7 +13,7 @@
 
 #include "daemon/node/nvml_thread.h"
 
-#define PEOPLE_LOOK_NS UINT64_C(100000000) /* CLOCK_MONOTONIC */
+#define PEOPLE_LOOK_NS UINT64_C(100000000) /* maximum wait of one poll, in CLOCK_MONOTONIC */
 
 struct held;
 struct readers;

@@ -73,7 +73,7 @@ struct member {
         /* when the last turn began, if it ended before the member launched; 0: the member did not
          * miss its last turn */
         uint64_t missed_ns;
-        uint32_t misses; /* consecutive missed turns */
+        uint32_t misses; /* number of turns missed in a row */
         bool is_begun;   /* the member has launched since its gate opened */
 };
 

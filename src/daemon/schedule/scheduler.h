@@ -89,7 +89,8 @@ struct scheduler_claim {
         uint64_t held_ns;  /* scheduler_view.held_ns; 0: the session has not launched */
         uint64_t owed_ns;  /* debt of the token bucket that its programs keep */
         bool is_free;      /* no lease applies, so its programs keep the cap by their own bucket */
-        uint64_t leases;   /* number of leases so far */
+        /* number of leases so far; while it is unchanged, no new lease was written */
+        uint64_t leases;
 };
 
 /* Fills in the claim. False: the scheduler does not know the session, or its page is damaged. */

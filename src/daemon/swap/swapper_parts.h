@@ -27,10 +27,10 @@ enum wish { WISH_NOTHING, WISH_ADD, WISH_DROP };
 struct swapper_entry {
         bool is_taken;
         uint8_t id[16];
-        uint8_t wish; /* enum wish */
+        uint8_t wish; /* a request, as enum wish */
         uint8_t card;
         uint8_t class;
-        uint64_t ceiling_bytes; /* sessions_share.ceiling_bytes */
+        uint64_t ceiling_bytes; /* sessions_share.ceiling_bytes of its only share */
         bool is_seen;
         struct swapper_view view;
         uint64_t told_stuck;

@@ -20,7 +20,7 @@
 #include "machine/cards.h"
 
 #define USUAL_WEIGHT 100u
-#define SOON_MS 100u /* retry delay while something is about to end */
+#define SOON_MS 100u /* retry delay if something that is in the way ends soon */
 #define NAME_SHORT_ID 12
 #define NO_ROOM_YET (-EAGAIN)
 

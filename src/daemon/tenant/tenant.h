@@ -64,12 +64,12 @@ void tenants_stop(struct tenants *tenants);
 
 struct tenants_counts {
         uint64_t joined;
-        uint64_t refused[MESSAGE_TROUBLE + 1]; /* by enum message_code */
+        uint64_t refused[MESSAGE_TROUBLE + 1]; /* refused HELLOs, by enum message_code */
         /* connections that ended without a HELLO: it was late, or a newer connection took the
          * place */
         uint64_t silent;
         uint64_t left;        /* processes that joined and have died since */
-        unsigned connections; /* to sessions' sockets and to doors */
+        unsigned connections; /* open connections to sessions' sockets and to doors */
         unsigned watched;     /* processes that joined and are alive */
 };
 const struct tenants_counts *tenants_counts(const struct tenants *tenants);

@@ -154,10 +154,10 @@ struct tenants {
         struct tenant_listener *share;
         LIST_HEAD(tenant_doors, tenant_door) doors;
         unsigned door_count;
-        TAILQ_HEAD(tenant_waiters, tenant_waiter) waiters; /* oldest first */
+        TAILQ_HEAD(tenant_waiters, tenant_waiter) waiters; /* in the order of their first request */
         unsigned waiter_count;
         unsigned look_from; /* session index at which the next check of containers begins */
-        TAILQ_HEAD(tenant_visits, tenant_visit) visits; /* oldest first */
+        TAILQ_HEAD(tenant_visits, tenant_visit) visits; /* in the order of their connection */
         bool is_batch;             /* sessions were created in this turn and are not saved yet */
         struct tenant_visits held; /* visits to answer when they are saved */
         struct event *clock;
@@ -168,8 +168,8 @@ struct tenants {
         bool is_in_flight_told;
 };
 
-/* tenant_queue.c: queues `work`, so that work->step() is called once. Work that is queued already
- * keeps its place. `owner` is charged for the time. */
+/* tenant_queue.c: tenant_queue_add() queues `work`, so that work->step() is called once. Work that
+ * is queued already keeps its place. `owner` is charged for the time. */
 int tenant_queue_start(struct tenants *tenants, struct error *err);
 void tenant_queue_stop(struct tenants *tenants);
 void tenant_queue_add(struct tenants *tenants, struct peer *owner, struct tenant_work *work);

@@ -30,7 +30,7 @@ struct reply {
         int code;         /* enum message_code; 0: the peer is let in */
         uint32_t retry_ms;
         uint32_t wait_ms;
-        struct error err; /* the reason */
+        struct error err; /* reason of a refusal */
 };
 
 static struct peers_rate rate_of(const struct tenants *tenants)
