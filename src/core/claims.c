@@ -3,11 +3,15 @@
 #include "core/claims.h"
 
 #define MS UINT64_C(1000000)
-#define WINDOW_NS (900 * MS)   /* a second; polls are not quite on time */
-#define SLACK_NS 500000000     /* the meter and the driver are read at different instants */
-#define CREDIT_MAX (2000 * MS) /* usage metered in one window may be shown in the next */
+/* one window: a second, less a margin because polls are not quite on time */
+#define WINDOW_NS (900 * MS)
+/* tolerated difference, because the meter and the driver are read at different instants */
+#define SLACK_NS 500000000
+#define CREDIT_MAX (2000 * MS) /* how much metered usage of one window may be shown in the next */
+/* maximum of the debt that explains usage */
 #define OWED_MAX (60000 * MS)
-#define UNEXPLAINED 2u /* added to the score by an unexplained window */
+#define UNEXPLAINED 2u /* what an unexplained window adds to the score */
+/* upper bound for every time, so that sums do not overflow */
 #define TIME_MAX (UINT64_C(1) << 60)
 
 static int64_t whole(uint64_t ns)
@@ -20,7 +24,8 @@ static int64_t part(uint64_t ns, uint32_t ppm)
         return (int64_t)((double)min_u64(ns, TIME_MAX) * ppm / CLAIMS_WHOLE_PPM);
 }
 
-/* By how much a counter rose. A counter that went back did not rise, and counts on from there. */
+/* Returns by how much a counter rose since the last call, and keeps its value in `before`. A
+ * counter that went down counts as not risen. */
 static uint64_t rise(uint64_t *before, uint64_t now)
 {
         uint64_t ns = now > *before ? now - *before : 0;
@@ -29,7 +34,8 @@ static uint64_t rise(uint64_t *before, uint64_t now)
         return min_u64(ns, TIME_MAX);
 }
 
-/* Adds to a balance, which stays at or below `saved_ns`. */
+/* Adds `ns` to a balance of unexplained usage. The balance may fall to -saved_ns: metered usage
+ * that the driver has not shown yet. */
 static void book(int64_t *balance_ns, int64_t ns, uint64_t saved_ns)
 {
         *balance_ns += ns;
@@ -39,7 +45,7 @@ static void book(int64_t *balance_ns, int64_t ns, uint64_t saved_ns)
                 *balance_ns = whole(TIME_MAX);
 }
 
-/* Whether the window leaves usage unexplained; `ret` gets the kind. */
+/* Whether the window leaves usage unexplained. Sets `ret` to the kind of finding. */
 static bool weigh_window(struct claim *claim, const struct claims_policy *policy, uint64_t owed_ns,
                          enum claims_why *ret)
 {
@@ -57,7 +63,7 @@ static bool weigh_window(struct claim *claim, const struct claims_policy *policy
                (above_ns > 0 && claim->above_ns > whole(min_u64(owed_ns, OWED_MAX)) + SLACK_NS);
 }
 
-/* Counts one window. True: the session is reported from now on and was not before. */
+/* Counts one window. Returns true if the session is reported from now on and was not before. */
 static bool score(struct claim *claim, bool is_unexplained, enum claims_why why)
 {
         if (!is_unexplained) {
@@ -105,7 +111,7 @@ bool claims_see(struct claim *claim, const struct claims_policy *policy,
         claim->shown_ns += min_u64(sight->shown_ns, TIME_MAX);
         claim->claimed_ns += claimed_ns;
         claim->is_free &= sight->is_free && !has_leases;
-        /* In a window in which the cap changed, the higher cap counts. */
+        /* If the cap changes within a window, the higher cap counts. */
         if (claim->window_ns == 0 || sight->cap_ppm > claim->cap_ppm)
                 claim->cap_ppm = sight->cap_ppm;
         claim->window_ns += min_u64(sight->elapsed_ns, TIME_MAX);

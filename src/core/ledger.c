@@ -3,10 +3,10 @@
  * The steps of the ledger. ledger.h has the contract, docs/ledger.md the reasons.
  *
  * Each field of a row except `done` has one writer: the process that holds the slot's live lock, or
- * its recover lock while the live lock is free. That process reads these fields without a step of
- * their own, because no other process can change them meanwhile. Every other access to shared
- * memory is one step_*() function, which also names the next step. All steps are in this file, so
- * that the compiler makes one loop of an operation.
+ * its recover lock while the live lock is free. That process reads these fields within any step,
+ * because no other process can change them meanwhile. Every other access to shared memory is a step
+ * of its own: one step_*() function, which also sets the next step. All steps are in this file, so
+ * that the compiler can turn an operation into one loop.
  */
 #include "core/ledger.h"
 
@@ -34,8 +34,8 @@ static void pass_next(struct ledger_op *op)
         op->at = op->actor < op->high ? AT_PASS_COMMITTED : AT_PASS_CHECK;
 }
 
-/* Begins an operation that gives back all that a dead slot still holds; its earlier operations are
- * settled. */
+/* Begins an operation that gives back all that a dead slot still holds. The slot's earlier
+ * operation must be settled. Returns false if the slot holds nothing. */
 static bool begin_reclaim(struct ledger_op *op, const struct ledger *ledger)
 {
         const struct page_row *row = actor_row(op, ledger);
@@ -70,7 +70,7 @@ static void attach_recover_from(struct ledger_op *op, const struct ledger *ledge
         op->at = AT_ATTACH_HIGH;
 }
 
-/* The dead slot holds nothing on this device any more. */
+/* Goes on after a dead slot that holds nothing on this device any more. */
 static void recover_done(struct ledger_op *op, const struct ledger *ledger)
 {
         if (op->is_attach)
@@ -140,8 +140,8 @@ static void step_read_tag(struct ledger_op *op, const struct ledger *ledger)
         op->at = AT_READ_USED;
 }
 
-/* Acknowledges another slot's operation before this one overwrites its tag, which shows that it
- * took effect. */
+/* Decides whether to acknowledge before the swap. The tag in the word shows that another slot's
+ * operation took effect, so that operation is acknowledged before its tag is overwritten. */
 static void acknowledge_or_swap(struct ledger_op *op)
 {
         op->at = tag_slot(op->tag) == op->actor ? AT_SWAP : AT_READ_DONE;
@@ -156,8 +156,8 @@ static void step_read_used(struct ledger_op *op, const struct ledger *ledger)
                 acknowledge_or_swap(op);
 }
 
-/* Reads the limit, after the tag: a refusal is exact for an instant between this and the last read
- * in PASS. */
+/* Reads the limit, after the tag. If the charge is refused, it was over the limit at some instant
+ * between this read and the last read in PASS. */
 static void step_read_limit(struct ledger_op *op, const struct ledger *ledger)
 {
         uint64_t limit = read_word(&ledger->limits->device[op->device].limit_bytes);
@@ -212,8 +212,9 @@ static enum ledger_status step_write_committed(struct ledger_op *op, const struc
 
 /* -- PASS: over the limit, so look for dead slots before refusing ------------------------------ */
 
-/* Tag, used and limit were read one after the other. If the tag is still the same, there was an
- * instant at which the charge was over the limit. A later refusal relies on that. */
+/* Confirms the values of the tag, the sum and the limit, which were read one after the other. If
+ * the tag is still the same, there was an instant at which the charge was over the limit. A later
+ * refusal relies on that. */
 static void step_pass_confirm(struct ledger_op *op, const struct ledger *ledger)
 {
         op->seen = op->tag;
@@ -229,7 +230,7 @@ static void step_pass_high(struct ledger_op *op, const struct ledger *ledger)
         uint32_t high = load_acquire(shared_half(&ledger->slots->slots_high));
 
         op->high = (uint16_t)min_u32(high, PAGE_SLOTS);
-        op->actor = UINT16_MAX; /* pass_next() adds one */
+        op->actor = UINT16_MAX; /* pass_next() adds 1, which gives 0 */
         pass_next(op);
 }
 
@@ -272,7 +273,8 @@ static void step_pass_try(struct ledger_op *op, const struct ledger *ledger)
         pass_next(op);
 }
 
-/* Between the first check and the lock, a live process may have taken the slot. */
+/* Checks again whether the slot is dead: a live process may have taken it before the lock was
+ * obtained. */
 static void step_pass_live_again(struct ledger_op *op, const struct ledger *ledger)
 {
         if (ledger->ports->is_live(ledger->context, op->actor) || !begin_recover(op, ledger))
@@ -321,8 +323,8 @@ static void step_attach_live(struct ledger_op *op, const struct ledger *ledger)
                 attach_recover_from(op, ledger, 0);
 }
 
-/* Raises the page's slot bound before the first charge: any process that walks the slots afterwards
- * visits this one. */
+/* Compares the page's slot bound with this slot, before the first charge. Once the bound is above
+ * the slot, every process that walks the slots visits it. */
 static void step_attach_high(struct ledger_op *op, const struct ledger *ledger)
 {
         op->scratch = load_acquire(shared_half(&ledger->slots->slots_high));

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ledger: counts the memory that the processes of a session hold on a device, and enforces the
- * limit exactly, at whatever instruction a process is killed.
+ * limit exactly, even if a process is killed between any two instructions.
  *
- * Each device has one word of 16 bytes: {used, tag of the last operation that took effect}. A
- * process writes its planned operation into its own row, reads the word, refuses if the sum exceeds
- * the limit, acknowledges the operation whose tag it is about to overwrite, swaps the word, and
- * commits. Row and word together show whether an interrupted operation took effect. A process that
- * holds a dead slot (its recover lock, while its live lock is free) completes the dead process's
- * operation.
+ * Each device has one word of 16 bytes: {used, tag of the last operation that took effect}. To
+ * change the sum, a process writes the operation that it plans into its own row and reads the word.
+ * If the sum would exceed the limit, it refuses. Otherwise it acknowledges the operation whose tag
+ * it is about to overwrite, swaps the word, and commits. The row and the word together show whether
+ * an interrupted operation took effect. So another process can complete the last operation of a
+ * dead process. It does so while it holds the dead process's slot: it has the slot's recover lock,
+ * and the slot's live lock is free.
  *
  *      struct ledger_op op;
  *
  *      ledger_charge(&op, slot, device, bytes);   // or _release, _attach, _reap
  *      status = ledger_run(&op, &ledger);
  *
- * ledger_run() only repeats ledger_step(). One step makes at most one access that another process
- * could see; the model checker (tests/model) interleaves these very steps. Locks, time and waiting
- * come in through struct ledger_ports. docs/ledger.md explains each memory order. Pages are hostile
- * input: every index is checked where it is used, every loop is bounded, and a sum that would fall
- * below zero stops at zero.
+ * ledger_run() repeats ledger_step() until the operation is done. One step makes at most one access
+ * that another process could see; the model checker (tests/model) interleaves these very steps.
+ * Locks, time and waiting come in through struct ledger_ports. docs/ledger.md explains each memory
+ * order. The pages are hostile input: every index is checked where it is used, every loop is
+ * bounded, and a sum that would fall below zero stops at zero.
  */
 #ifndef ALIQUOT_CORE_LEDGER_H
 #define ALIQUOT_CORE_LEDGER_H
@@ -31,27 +32,29 @@
 
 #define LEDGER_SEQ_BITS 52
 #define LEDGER_SEQ_MASK ((UINT64_C(1) << LEDGER_SEQ_BITS) - 1)
-/* More than any card has; keeps the sign of a delta unambiguous. */
+/* The largest amount of one operation: more than any card has, and small enough that the sign of a
+ * delta is unambiguous. */
 #define LEDGER_MAX_BYTES ((uint64_t)INT64_MAX)
 
 /*
- * What the ledger calls outside. `context` is that of struct ledger. A lock that cannot be examined
- * counts as held, and then nothing of that slot is touched.
+ * The functions that the ledger calls; the caller provides them. `context` is the context of struct
+ * ledger. If a lock cannot be examined, report it as held: the ledger then leaves that slot alone.
  */
 struct ledger_ports {
         /* Whether the process that owns the slot is alive. */
         bool (*is_live)(void *context, uint32_t slot);
-        /* Takes the slot's recover lock; false: another process holds it. */
+        /* Tries to get the slot's recover lock. False: another process holds it. */
         bool (*try_recover)(void *context, uint32_t slot);
         void (*end_recover)(void *context, uint32_t slot);
-        /* Takes the slot's live lock and keeps it. Called only under the slot's recover lock. */
+        /* Gets the slot's live lock and keeps it. Called only while the slot's recover lock is
+         * held. */
         bool (*take_live)(void *context, uint32_t slot);
-        /* Called before `bytes` of a dead slot on `device` are given back to the limit. Called
-         * again for the same bytes if the recovering process dies meanwhile. */
+        /* Called before `bytes` that a dead slot holds on `device` are given back to the limit.
+         * Called again for the same bytes if the recovering process dies meanwhile. */
         void (*note_reclaim)(void *context, unsigned device, uint64_t bytes);
-        /* Asked when a charge is over the limit, but another process recovers a slot (`is_busy`) or
-         * the word changed meanwhile. True: try again (the function may have slept a little);
-         * false: refuse now. */
+        /* Whether to try a charge again that is over the limit. Called if another process is
+         * recovering a slot (`is_busy`) or the word changed meanwhile. True: try again (the
+         * function may have slept a little). False: refuse the charge now. */
         bool (*may_retry)(void *context, bool is_busy);
 };
 
@@ -63,16 +66,19 @@ struct ledger {
 };
 
 enum ledger_status {
-        LEDGER_MORE, /* from ledger_step() only: there is a next step */
+        LEDGER_MORE, /* returned by ledger_step() only: there is a next step */
         LEDGER_DONE,
-        LEDGER_REFUSED, /* over the limit; nothing changed */
-        LEDGER_GAVE_UP, /* over the limit when last seen, and may_retry() said no */
-        LEDGER_TAKEN,   /* attach: another process has this slot; try another one */
+        LEDGER_REFUSED, /* the charge is over the limit; nothing changed */
+        /* the charge was over the limit when last checked, and may_retry() returned false */
+        LEDGER_GAVE_UP,
+        LEDGER_TAKEN, /* attach only: another process has this slot; try another slot */
 };
 
-/* The next step. docs/ledger.md and the model's traces use the same names. */
+/* The name of an operation's next step. docs/ledger.md and the model's traces use the same names.
+ */
 enum ledger_at {
-        /* An operation of `actor`: the own slot, or a dead one under its recover lock. */
+        /* An operation on the row of `actor`: the caller's own slot, or a dead slot whose recover
+         * lock the caller holds. */
         AT_BEGIN,
         AT_WRITE_DELTA,
         AT_WRITE_SEQ,
@@ -84,7 +90,8 @@ enum ledger_at {
         AT_SWAP,
         AT_WRITE_CHARGE,
         AT_WRITE_COMMITTED,
-        /* Over the limit: look for dead slots, whose memory can be given back. */
+        /* PASS: the charge is over the limit, so look for dead slots whose memory can be given
+         * back. */
         AT_PASS_CONFIRM,
         AT_PASS_HIGH,
         AT_PASS_COMMITTED,
@@ -95,12 +102,12 @@ enum ledger_at {
         AT_PASS_LIVE_AGAIN,
         AT_PASS_END,
         AT_PASS_CHECK,
-        /* Under a dead slot's recover lock: did its last operation take effect? */
+        /* RECOVER, under a dead slot's recover lock: did the slot's last operation take effect? */
         AT_RECOVER_TAG,
         AT_RECOVER_DONE,
         AT_RECOVER_CHARGE,
         AT_RECOVER_COMMITTED,
-        /* Take a slot for this process. */
+        /* ATTACH: get a slot for this process. */
         AT_ATTACH_TRY,
         AT_ATTACH_LIVE,
         AT_ATTACH_HIGH,
@@ -108,41 +115,44 @@ enum ledger_at {
         AT_ATTACH_TAKE,
         AT_ATTACH_END,
         AT_ATTACH_LOSE,
-        /* More than any card has: refuse and touch nothing. */
+        /* The amount is more than any card has: refuse it without touching the page. */
         AT_REFUSE,
 };
 
-/* One ledger operation under way; it lives on its caller's stack. */
+/* One ledger operation under way; it lives on the caller's stack. */
 struct ledger_op {
-        uint8_t at;       /* enum ledger_at */
-        uint8_t device;   /* the device of the current operation */
-        bool is_attach;   /* attach began the recovery, not a charge */
-        bool is_reap;     /* PASS alone; no charge follows */
-        bool is_busy;     /* PASS: another process is recovering a slot */
-        uint16_t self;    /* the caller's slot */
-        uint16_t actor;   /* the slot whose operation runs: self, or a dead slot */
-        uint16_t high;    /* PASS: one above the last slot to look at */
-        bool is_forced;   /* ignore the limit */
-        uint64_t amount;  /* the caller's request, as a delta */
-        uint64_t delta;   /* of the running operation */
-        uint64_t seq;     /* of the running operation */
-        uint64_t tag;     /* as read by this operation */
-        uint64_t used;    /* as read by this operation */
-        uint64_t seen;    /* PASS: the tag for which the charge was over the limit */
-        uint64_t scratch; /* carried from one step to the next: `done`, or a row's `committed` */
+        uint8_t at;      /* enum ledger_at */
+        uint8_t device;  /* the device of the current operation */
+        bool is_attach;  /* an attach began this recovery, not a charge */
+        bool is_reap;    /* run PASS alone; no charge follows */
+        bool is_busy;    /* PASS: another process is recovering a slot */
+        uint16_t self;   /* the caller's slot */
+        uint16_t actor;  /* the slot whose operation runs: self, or a dead slot */
+        uint16_t high;   /* PASS: one above the last slot to examine */
+        bool is_forced;  /* ignore the limit */
+        uint64_t amount; /* the caller's request, as a delta */
+        uint64_t delta;  /* the change of the sum by the running operation */
+        uint64_t seq;    /* the sequence number of the running operation */
+        uint64_t tag;    /* the word's tag, as this operation read it */
+        uint64_t used;   /* the word's sum, as this operation read it */
+        uint64_t seen;   /* PASS: the tag of the word when the charge was over the limit */
+        /* a value carried from one step to the next: `done`, or a row's `committed` */
+        uint64_t scratch;
 };
 
-/* `device` < PAGE_DEVICES and `slot` < PAGE_SLOTS in all of these. */
+/* Each of the functions below prepares an operation in `op`, for ledger_run(). `device` must be
+ * below PAGE_DEVICES and `slot` below PAGE_SLOTS. */
 void ledger_charge(struct ledger_op *op, uint32_t slot, unsigned device, uint64_t bytes);
 void ledger_release(struct ledger_op *op, uint32_t slot, unsigned device, uint64_t bytes);
-/* Charges bytes that the process already holds, even above the limit, so that later charges are
- * refused. */
+/* Charges bytes that the process already holds. The charge succeeds even above the limit; later
+ * charges are then refused. */
 void ledger_force(struct ledger_op *op, uint32_t slot, unsigned device, uint64_t bytes);
-/* Takes this one slot if it is free: LEDGER_DONE or LEDGER_TAKEN. */
+/* Gets this slot for the process if it is free. The result is LEDGER_DONE or LEDGER_TAKEN. */
 void ledger_attach(struct ledger_op *op, uint32_t slot);
 /*
- * Gives back what dead slots hold on the device, in one walk; always LEDGER_DONE. Skips a slot that
- * another process is recovering. `slot` is the caller's own, or PAGE_SLOTS if it has none.
+ * Gives back the memory that dead slots hold on the device, in one pass over the slots. The result
+ * is always LEDGER_DONE. Skips a slot that another process is recovering. `slot` is the caller's
+ * own, or PAGE_SLOTS if it has none.
  */
 void ledger_reap(struct ledger_op *op, uint32_t slot, unsigned device);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ledger's words in shared memory: functions that read them, and the arithmetic of tags and
- * sums. For ledger.c only.
+ * sums. Only ledger.c includes this file.
  *
- * Nothing is decided here. Each word of a row except `done` has one writer at a time. read_own() is
- * for that writer; read_word() is for all other readers, and for words that others write.
+ * Each word of a row except `done` has one writer at a time. That writer reads its word with
+ * read_own(). All other readers use read_word(), as does the code that reads words with several
+ * writers.
  */
 #ifndef ALIQUOT_CORE_LEDGER_WORDS_H
 #define ALIQUOT_CORE_LEDGER_WORDS_H
@@ -18,7 +19,7 @@ static inline uint64_t read_word(const uint64_t *word)
         return load_acquire(shared_word(word));
 }
 
-/* Reads a word of a row that only this process may write. */
+/* Reads a word of a row that only the calling process may write. */
 static inline uint64_t read_own(const uint64_t *word)
 {
         return load_relaxed(shared_word(word));
@@ -56,7 +57,8 @@ static inline bool is_growing(uint64_t delta)
         return (int64_t)delta > 0;
 }
 
-/* A damaged row may hold any value. Clamps it, so that giving it back cannot look like a charge. */
+/* Limits a value from a row to LEDGER_MAX_BYTES. A damaged row may hold any value, and giving back
+ * a huge one would look like a charge. */
 static inline uint64_t within(uint64_t bytes)
 {
         return min_u64(bytes, LEDGER_MAX_BYTES);

@@ -107,7 +107,8 @@ static uint64_t bound_of(const struct policy_rule *rule, enum policy_key key,
                       product_of(cards->largest_bytes % 100, most) / 100);
 }
 
-/* Another rule that is as near: the more generous one decides, or both. */
+/* Adds a rule of the same kind as the one that decides so far. For POLICY_GPUS both decide; for
+ * other keys the one that allows more. */
 static void merge_rule(struct policy_grant *grant, enum policy_key key, uint64_t bound,
                        uint64_t bit)
 {

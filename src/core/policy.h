@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Policy: the rules that say what a user may take of a node, and by which rule.
+ * Policy: decides what a user may have of a node, and names the rule that decides it.
  *
- *      policy_resolve(&policy, &who, &cards, &grant);  // the bound of each key, and whose rule it
- * is policy_find_excess(&grant, asked, had)          // the first key that is asked beyond it
+ *      policy_resolve(&policy, &who, &cards, &grant);  // the bound of each key, and its rule
+ *      policy_find_excess(&grant, asked, had)          // the first key that exceeds its bound
  *
- * A rule is of everybody, of a user, of a group or of a profile (a share that an administrator
- * prepared for containers). It has a bound for some of the keys. For each key by itself the nearest
- * rule that has the key decides:
+ * A rule applies to everybody, to a user, to a group or to a profile (a share that an administrator
+ * prepared for containers). It has bounds for some of the keys. Each key is decided separately, by
+ * the most specific rule that has a bound for it:
  *
  *      user, else group, else everybody
  *
- * Of several rules that are equally near (a user is in several groups) the one that allows most
- * decides; for POLICY_GPUS, all of them together. A key that no rule has is not bounded. A process
- * that comes by a profile is bounded by the rules of that profile alone: an administrator made the
- * profile, and many users' containers have it.
+ * If several rules are equally specific (a user is in several groups), the one that allows most
+ * decides; for POLICY_GPUS, the sets of all of them are joined. A key for which no rule has a bound
+ * is unlimited. A request that uses a profile is bounded by the rules of that profile alone: an
+ * administrator made the profile, and the containers of many users have it.
  *
- * Whoever may do everything is no matter of this module: the caller knows that. Pure: names are
- * numbers already, and nothing is remembered between two calls.
+ * This module does not know who is exempt from the rules; its caller does. The functions do no I/O
+ * and remember nothing between calls. The caller has already resolved user and group names to
+ * numbers.
  */
 #ifndef ALIQUOT_CORE_POLICY_H
 #define ALIQUOT_CORE_POLICY_H
@@ -26,27 +27,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POLICY_RULES_MAX 64u /* a bit each in struct policy_grant */
+#define POLICY_RULES_MAX 64u /* limited by the bit masks of struct policy_grant */
 #define POLICY_NAME_BYTES 64u
 #define POLICY_CARDS_MAX 16u
-#define POLICY_ANY UINT64_MAX /* no bound */
+#define POLICY_ANY UINT64_MAX /* the bound of an unlimited key */
 
-/* In the order in which they are looked at: the first one that is exceeded is told. */
+/* The keys, in the order in which policy_find_excess() checks them. */
 enum policy_key {
-        POLICY_GPUS,             /* a set, bit i: the GPU at place i of struct policy_cards */
-        POLICY_MEMORY,           /* bytes, of one session, on all its GPUs */
-        POLICY_MEMORY_IN_ALL,    /* bytes, of all sessions of one user, or of one profile */
-        POLICY_COMPUTE,          /* the cap of a session, in thousandths of a percent */
-        POLICY_GUARANTEE_IN_ALL, /* likewise; of all sessions of one user, each on each GPU */
+        POLICY_GPUS,   /* a set; bit i stands for the GPU at index i of struct policy_cards */
+        POLICY_MEMORY, /* bytes of one session, summed over all its GPUs */
+        POLICY_MEMORY_IN_ALL, /* bytes of all sessions of one user, or of one profile */
+        POLICY_COMPUTE,       /* the cap of a session, in thousandths of a percent */
+        /* sum of the guarantees of one user's (or profile's) sessions on all GPUs, in the unit of
+         * the cap */
+        POLICY_GUARANTEE_IN_ALL,
         POLICY_WEIGHT,
         POLICY_PRIORITY, /* 0 batch, 1 normal, 2 rt */
-        POLICY_SESSIONS, /* of one user */
-        POLICY_TTL,      /* ns; a session without an end asks for POLICY_ANY */
+        POLICY_SESSIONS, /* number of sessions of one user, or of one profile */
+        POLICY_TTL,      /* nanoseconds; a session without an end asks for POLICY_ANY */
         POLICY_SWAP,     /* 0 no, 1 yes */
         POLICY_KEYS,
 };
 
-/* The nearest last. */
+/* To whom a rule applies, from the least specific kind to the most specific one. */
 enum policy_kind {
         POLICY_EVERYBODY,
         POLICY_GROUP,
@@ -55,20 +58,21 @@ enum policy_kind {
         POLICY_KINDS,
 };
 
-/* The beginning of a GPU's UUID. */
+/* Selects a GPU by the beginning of its UUID. */
 struct policy_gpu {
         uint8_t uuid[16];
-        uint8_t digits; /* hexadecimal, 1 to 32 */
+        uint8_t digits; /* number of hexadecimal digits given, 1 to 32 */
 };
 
 struct policy_rule {
         enum policy_kind kind;
-        char name[POLICY_NAME_BYTES]; /* as the administrator wrote it; of everybody: "" */
-        uint32_t id;                  /* uid or gid; a profile is known by its name */
-        uint32_t said;                /* bit per key: the rule has it */
-        uint32_t of_card;             /* bit per key: most[] is a percentage of the largest card */
-        uint64_t most[POLICY_KEYS];   /* but of POLICY_GPUS: */
-        uint32_t gpu_count;           /* 0: any GPU */
+        char name[POLICY_NAME_BYTES]; /* as the administrator wrote it; "" for everybody */
+        uint32_t id;   /* uid or gid; unused for a profile, which is identified by its name */
+        uint32_t said; /* a bit for each key that the rule bounds */
+        /* a bit for each key whose bound in most[] is a percentage of the largest card */
+        uint32_t of_card;
+        uint64_t most[POLICY_KEYS]; /* the bound of each key except POLICY_GPUS */
+        uint32_t gpu_count; /* number of GPUs in gpu[], the bound of POLICY_GPUS; 0: any GPU */
         struct policy_gpu gpu[POLICY_CARDS_MAX];
 };
 
@@ -77,38 +81,40 @@ struct policy {
         struct policy_rule rule[POLICY_RULES_MAX];
 };
 
-/* Who asks, by the kernel's word. Borrowed for the call. */
+/* The requester, as identified by the kernel. Borrowed for the call. */
 struct policy_who {
         uint32_t uid;
         const uint32_t *group;
         unsigned group_count;
-        const char *profile; /* NULL: not by a profile */
+        const char *profile; /* the profile that the request uses; NULL: none */
 };
 
 /* The GPUs that the node knows. */
 struct policy_cards {
         unsigned count;
         uint8_t uuid[POLICY_CARDS_MAX][16];
-        uint64_t largest_bytes; /* 0: none is known, and a percentage of it is no bound yet */
+        /* memory of the largest card; 0: unknown, and percentages of it are no bound yet */
+        uint64_t largest_bytes;
 };
 
 struct policy_grant {
-        uint64_t most[POLICY_KEYS];  /* POLICY_ANY: no bound */
-        uint64_t rules[POLICY_KEYS]; /* bit per rule that decides the key; 0: none has it */
+        uint64_t most[POLICY_KEYS];  /* the bound of each key; POLICY_ANY: unlimited */
+        uint64_t rules[POLICY_KEYS]; /* a bit for each rule that decides the key; 0: no rule does */
 };
 
-/* "memory_in_all"; "user", and "" of everybody. */
+/* Return the name of a key, such as "memory_in_all", and of a kind, such as "user" ("" for
+ * everybody). */
 const char *policy_key_name(enum policy_key key);
 const char *policy_kind_name(enum policy_kind kind);
 
 void policy_resolve(const struct policy *policy, const struct policy_who *who,
                     const struct policy_cards *cards, struct policy_grant *ret);
 
-/* No bound at all, for whoever may do everything. */
+/* Sets a grant without any bound, for requesters that are exempt from the rules. */
 void policy_grant_all(struct policy_grant *ret);
 
-/* The first key of which more is asked than the grant has and than was had before; POLICY_KEYS:
- * none. */
+/* Returns the first key for which `asked` exceeds both the bound of the grant and `had`, the value
+ * that the session had before; POLICY_KEYS if there is none. */
 enum policy_key policy_find_excess(const struct policy_grant *grant,
                                    const uint64_t asked[POLICY_KEYS],
                                    const uint64_t had[POLICY_KEYS]);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drains: a member's work that still runs after its gate closed.
+ * Drains: a member's work that still runs after the member's gate closed.
  *
- * A member whose gate closed drains until it reports that none of its work is in flight. The others
- * wait for that until a deadline, which is a few times the usual length of this member's completed
- * drains. A drain that never ends does not raise that length. A member that passes the deadline is
- * late: the next member opens beside it, until it has drained. A member that rests has drained even
- * without a report: it died or stopped.
+ * A member whose gate closed drains until it reports that none of its work is in flight. The other
+ * members wait for that until a deadline: SCHED_DRAIN_LENGTHS times the usual length of this
+ * member's completed drains, within bounds. A drain that never ends does not change that length. A
+ * member that passes the deadline is late: the next member opens beside it, until it has drained. A
+ * member that sends RESTS has drained even without a report: it died or stopped.
  *
- * A late member would submit the work of its next turn behind the rest of the last turn. Beside
- * others both would take longer, would not end within the turn, and would not show how long drains
- * take. So it gets no turn until it has drained, but not for ever: the work in flight may wait for
- * work that the member has yet to submit. rt members are exempt: they wait for no drain and end
- * soon.
+ * If a late member got a turn at once, it would submit more work behind the rest of its last turn.
+ * Beside other members both would take longer, would not end within the turn, and would not show
+ * how long drains take. So a late member gets no turn until it has drained, but not for ever: the
+ * work in flight may wait for work that the member has yet to submit. rt members are exempt: they
+ * wait for no drain and end soon.
  */
 #include "core/sched_parts.h"
 
@@ -46,7 +46,7 @@ void drain_end(struct sched *sched, struct sched_member *member, int64_t now_ns)
 {
         struct sched_device *device = &sched->device[member->device];
 
-        member->is_late = false; /* also if it is open again */
+        member->is_late = false; /* the member has drained even if its gate is open again */
         if (!member->is_draining)
                 return;
         member->is_draining = false;
@@ -62,7 +62,8 @@ void drain_said(const struct step *step, unsigned i)
         struct sched_member *member = &step->sched->member[i];
         int64_t ns = min_i64(step->now_ns - member->close_ns, SCHED_DRAIN_MAX_NS);
 
-        /* Drains vary with the kernels, so a long one is forgotten slowly. */
+        /* The usual length grows quickly and shrinks slowly, because drains vary with the kernels.
+         */
         if (member->is_draining)
                 member->drain_ns += (ns - member->drain_ns) / (ns > member->drain_ns ? 2 : 16);
         drain_end(step->sched, member, step->now_ns);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Units: members that open and close together.
+ * Units: members that open and close together. A unit of several members is a gang.
  *
- * A unit waits in the order of one device, its decider: the device with the greatest weight of
- * other units that want it. So the unit gets its fair share there and no more anywhere else. When
- * its turn comes, it claims its devices in ascending order, and stops at a device that another gang
- * has claimed. The holder of a claim waits only for later devices, so no two gangs wait for each
- * other. A claim alone does not keep others off a device. When the unit has claimed all its
- * devices, all members that are open on them are closed at the same instant (except other gangs,
- * which finish their turns). They drain at the same time, and the unit opens everywhere.
+ * A unit waits in the order of one device, its decider: the device on which other units that want
+ * it have the greatest weight in sum. So the unit gets its fair share on that device and no more on
+ * any other. When its turn comes, it claims its devices in ascending order, and stops at a device
+ * that another gang has claimed. A gang that has a claim waits only for devices with higher
+ * numbers, so no two gangs wait for each other. A claim alone does not keep other members off a
+ * device. When the unit has claimed all its devices, all members that are open on them are closed
+ * at the same instant (except other gangs, which finish their turns). They drain at the same time,
+ * and the unit opens on all its devices.
  *
- * A gang does not claim a device while another member has a better right to it: a guarantee that is
- * behind, or less use by weight. A device that is idle until the gang's other devices are free is
- * charged to the gang. Otherwise a slow drain on one device would take time from a neighbour on
- * another device.
+ * A gang does not claim a device while a single member has a better right to it: a guarantee that
+ * is further behind, or less use by weight. A device that is idle until the gang's other devices
+ * are free is charged to the gang. Otherwise a slow drain on one device would take time from the
+ * members of another device.
  */
 #include "common/minmax.h"
 #include "core/sched_parts.h"
@@ -23,7 +24,7 @@ static unsigned mate_of(const struct sched *sched, unsigned i)
         return sched->member[i].mate;
 }
 
-/* The member that represents its unit in claims. */
+/* Returns the member that names the unit in claims: the one with the lowest index. */
 static unsigned head_of(const struct sched *sched, unsigned member)
 {
         unsigned head = member;
@@ -49,8 +50,10 @@ enum urgency member_urgency(const struct sched *sched, const struct sched_member
         return member->owed_fine >= turn_fine ? URGENT_OWED : URGENT_NOT;
 }
 
-/* -- Its devices ------------------------------------------------------------------------------ */
+/* -- The devices of a unit -------------------------------------------------------------------- */
 
+/* Whether no other unit uses the member's device or has wanted it within SCHED_QUIET_NS. Lowers
+ * `due_ns` to the time at which that may become true. */
 static bool is_alone_here(const struct sched *sched, unsigned member, int64_t now_ns,
                           int64_t *due_ns)
 {
@@ -104,7 +107,8 @@ bool gang_is_blocked(const struct sched *sched, unsigned member)
         return false;
 }
 
-/* Whether the gang's member on the same device has used more, by weight, by more than a turn. */
+/* Whether the gang's member on the other member's device is ahead of it in virtual time by more
+ * than a turn. */
 static bool is_ahead_of(const struct sched *sched, unsigned head, const struct sched_member *other)
 {
         int64_t turn = turn_lease_ns(sched, other->device) * SCHED_WEIGHT_MAX;
@@ -121,9 +125,10 @@ static bool is_ahead_of(const struct sched *sched, unsigned head, const struct s
         return false;
 }
 
-/* Whether the other member goes first: by a guarantee, or by weight where another device's order
- * brought the gang here. A gang never has the better right: it may be unable to run before this
- * gang, and then neither would run. */
+/* Whether member i, and not the gang of `head`, is to have the device of member i next: because of
+ * a guarantee, or by virtual time if the gang's turn comes from the order of another device. A
+ * member of another gang never has the better right: that gang may be unable to run before this
+ * one, and then neither would run. */
 static bool has_better_right(const struct sched *sched, unsigned i, unsigned head)
 {
         const struct sched_member *other = &sched->member[i];
@@ -158,7 +163,7 @@ bool gang_gather(struct step *step, unsigned member)
                 if (device->claim != NOBODY || is_for_others(step->sched, d, head))
                         return false;
                 device->claim = head;
-                step->is_again = true; /* the members that are open there must close */
+                step->is_again = true; /* the members that are open on that device must close */
         }
         return true;
 }
@@ -209,7 +214,7 @@ void gang_sweep(struct sched *sched)
 
 /* -- The ring of a gang ----------------------------------------------------------------------- */
 
-/* The member of the same gang on that device; NOBODY: there is none. */
+/* Returns the member of the same gang on that device; NOBODY if there is none. */
 static unsigned find_mate(const struct sched *sched, unsigned member, unsigned device)
 {
         unsigned i = sched->device[device].first;
@@ -230,7 +235,7 @@ void gang_link(struct sched *sched, unsigned member)
 
                 if (i == NOBODY)
                         continue;
-                gang_release(sched, i); /* its head may change */
+                gang_release(sched, i); /* the gang's head may change */
                 one->mate = sched->member[i].mate;
                 sched->member[i].mate = member;
                 return;

@@ -2,23 +2,27 @@
 /*
  * Picks the member whose turn is next on a device.
  *
- * First a member that would starve (the floor), then one whose guarantee is a whole turn behind,
- * then by class. Within a class: first a member whose guarantee is behind at all, by how long it
- * has waited; then the member with the least use by weight. A member above its hard cap gets no
- * turn, whatever it is owed. Nor does a late member while others are there.
+ * First comes a member that would starve (the floor), then one that is a whole turn behind its
+ * guarantee, then the members by class. Within a class, first comes the member that is behind its
+ * guarantee for the longest time, if any is behind; then the member with the least virtual time. A
+ * member above its hard cap gets no turn, whatever it is owed. A late member gets none while other
+ * members are there.
  *
- * By the same order a member that comes back ends the turn of the holder; in virtual time it must
- * be more than a turn behind. Except for rt members, this happens only as often as the device can
- * afford: the time lost in hand-overs is measured and bounded.
+ * If a member wants the device again after a pause, it ends the holder's turn if it ranks higher in
+ * this order; in virtual time it must be more than a turn behind. Except for rt members, this
+ * happens only as often as the device can afford: the time lost in hand-overs is measured and
+ * bounded.
  */
 #include "core/sched_parts.h"
 
+/* What the order compares of a member. */
 struct member_rank {
         unsigned member;
         unsigned urgency; /* enum urgency */
         unsigned class;
-        int64_t owed_ns; /* how long it should have had the device; 0: nothing is owed */
-        int64_t ahead;   /* how far ahead of the virtual time of its class */
+        /* how long the member should have had the device by its guarantee; 0: nothing is owed */
+        int64_t owed_ns;
+        int64_t ahead; /* how far the member's unit is ahead of the virtual time of its class */
 };
 
 static int64_t owed_ns(const struct sched_member *member)
@@ -57,7 +61,7 @@ static bool is_alone(const struct sched *sched, unsigned i)
         return sched->member[i].mate == i;
 }
 
-/* Whether another member is on its device, or could be now. */
+/* Whether another member is on this member's device, or could be now. */
 static bool has_company(const struct sched *sched, unsigned i)
 {
         for (unsigned j = sched->device[sched->member[i].device].first; j != NOBODY;
@@ -71,15 +75,15 @@ static bool has_company(const struct sched *sched, unsigned i)
         return false;
 }
 
-/* Whether it is late and must wait for its drain. A gang never must: its work on one device may
- * wait for work that it has yet to submit on another. */
+/* Whether the member is late and must wait for its own drain. A gang need not: its work on one
+ * device may wait for work that it has yet to submit on another device. */
 static bool is_passed_over(const struct sched *sched, unsigned i)
 {
         return is_alone(sched, i) && drain_pass_ns(&sched->member[i]) > sched->now_ns &&
                has_company(sched, i);
 }
 
-/* Whether it waits in the order of this device, and could run. */
+/* Whether the member waits for a turn in the order of its device, and could run. */
 static bool is_candidate(const struct sched *sched, unsigned i)
 {
         const struct sched_member *member = &sched->member[i];
@@ -90,19 +94,23 @@ static bool is_candidate(const struct sched *sched, unsigned i)
                (unit_decider(sched, i) == member->device && unit_has_way(sched, i));
 }
 
-/* After an rt member has run, the device is kept for it for a short time. */
+/* Whether the device is kept idle for an rt member that ran a moment ago, and not for this member.
+ */
 static bool is_held_off(const struct step *step, const struct member_rank *rank, unsigned device)
 {
         return rank->class < SCHED_CLASS_RT && rank->urgency == 0 &&
                step->now_ns < step->sched->device[device].hold_ns;
 }
 
-/* A gang that lacks one of its devices cannot use a turn; the next best member gets it. */
+/* Whether the member can use a turn now. A gang that cannot claim one of its devices cannot; then
+ * the next best member gets the turn. */
 static bool is_usable(struct step *step, unsigned i)
 {
         return is_alone(step->sched, i) || gang_gather(step, i);
 }
 
+/* Finds the best candidate, or the best one that ranks below `after`. Returns false if there is
+ * none. */
 static bool rank_best(struct step *step, unsigned device, const struct member_rank *after,
                       struct member_rank *ret)
 {
@@ -160,7 +168,7 @@ struct pick pick_next(struct step *step, unsigned device)
 
 /* -- Turns that end early --------------------------------------------------------------------- */
 
-/* Whether it is behind in virtual time by more than a turn of its own. */
+/* Whether member `a` is behind the holder in virtual time by more than a turn of its own. */
 static bool has_lag(const struct sched *sched, const struct member_rank *a,
                     const struct member_rank *holder)
 {
@@ -170,6 +178,7 @@ static bool has_lag(const struct sched *sched, const struct member_rank *a,
         return holder->ahead - a->ahead > turn / member->terms.weight;
 }
 
+/* Whether member `a` ranks so far above the holder that it may end the holder's turn. */
 static bool is_above(const struct sched *sched, const struct member_rank *a,
                      const struct member_rank *holder)
 {
@@ -182,7 +191,8 @@ static bool is_above(const struct sched *sched, const struct member_rank *a,
         return has_lag(sched, a, holder);
 }
 
-/* Whether the device can afford two more hand-overs: to the interrupting member, and back. */
+/* Whether the device can afford two more hand-overs, to the interrupting member and back. If so,
+ * takes them from the budget. */
 static bool can_afford_cut(struct sched_device *device)
 {
         int64_t fine = 2 * device->gap_ns * FINE;
@@ -193,9 +203,10 @@ static bool can_afford_cut(struct sched_device *device)
         return true;
 }
 
-/* Whether member i ends the holder's turn. A member that waited all along takes the next turn
- * instead. Only an rt member, or a member on its deciding device, ends a gang's turn: on other
- * devices the gang has another rank. */
+/* Whether member i ends the holder's turn. A member that has wanted the device all along does not,
+ * unless its class is higher: it takes the next turn instead. A gang's turn is ended only by an rt
+ * member, or by a member on the gang's deciding device: on other devices the gang has another
+ * rank. */
 static bool is_revoking(struct step *step, unsigned i, const struct member_rank *holder)
 {
         const struct sched *sched = step->sched;

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computes what is known of each unit, once a step. Every member asks it about every other member,
- * so without this copy a step would take the cube of a gang's members.
+ * Computes what is known of each unit, once per step. Decisions ask for these facts for every pair
+ * of members; if they were computed at each question, a step would take the cube of a gang's
+ * members.
  *
  * Wants, terms and accounts change before a step decides, never while it does. The virtual times of
- * a device change when they are levelled; what depends on them is then computed again.
+ * a device change when account_level() runs; then the order of the device's units is computed
+ * again.
  */
 #include "core/sched_parts.h"
 
-/* Of one device: the total weight of the members that want it, and the highest class of the units
- * that want it and may run. */
+/* For one device: the total weight of the members whose units want it, and the highest classes of
+ * the units that want it and may run. */
 struct rivals {
         uint64_t weight;
-        int top, top_of_others; /* classes; -1: none */
+        /* highest class, and highest class of units other than top_head's; -1: there is none */
+        int top, top_of_others;
+        /* the unit of the highest class, by its head */
         unsigned top_head;
 };
 
@@ -34,7 +38,7 @@ static void device_count(struct sched *sched, unsigned device)
         here->wanting_below_rt = wanting_below_rt;
 }
 
-/* Sums up a unit in two walks over the ring of its members. */
+/* Sums up a unit in two passes over the ring of its members. */
 static void unit_sum_up(struct sched *sched, unsigned member)
 {
         struct sched_unit unit = { .head = member, .may = true, .step = sched->steps };
@@ -77,7 +81,8 @@ static void rivals_add(struct rivals *rivals, const struct sched_member *member)
         }
 }
 
-/* The device with the greatest weight of other units; of equal ones, the first. */
+/* Returns the unit's deciding device: the one on which other units have the greatest weight; of
+ * equal ones, the first. */
 static unsigned decider(const struct sched_unit *unit, const struct rivals rivals[],
                         const uint64_t own_weight[])
 {

@@ -6,13 +6,13 @@
  *      sessions_ask.c      requests: create, change, renew, release
  *      sessions_end.c      endings, from the first action to the last
  *      sessions_entry.c    entries in the state, and what TICK has to do with each
- *      sessions_policy.c   what the rules let who asks have
- *      sessions_room.c     who fits where
- *      sessions_check.c    what makes sense at all
+ *      sessions_policy.c   what the rules allow a requester
+ *      sessions_room.c     which sessions fit on which GPUs
+ *      sessions_check.c    whether a session's fields are valid
  *
- * A function that returns bool answers yes or no. No means that `ret` has the reason and nothing
- * else changed. Each event first makes every check that could refuse it; then it changes the state
- * and lists the actions.
+ * If a function that checks a request returns false, `ret` has the reason and nothing else has
+ * changed. Each event first makes every check that could refuse it; then it changes the state and
+ * lists the actions.
  */
 #ifndef ALIQUOT_CORE_SESSIONS_PARTS_H
 #define ALIQUOT_CORE_SESSIONS_PARTS_H
@@ -22,13 +22,13 @@
 #include "common/sums.h"
 #include "core/sessions.h"
 
-/* Shared by the functions of one call of sessions_step(). */
+/* What the functions of one call of sessions_step() share. */
 struct sessions_step {
         struct sessions *node;
         const struct sessions_event *event;
         uint64_t now_ns;
         struct sessions_actions *ret;
-        struct policy_grant grant; /* of who asks */
+        struct policy_grant grant; /* the bounds that the rules set for the requester */
 };
 
 static inline bool uuid_is_same(const uint8_t a[16], const uint8_t b[16])
@@ -36,7 +36,7 @@ static inline bool uuid_is_same(const uint8_t a[16], const uint8_t b[16])
         return memcmp(a, b, 16) == 0;
 }
 
-/* The index of the session's share with this UUID; share_count: none. */
+/* Returns the index of the session's share with this UUID; share_count if there is none. */
 static inline unsigned share_find(const struct sessions_one *one, const uint8_t uuid[16])
 {
         unsigned i = 0;
@@ -46,7 +46,8 @@ static inline unsigned share_find(const struct sessions_one *one, const uint8_t 
         return i;
 }
 
-/* Stores the refusal and returns false, for `return refuse_event(...)`. */
+/* Stores the refusal in `ret`. Returns false, so that a caller can write `return
+ * refuse_event(...)`. */
 static inline bool refuse_event(struct sessions_actions *ret, enum sessions_answer answer,
                                 const char *field)
 {
@@ -70,33 +71,36 @@ static inline void add_note(struct sessions_actions *ret, enum sessions_note not
 
 /* -- sessions_entry.c ------------------------------------------------------------------------- */
 
+/* The index that means "no entry". */
 #define NOWHERE SESSIONS_MAX
 
-/* entry_named(): the entry of that name. entry_free(): a free entry. NOWHERE: there is none. */
+/* entry_named() returns the entry with that name, entry_free() a free entry; NOWHERE if there is
+ * none. */
 unsigned entry_named(const struct sessions *node, const char *name);
 unsigned entry_free(const struct sessions *node);
 
-/* Saves the entry before a change, for SESSIONS_FAILED. */
+/* Keeps a copy of the entry as it is before a change, for SESSIONS_FAILED. */
 void entry_remember(struct sessions *node, unsigned index);
+/* Puts a session into a free entry. */
 void entry_fill(struct sessions *node, unsigned index, const struct sessions_one *one);
-/* Frees the entry; its fields stay for the caller that carries the actions out. */
+/* Frees the entry. Its fields keep their values for the caller that carries the actions out. */
 void entry_empty(struct sessions *node, unsigned index);
 
-/* Plans when the session's present state ends by itself; replaces the earlier plan. */
+/* Plans when TICK ends the session's present state; replaces the earlier plan. */
 void entry_plan(struct sessions *node, unsigned index, uint64_t now_ns);
-/* Repeats the session's actions: at once, or in SESSIONS_RETRY_NS, or after twice the last
- * delay. */
+/* Plan to repeat the session's actions. entry_owe_at_once(): at once. entry_owe(): after
+ * SESSIONS_RETRY_NS. entry_owe_later(): after twice the last delay. */
 void entry_owe_at_once(struct sessions *node, unsigned index);
 void entry_owe(struct sessions *node, unsigned index, uint64_t now_ns);
 void entry_owe_later(struct sessions *node, unsigned index, uint64_t now_ns);
-/* The next entry with something to do, from .tick_from on; NOWHERE: none. */
+/* Returns the next entry that is due, searching from .tick_from on; NOWHERE if there is none. */
 unsigned entry_due(const struct sessions *node, uint64_t now_ns);
 
 /* -- sessions_end.c --------------------------------------------------------------------------- */
 
 void raise_version(struct sessions_one *one);
 
-/* Begins the end of an open session, as its .ending says. */
+/* Begins the end of an open session, as the session's .ending says. `why` is the note to report. */
 void end_begin(const struct sessions_step *step, unsigned index, enum sessions_note why);
 /* Sends SIGKILL to the processes that still run in an ending session. */
 void end_kill(const struct sessions_step *step, unsigned index);
@@ -116,37 +120,41 @@ void ask_release(const struct sessions_step *step);
 
 /* -- sessions_policy.c ------------------------------------------------------------------------ */
 
-/* The longest TTL that may be asked for; 0: any, and none at all. */
+/* Returns the longest TTL that the requester may have; 0: there is no bound, and no TTL is needed.
+ */
 uint64_t ruled_ttl_ns(const struct sessions_step *step);
+/* Whether the requester may have this TTL; 0: no TTL. */
 bool ruled_may_last(const struct sessions_step *step, uint64_t ttl_ns);
 
-/* A cap that is not said is the largest that who asks may have; not of a session that had more
- * before the rule came (`had` NULL: it is new). */
+/* If the request gives no cap, sets the largest cap that the rules allow the requester. Leaves a
+ * session alone that had more before the rule came. `had`: the session before the change; NULL: it
+ * is new. */
 void ruled_cap(const struct sessions_step *step, const struct sessions_one *had,
                struct sessions_one *one);
 
-/* Whether the rules let who asks have this new session, or make `wanted` of `one`. */
+/* Whether the rules allow the requester this new session, or the change of `one` to `wanted`. */
 bool ruled_may_create(const struct sessions_step *step, const struct sessions_one *one);
 bool ruled_may_change(const struct sessions_step *step, const struct sessions_one *one,
                       const struct sessions_one *wanted);
 
-/* GPUs from which no share is to be chosen for who asks: bit per entry of the node's .gpu. */
+/* Returns the GPUs that must not be chosen for the requester: a bit for each entry of the node's
+ * .gpu. */
 uint32_t ruled_barred(const struct sessions_step *step);
 
 /* -- sessions_room.c -------------------------------------------------------------------------- */
 
-/* Whether a new session gets what it asks for; chooses the GPUs in `one` if the request leaves that
- * open. */
+/* Whether there is room for a new session. Chooses the GPUs in `one` if the request names none. */
 bool room_admit(const struct sessions *node, const struct sessions_wish *wish,
                 struct sessions_one *one, struct sessions_actions *ret);
 
-/* Whether the session `one` of this node may have the shares of `wanted`, on the same GPUs. */
+/* Whether there is room to change the shares of `one`, a session of this node, to those of
+ * `wanted`, on the same GPUs. */
 bool room_regrant(const struct sessions *node, const struct sessions_one *one,
                   const struct sessions_one *wanted, struct sessions_actions *ret);
 
 /* -- sessions_check.c ------------------------------------------------------------------------- */
 
-/* Whether the session's fields are valid; with `is_chosen_here`, its UUIDs are not checked. */
+/* Whether the session's fields are valid. With `is_chosen_here`, the UUIDs are not checked. */
 bool check_session(const struct sessions_one *one, bool is_chosen_here,
                    struct sessions_actions *ret);
 

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a step: changes the state of each session by what was seen (drained, stuck), lets each card
- * decide (swap_parts.h lists the files that do), then shuts and opens gates.
+ * Runs a step: updates the state of each session from what was seen (whether it drained or got
+ * stuck), lets the files named in swap_parts.h decide for each card, then closes and opens gates.
  *
  * A step cannot fail. A session whose drain or move does not end in time becomes stuck, and other
  * sessions no longer wait for it.
  */
 #include "core/swap_parts.h"
 
-/* Bytes beyond all orders that have stayed this long count as permanent. */
+/* Bytes beyond all orders that have stayed for this time count as permanent. */
 #define BEYOND_STAYS_NS UINT64_C(1000000000)
 
 /* -- The list of sessions --------------------------------------------------------------------- */
 
-/* Sessions that wait come before those that have a turn, the longest wait first. Of sessions with
- * a turn the latest one comes first: it leaves last when all turns end. */
+/* Returns the key by which sessions of one class are sorted. Sessions that wait come before those
+ * that have a turn, the longest wait first. Of sessions with a turn the latest one comes first, so
+ * that it leaves last when all turns end. */
 static uint64_t key_of(const struct swap_session *session)
 {
         if (session->waits_ns)
@@ -35,7 +36,7 @@ static bool is_before(const struct swap_session *a, const struct swap_session *b
         return key_of(a) < key_of(b);
 }
 
-/* An insertion sort: the list is nearly in order already. */
+/* Sorts a part of the list by insertion, since it is nearly in order already. */
 static void sort_list(struct swap *swap, unsigned first, unsigned count)
 {
         uint16_t *list = swap->list + first;
@@ -85,14 +86,15 @@ void swap_remove(struct swap *swap, unsigned entry)
         swap->next_ns = swap->now_ns;
 }
 
-/* The next step sorts the list. */
+/* The list keeps its order until the next step sorts it. */
 void swap_rank(struct swap *swap, unsigned entry, enum swap_class class)
 {
         swap->session[entry].class = (uint8_t) class;
 }
 
-/* Bytes beyond all orders are a charge that the session's library is about to give back or, if they
- * stay, memory that the driver took unasked. */
+/* Updates ordered_bytes after the session was seen. Bytes beyond all orders are a charge that the
+ * session's library is about to give back or, if they stay, memory that the driver allocated on
+ * its own. */
 static void note_ordered(struct swap_session *session, uint64_t now_ns)
 {
         uint64_t resident_bytes = resident_of(session);
@@ -145,8 +147,8 @@ static void get_stuck(struct swap *swap, struct swap_session *session)
         swap->card[session->card].change_ns = 0;
 }
 
-/* Whether the session must move memory. It need not move memory in before its order allows all of
- * its memory: segments are large, and the last one may not fit yet. */
+/* Whether the session must move memory, out or in. It need not move memory in before its order
+ * allows all of its memory: segments are large, and the last one may not fit yet. */
 static bool should_move(const struct swap_session *session)
 {
         uint64_t told_bytes = max_u64(session->order.resident_bytes, pinned_of(session));
@@ -184,9 +186,9 @@ static void move_on(struct swap *swap, struct swap_session *session, uint64_t el
         session->is_overdue = session->since_ns && now_ns - session->since_ns >= SWAP_OVERDUE_NS;
 }
 
-/* Notes since when each session has been idle, and has waited. A session that waits to grow keeps
- * its rank until all of its wish is met. Otherwise room would go to one session, then to another,
- * and be enough for neither. */
+/* Notes since when each session has been idle, and since when it has waited. A session that waits
+ * to grow keeps its rank until all of its wish is met. Otherwise room would go to one session,
+ * then to another, and be enough for neither. */
 static void note_wants(const struct swap_look *look)
 {
         for (unsigned i = 0; i < look->count; i++) {
@@ -228,7 +230,7 @@ static void gate_open(const struct swap_look *look, struct swap_session *session
         session->order.gate = 0;
         session->waits_ns = 0;
         if (session->stuck_ns)
-                return; /* its turn was over before it got stuck */
+                return; /* the session's turn was over before it got stuck */
         session->turn_ns = look->now_ns;
         session->patience_ns = SWAP_STUCK_MIN_NS;
 }
@@ -248,8 +250,8 @@ static void gates_move(const struct swap_look *look)
         }
 }
 
-/* Whether the present change must wait for this session: until it runs, has room for all that it
- * needs, or has moved out what it was told to. */
+/* Whether the present change must wait for this session: the session is to run but does not yet,
+ * lacks room that it needs, or has not moved out what it must. */
 static bool is_changing(const struct swap_session *session)
 {
         if (!session->has_turn)
@@ -257,7 +259,8 @@ static bool is_changing(const struct swap_session *session)
         return is_shut(session) || session->order.resident_bytes < session->need_bytes;
 }
 
-/* A change that moved no bytes says nothing about the cost. */
+/* Ends the change if no session is changing any more. The duration of a change that moved no bytes
+ * is not recorded, because it says nothing about the cost. */
 static void change_end(const struct swap_look *look)
 {
         struct swap_card *card = look->card;
@@ -279,7 +282,8 @@ static void change_end(const struct swap_look *look)
 
 /* -- A step ----------------------------------------------------------------------------------- */
 
-/* Whether another session may be waiting for this one: the next look is due soon. */
+/* Whether another session may be waiting for this one, so that the next poll is due soon.
+ * `before`: the session's order before this step. */
 static bool is_moving(const struct swap_session *session, const struct swap_order *before)
 {
         return session->state == SWAP_DRAINS || session->is_asked ||

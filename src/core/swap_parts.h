@@ -2,13 +2,14 @@
 /*
  * Private declarations of the files of core/swap.
  *
- *      swap.c          runs a step: takes what was seen, calls the others, shuts and opens gates
- *      swap_pin.c      limits each session's memory, its pinned memory, and its growth
- *      swap_turn.c     decides which sessions have a turn
- *      swap_room.c     decides how much memory each session may have on the card
+ *      swap.c          runs a step: records what was seen, calls the other files, closes and opens
+ * gates swap_pin.c      limits each session's memory, its pinned memory, and its growth swap_turn.c
+ * decides which sessions have a turn swap_room.c     decides how much memory each session may have
+ * on the card
  *
- * Each step decides everything anew from what was seen, so there are no plans that could become
- * outdated. may_*_bytes are the bytes that a session may have taken since it was seen.
+ * Each step decides everything anew from the latest data of the sessions, so there are no plans
+ * that could become outdated. The fields may_*_bytes are the bytes that a session may have
+ * allocated since it was last seen.
  */
 #ifndef ALIQUOT_CORE_SWAP_PARTS_H
 #define ALIQUOT_CORE_SWAP_PARTS_H
@@ -17,19 +18,21 @@
 #include "common/sums.h"
 #include "core/swap.h"
 
-/* More than any card has. The sum over all sessions fits into 64 bits. */
+/* An upper bound for any size: more than any card has, and small enough that the sum over all
+ * sessions fits into 64 bits. */
 #define BYTES_MAX (UINT64_C(1) << 50)
 #define MIB (UINT64_C(1) << 20)
 
-/* How the decision about turns classifies a session, see swap_turn.c. */
+/* The class in which swap_turn.c puts a session when it decides about turns. */
 enum swap_kind {
-        SWAP_FORCED, /* stuck, with all its memory on the card: it runs */
-        SWAP_KEEPS,  /* its turn lasts */
-        SWAP_WAITS,  /* it waits for a turn; or its turn is over, and it waits to grow */
-        SWAP_OVER,   /* its turn is over if another session wants the room */
-        SWAP_IDLE,   /* its turn is over because it is idle, if another session wants the room */
-        SWAP_RESTS,  /* it has no turn, and wants none */
-        SWAP_BARRED, /* stuck, with memory in the host: it is left alone */
+        SWAP_FORCED, /* the session is stuck with all its memory on the card: it runs */
+        SWAP_KEEPS,  /* the session's turn goes on */
+        SWAP_WAITS,  /* the session waits for a turn; or its turn is over, and it waits to grow */
+        SWAP_OVER,   /* the session's turn is over if another session wants the room */
+        SWAP_IDLE,   /* the session is idle: its turn is over if another session wants the room */
+        SWAP_RESTS,  /* the session has no turn and wants none */
+        /* the session is stuck with memory in the host: it is not brought in until its next try */
+        SWAP_BARRED,
 };
 
 /* One card and its sessions, during a step. */
@@ -62,7 +65,7 @@ static inline bool is_shut(const struct swap_session *session)
         return session->state != SWAP_RUNS;
 }
 
-/* Bytes that stay on the card while the session has no turn. */
+/* Returns the bytes that stay on the card while the session has no turn. */
 static inline uint64_t floor_bytes_of(const struct swap_session *session)
 {
         return session->stuck_ns ? resident_of(session) : pinned_of(session);
@@ -74,7 +77,7 @@ static inline bool is_wanting(const struct swap_session *session)
 }
 
 void pins_decide(const struct swap_look *look);
-/* The list must be sorted: by class, then by how long each session waits. */
+/* The sessions in look->list must be sorted: by class, then by how long each session waits. */
 void turns_decide(const struct swap_look *look);
 void rooms_decide(const struct swap_look *look);
 

@@ -3,24 +3,27 @@
  * Limits each session's memory and its pinned memory, so that every session can be brought in whole
  * beside the pinned bytes of all others.
  *
- * With P the sum of all pinned bytes and S the largest swappable memory of one session,
- * capacity - P - S is left for more pinned bytes of all sessions together. It meets the wishes in
- * the order of the list. The remainder is split into headrooms, so that small blocks need not wait.
- * To raise one session's pinned limit takes two steps: the limits of all others are lowered, and
- * when each of them was seen within its lower limit, the pinned limit is raised.
+ * Let P be the sum of all pinned bytes and S the largest swappable memory of one session. Then the
+ * sessions together may pin capacity - P - S more bytes. These bytes are given to the sessions'
+ * wishes, in the order of the list. The remainder is split into headrooms, so that small blocks
+ * need not wait. To raise one session's pinned limit takes two steps: first the limits of all
+ * others are lowered; when each of the others was seen within its lower limit, the pinned limit is
+ * raised.
  */
 #include "core/swap_parts.h"
 
-/* Largest headroom of a session; largest part of the capacity for one headroom, and for all. */
+/* The largest headroom of a session: HEADROOM_MAX bytes, 1/HEADROOM_PART of the capacity, or an
+ * even part of 1/HEADROOM_PART_ALL of the capacity, whichever is least. */
 #define HEADROOM_MAX (256 * MIB)
 #define HEADROOM_PART 64u
 #define HEADROOM_PART_ALL 32u
 
 struct pins {
-        uint64_t pinned_bytes;  /* P */
-        uint64_t left_bytes;    /* how much more may be pinned */
-        uint64_t may_pin_bytes; /* sum over all sessions, by the old and the new orders */
-        unsigned tight;         /* sessions that may have grown beyond their new limit */
+        uint64_t pinned_bytes;  /* P: the bytes that all sessions have pinned */
+        uint64_t left_bytes;    /* how much more all sessions may pin together */
+        uint64_t may_pin_bytes; /* how much all sessions may pin by their old and new orders */
+        unsigned tight;         /* number of sessions that may have grown beyond their new limit */
+        /* the entry of one of them */
         uint16_t one_tight;
 };
 
@@ -57,8 +60,8 @@ static void meet_wishes(const struct swap_look *look, struct pins *pins)
         }
 }
 
-/* A headroom that is about right stays unchanged, because each change of an order wakes the
- * session's threads. */
+/* Adds a headroom to each session's target. A headroom that is about right stays unchanged,
+ * because each change of an order wakes the session's threads. */
 static void add_headroom(const struct swap_look *look, struct pins *pins)
 {
         uint64_t even_bytes = pins->left_bytes / look->count;
@@ -78,8 +81,9 @@ static void add_headroom(const struct swap_look *look, struct pins *pins)
         }
 }
 
-/* Sums up the bytes that all sessions may pin by their old and new orders. False: a session could
- * not be brought in whole beside them, so nothing may be raised yet. */
+/* Sums up the bytes that all sessions may pin by their old and new orders. Returns false if a
+ * session could not be brought in whole beside those bytes, so that no pinned limit may be raised
+ * yet. */
 static bool add_up(const struct swap_look *look, struct pins *pins)
 {
         bool is_ready = true;
@@ -139,7 +143,8 @@ static void set_pin_bounds(const struct swap_look *look, const struct pins *pins
         }
 }
 
-/* A wish that is refused takes no room from other sessions. */
+/* Sets `ret` to the bytes by which the session waits to grow. A wish that is refused counts as 0,
+ * so that it takes no room from other sessions. */
 static void see_growth(const struct swap_session *session, uint64_t *ret)
 {
         uint64_t wish_bytes =

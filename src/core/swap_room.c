@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decides how much memory each session may have on the card. A session with a turn may have all
- * that it needs, and a headroom, so that growth seldom waits. A session without one keeps its bytes
- * on the card until a session with a turn needs the room. Sessions that wait may move in advance
- * into room that is left over.
+ * that it needs, and a headroom, so that growth seldom waits. A session without a turn keeps its
+ * bytes on the card until a session with a turn needs the room. Sessions that wait may move in
+ * advance into room that is left over.
  *
- * First each session gets a target, and all targets fit beside each other. Then orders above their
- * targets are lowered, and orders below them are raised into the room that is free even if each
- * session has used its old order since it was seen. So one session moves in as another moves out.
+ * First each session gets a target, and all targets together fit on the card. Then orders above
+ * their targets are lowered, and orders below their targets are raised. They are raised only into
+ * room that is free even if each session has used its old order since it was seen. So one session
+ * moves in as another moves out.
  */
 #include "core/swap_parts.h"
 
-/* Limits of the sum of all headrooms while memory is short. */
+/* The sum of all headrooms while memory is short: HEADROOM_MIN bytes or 1/HEADROOM_PART of the
+ * capacity, whichever is more, but at most 1/HEADROOM_PART_MAX of the capacity. */
 #define HEADROOM_MIN (256 * MIB)
 #define HEADROOM_PART 16u
 #define HEADROOM_PART_MAX 8u
 
 struct rooms {
-        uint64_t need_bytes;   /* needs of sessions with a turn */
-        uint64_t target_bytes; /* targets of sessions with a turn */
+        uint64_t need_bytes;   /* sum of the needs of sessions with a turn */
+        uint64_t target_bytes; /* sum of the targets of sessions with a turn */
         uint64_t kept_bytes;   /* bytes on the card of sessions without a turn */
+        /* bytes that no order gives away yet */
         uint64_t free_bytes;
-        unsigned turns; /* sessions that have a turn */
+        unsigned turns; /* number of sessions that have a turn */
 };
 
 static void rooms_begin(const struct swap_look *look, struct rooms *rooms)
@@ -37,7 +40,8 @@ static void rooms_begin(const struct swap_look *look, struct rooms *rooms)
         }
 }
 
-/* The last session of the list will wait longest for its turn, so it moves out first. */
+/* Lowers the targets of sessions without a turn until all targets fit. The last session of the
+ * list will wait longest for its turn, so it moves out first. */
 static void take_deficit(const struct swap_look *look, struct rooms *rooms)
 {
         uint64_t deficit_bytes =
@@ -68,8 +72,8 @@ static uint64_t headroom_of(const struct swap_look *look, const struct rooms *ro
         return rooms->turns ? all_bytes / rooms->turns : 0;
 }
 
-/* A session keeps the room of memory that it has freed for its next block, while all others have
- * enough. */
+/* Adds headrooms to the targets of sessions with a turn. If all have enough room, each keeps its
+ * order: room of memory that a session has freed is left for its next block. */
 static void add_headroom(const struct swap_look *look, struct rooms *rooms)
 {
         uint64_t headroom_bytes = headroom_of(look, rooms), told_bytes = 0;
@@ -113,8 +117,9 @@ static void add_advance(const struct swap_look *look, const struct rooms *rooms)
         }
 }
 
-/* A session that has not drained is not told to move: some of its processes cannot move yet, and
- * the others would move their share too. */
+/* Lowers orders to their targets, and computes the bytes that are free. A session that has not
+ * drained is not told to move: some of its processes cannot move yet, and the others would move
+ * more than their share. */
 static void lower_all(const struct swap_look *look, struct rooms *rooms)
 {
         rooms->free_bytes = look->capacity_bytes;
@@ -133,8 +138,9 @@ static void lower_all(const struct swap_look *look, struct rooms *rooms)
         }
 }
 
-/* Bytes that no order allowed raise no order: a library charges a request before it is admitted,
- * and that charge may be seen here. */
+/* Raises the session's order to `bytes`, as far as there is free room. Bytes that were on the card
+ * without an order's permission do not raise the order: a library charges a request before it is
+ * admitted, and that charge may be seen here. */
 static void raise_to(struct rooms *rooms, struct swap_session *session, uint64_t bytes)
 {
         uint64_t more_bytes =
@@ -149,8 +155,8 @@ static void raise_to(struct rooms *rooms, struct swap_session *session, uint64_t
                 max_u64(session->may_reside_bytes, session->order.resident_bytes);
 }
 
-/* Running sessions grow first. Then one session after the other comes in, so that the first one
- * may run soon. */
+/* Raises orders to their targets. Running sessions grow first. Then the sessions are brought in
+ * one after the other, so that the first one may run soon. */
 static void raise_all(const struct swap_look *look, struct rooms *rooms)
 {
         for (unsigned i = 0; i < look->count; i++) {

@@ -6,12 +6,14 @@
 #include "common/minmax.h"
 #include "common/sums.h"
 
-#define CONVICTED 20u /* the score at which a suspect is guilty */
-/* two polls: a process without a session has no ledger to compare with */
+#define CONVICTED 20u /* the score from which a suspect is guilty */
+/* added by each poll that finds a stranger: two polls suffice, as there is no ledger to compare
+ * with */
 #define LOOK_STRANGER 10u
-#define LOOK_STILL 5u /* the ledger did not change between two polls */
-#define LOOK_MOVED 1u /* the ledger changed, or this is the first poll */
-#define ANSWERED 10u  /* the maximum for a session while one of its processes is guilty */
+#define LOOK_STILL 5u /* added by a poll if the ledger did not change since the poll before */
+/* added by a poll if the ledger changed, or if it is the suspect's first poll */
+#define LOOK_MOVED 1u
+#define ANSWERED 10u /* maximum score of a session while one of its processes is guilty */
 
 static const uint8_t nobody[16];
 
@@ -32,7 +34,7 @@ static struct watch_file *file_of(struct watch *watch, const struct watch_sight 
         return sight->charge == WATCH_STRANGER ? &watch->strangers : &watch->processes;
 }
 
-/* What is known of the session at that place; NULL: nothing. */
+/* Returns what is known of the session with this place and id; NULL: nothing. */
 static const struct watch_session *known_session(const struct watch *watch, uint32_t place,
                                                  const uint8_t id[16])
 {
@@ -42,7 +44,8 @@ static const struct watch_session *known_session(const struct watch *watch, uint
         return &watch->session[place];
 }
 
-/* Returns the place's record; clears it if another session was there before. */
+/* Returns the record of the session's place. If another session was there before, clears it first.
+ */
 static struct watch_session *session_at(struct watch *watch, const struct watch_sight *sight)
 {
         struct watch_session *session = &watch->session[sight->place];
@@ -73,7 +76,8 @@ static struct watch_case *find_case(struct watch *watch, const struct watch_sigh
         return NULL;
 }
 
-/* A free case for the user; WATCH_CASES: the user has as many cases as are free. */
+/* Returns the index of a free case for the user. Returns WATCH_CASES if the user already has at
+ * least as many cases as are free. */
 static unsigned find_room(const struct watch_file *file, uint32_t uid)
 {
         unsigned own = 0, left = WATCH_CASES - file->entries, room = file->entries;
@@ -117,7 +121,8 @@ static struct watch_case *add_case(struct watch *watch, const struct watch_sight
         return NULL;
 }
 
-/* The at-th case, the most important kind first; NULL: there are no more. */
+/* Returns the case at index `at` in the order in which watch_next() handles them: cases of
+ * sessions, then of processes, then of strangers. NULL: there are no more. */
 static struct watch_case *case_at(struct watch *watch, unsigned at)
 {
         unsigned of_sessions = watch->entries * WATCH_SHARES;
@@ -267,7 +272,7 @@ static bool terminate(struct watch_case *one, const struct watch_policy *policy,
         return give_action(ret, WATCH_SIGKILL, WATCH_TERM, one);
 }
 
-/* The next action about a guilty case; false: none is left. */
+/* Sets `ret` to the next action about a guilty case. Returns false if none is left. */
 static bool next_answer(struct watch *watch, struct watch_case *one,
                         const struct watch_policy *policy, uint64_t now_ns,
                         struct watch_action *ret)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watch: finds processes and sessions that hold GPU memory that no ledger explains, and decides
- * what to do about them. It only decides; the caller acts.
+ * The watch: finds processes and sessions that hold more GPU memory than their ledger explains, and
+ * decides what to do about them. It only decides; the caller acts.
  *
  *      watch_begin(&watch)                             // a poll of the GPUs begins
  *      watch_see(&watch, &policy, &sight)              // for each process and session found
@@ -13,28 +13,31 @@
  * a GPU than its slot says; a session whose processes hold more than its ledger says, or more than
  * its limit.
  *
- * Ledger and driver cannot be read at one instant, so one poll never suffices. A program that keeps
- * the rules charges before it allocates, and frees before it uncharges. So while its ledger does
- * not change, the driver never shows more than the ledger and the tolerance. A poll therefore
- * counts much if the ledger has not changed since the last poll, and little if it has. The driver's
- * figure is compared with the higher of the two ledger values. One poll in which the memory is
- * explained clears the suspect. Suspects are polled again soon: watch_is_close().
+ * The ledger and the driver cannot be read at the same instant, so one poll never suffices. A
+ * program that keeps the rules charges before it allocates, and frees before it gives the charge
+ * back. So while its ledger does not change, the driver never shows more than the ledger plus the
+ * tolerance. Therefore a poll adds much to a suspect's score if the ledger has not changed since
+ * the last poll, and little if it has. The driver's figure is compared with the higher of the
+ * ledger's values in the two polls. One poll in which the memory is explained sets the score to 0.
+ * A suspect whose score reaches the threshold is guilty. While there are suspects the caller polls
+ * often: watch_is_close().
  *
- * A session has a place of its own on each GPU, so a crowd of others cannot hide it. Processes of
- * sessions share one table, strangers another. In a table a user gets a case while the user has
- * fewer cases than are free: one user at most half of them, the next user half of the rest, and so
- * on. A process without a case is left out until it gets one. A session is always checked for the
- * sum that its processes hold, so processes that come and go, or are left out, hide nothing. While
- * one process of the session is guilty, the action goes to that process, and the session's score
- * stays at half.
+ * The records are bounded. Each session has a record of its own on each GPU, so no number of other
+ * sessions can displace it. A suspected process needs a free entry (a case) in a table: one table
+ * is for processes of sessions, the other for strangers. A user gets another case only while the
+ * user has fewer cases than are free. So the first user can have at most half of the cases, the
+ * next user half of the rest, and so on. A process that gets no case is left out until it gets one.
+ * A session is always checked for the sum that its processes hold, so processes that come and go,
+ * or are left out, hide nothing. While one process of a session is guilty, the action is taken
+ * against that process, and the session's score stays at half of the threshold.
  *
- * Each process is reported once, as long as it stays on the GPU. A clamp is lifted when no process
- * of the session is suspected any more: all memory is explained again, or its holder is gone. A
- * case is identified by pid and start time, so a reused pid is another case. The caller checks both
- * again before it acts.
+ * Each process is reported once, as long as it stays on the GPU. A clamp (the session gets no more
+ * memory) is lifted when no process of the session is suspected any more: all memory is explained
+ * again, or the process that held it is gone. A case is identified by pid and start time, so a
+ * reused pid is another case. The caller checks pid and start time again before it acts.
  *
- * The caller owns all memory; nothing here allocates or blocks. One thread. Units: bytes;
- * nanoseconds of a clock that does not jump.
+ * The caller owns all memory; no function allocates or blocks. One thread. Sizes are in bytes,
+ * times in nanoseconds of a monotonic clock.
  */
 #ifndef ALIQUOT_CORE_WATCH_H
 #define ALIQUOT_CORE_WATCH_H
@@ -44,17 +47,21 @@
 
 #define WATCH_SESSIONS 4096u
 #define WATCH_SHARES 16u
-#define WATCH_CASES 1024u     /* of processes of sessions, and as many of strangers */
+#define WATCH_CASES 1024u     /* size of each of the two tables, see struct watch */
 #define WATCH_NONE UINT64_MAX /* the driver does not report the bytes */
 
 enum watch_answer { WATCH_IGNORE, WATCH_REPORT, WATCH_TERM, WATCH_KILL, WATCH_CLAMP };
 
 struct watch_policy {
         uint32_t
-                strangers; /* enum watch_answer, not WATCH_CLAMP; signals in managed cgroups only */
-        uint32_t forged;   /* enum watch_answer */
-        uint64_t tolerance_bytes; /* for each process and GPU: contexts, and what the driver adds */
-        uint64_t grace_ns;        /* from SIGTERM to SIGKILL */
+                /* enum watch_answer for strangers, not WATCH_CLAMP; signals are sent in managed
+                 * cgroups only */
+                strangers;
+        /* enum watch_answer for processes and sessions that hold more than their ledger says */
+        uint32_t forged;
+        /* for each process and GPU: the memory of contexts, and what else the driver adds */
+        uint64_t tolerance_bytes;
+        uint64_t grace_ns; /* time from SIGTERM to SIGKILL */
 };
 
 enum watch_charge { WATCH_STRANGER, WATCH_PROCESS, WATCH_SESSION };
@@ -62,29 +69,32 @@ enum watch_charge { WATCH_STRANGER, WATCH_PROCESS, WATCH_SESSION };
 /* What one poll found about a process or a session on a GPU. */
 struct watch_sight {
         enum watch_charge charge;
-        uint32_t pid; /* 0 for WATCH_SESSION, as is start_ticks */
+        uint32_t pid; /* the process; pid and start_ticks are 0 for WATCH_SESSION */
         uint64_t start_ticks;
-        uint32_t uid;        /* the stranger's user, or the session's owner */
-        uint32_t place;      /* the session's place among all sessions, below WATCH_SESSIONS */
+        uint32_t uid; /* the stranger's user, or the owner of the session */
+        /* the session's index in the caller's table of sessions, below WATCH_SESSIONS */
+        uint32_t place;
         uint8_t session[16]; /* the session's id; zero for WATCH_STRANGER */
-        uint8_t device;      /* its index in the poll */
-        /* WATCH_SESSION: the index among the session's own GPUs, below WATCH_SHARES */
+        uint8_t device;      /* index of the GPU in the poll */
+        /* WATCH_SESSION: index of the GPU among the session's own GPUs, below WATCH_SHARES */
         uint8_t share;
-        bool is_managed; /* WATCH_STRANGER: it may be sent a signal */
-        /* WATCH_SESSION: one of its processes is guilty, and the action goes to that process */
+        bool is_managed; /* WATCH_STRANGER: the process may be sent a signal */
+        /* WATCH_SESSION: a process of the session is guilty, and the action is taken against that
+         * process */
         bool is_answered;
-        uint32_t processes;  /* WATCH_SESSION: number of its processes that hold memory */
-        uint64_t held_bytes; /* by the driver; WATCH_NONE only for a stranger */
+        uint32_t processes;  /* WATCH_SESSION: number of the session's processes that hold memory */
+        uint64_t held_bytes; /* bytes that the driver shows; WATCH_NONE only for a stranger */
         uint64_t ledger_bytes;
-        uint64_t ledger_mark; /* changes whenever the ledger changes */
+        uint64_t ledger_mark; /* a value that changes whenever the ledger changes */
 };
 
 struct watch_case {
-        struct watch_sight sight; /* the latest sight; pid and session zero: the case is free */
+        /* the latest sight; if its pid and session are zero, the case is free */
+        struct watch_sight sight;
         uint32_t score;
-        bool is_seen;   /* found in this poll */
-        bool is_told;   /* it was reported; never again */
-        bool is_termed; /* it was sent SIGTERM, at termed_ns */
+        bool is_seen;   /* found in the present poll */
+        bool is_told;   /* the case was reported, and is not reported again */
+        bool is_termed; /* SIGTERM was sent, at termed_ns */
         bool is_killed;
         uint64_t termed_ns;
 };
@@ -95,9 +105,9 @@ struct watch_file {
         struct watch_case one[WATCH_CASES];
 };
 
-/* What is known of a session, by its place. */
+/* What is known of one session; the array is indexed by `place`. */
 struct watch_session {
-        uint8_t id[16]; /* of the session that was last there */
+        uint8_t id[16]; /* id of the session that last had this place */
         bool is_clamped;
         struct watch_case on[WATCH_SHARES];
 };
@@ -105,19 +115,21 @@ struct watch_session {
 /* The state of the watch; a new one is all zeroes. Any code may read it. */
 struct watch {
         struct watch_file processes, strangers;
-        unsigned entries; /* one above the last session of which anything is known */
+        unsigned entries; /* one above the highest place of which anything is known */
         struct watch_session session[WATCH_SESSIONS];
-        unsigned left_out;     /* how many found no case in this poll; the last one's */
-        uint32_t left_out_uid; /* user */
-        unsigned next;         /* private */
+        unsigned left_out;     /* number of suspects that got no case in this poll */
+        uint32_t left_out_uid; /* the user of the last of them */
+        unsigned next;         /* private: index of the next case for watch_next() */
 };
 
 enum watch_action_type {
-        WATCH_TELL,    /* report it; .answer: what follows */
-        WATCH_SIGTERM, /* to the process, or to all processes of the session on that GPU */
-        WATCH_SIGKILL, /* the same */
-        WATCH_SHUT,    /* the session .sight.session gets no more memory */
-        WATCH_OPEN,    /* the session may get memory again; nothing else of .sight is set */
+        WATCH_TELL, /* report the finding; .answer says what follows */
+        /* send SIGTERM to the process, or to all processes of the session on that GPU */
+        WATCH_SIGTERM,
+        /* send SIGKILL to the process, or to all processes of the session on that GPU */
+        WATCH_SIGKILL,
+        WATCH_SHUT, /* give the session .sight.session no more memory */
+        WATCH_OPEN, /* the session may get memory again; of .sight only session and place are set */
 };
 
 struct watch_action {
@@ -128,24 +140,26 @@ struct watch_action {
 
 void watch_begin(struct watch *watch);
 
-/* Records one sight. True: it is guilty, not only suspected or left out. */
+/* Records one sight. Returns true if its subject is guilty, false if it is only suspected, left
+ * out or clear. */
 bool watch_see(struct watch *watch, const struct watch_policy *policy,
                const struct watch_sight *sight);
 
-/* Ends the poll. `is_whole`: all of every GPU was seen, so what was not seen is gone. */
+/* Ends the poll. `is_whole`: the poll covered all GPUs completely, so what it did not find is
+ * gone. */
 void watch_end(struct watch *watch, bool is_whole);
 
 bool watch_next(struct watch *watch, const struct watch_policy *policy, uint64_t now_ns,
                 struct watch_action *ret);
 
-/* Whether anything is suspected and not yet decided. */
+/* Whether there is a suspect whose guilt is not decided yet. */
 bool watch_is_close(const struct watch *watch);
 
-/* Whether the session at that place, or one of its processes, is suspected or guilty. */
+/* Whether the session at `place`, or one of its processes, is suspected or guilty. */
 bool watch_knows(const struct watch *watch, uint32_t place, const uint8_t session[16]);
 bool watch_is_clamped(const struct watch *watch, uint32_t place, const uint8_t session[16]);
 
-/* Notes that a report of this case failed; the next poll reports it. */
+/* Notes that the report about `sight` failed, so that the next poll reports it again. */
 void watch_untold(struct watch *watch, const struct watch_sight *sight);
 
 #endif
