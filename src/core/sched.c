@@ -10,12 +10,14 @@
 
 #include "core/sched_parts.h"
 
-/* a member that opened so long after a drain did not wait for it */
+/* A member that opened this long after the last drain did not wait for that drain. */
 #define GAP_OLD_NS (1 * SCHED_MS)
-#define NOW_MAX (SCHED_NEVER / 2) /* 146 years; SCHED_NEVER lies beyond every planned time */
-#define PASSES 4                  /* of decisions in a step; the next step does the rest */
+#define NOW_MAX (SCHED_NEVER / 2) /* 146 years; SCHED_NEVER is later than every planned time */
+/* how often the devices may decide again in one step; the next step does the rest */
+#define PASSES 4
 
-/* Times longer than any lease are cut: they have other causes. */
+/* Returns the smoothed mean with a new value. A value longer than any lease is cut, since it has
+ * another cause. */
 static int64_t smoothed(int64_t old_ns, int64_t new_ns)
 {
         return old_ns + (min_i64(new_ns, SCHED_LEASE_MAX_NS) - old_ns) / 8;
@@ -32,8 +34,8 @@ static bool rt_wants(const struct sched *sched, unsigned device)
         return false;
 }
 
-/* If the rt member usually comes back soon, keeps the device for it, within a budget of lost
- * time. */
+/* An rt member stops wanting its device. If it usually comes back soon, keeps the device idle
+ * for it, within a budget of lost time. */
 static void rt_leaves(const struct step *step, unsigned i)
 {
         const struct sched_member *member = &step->sched->member[i];
@@ -50,6 +52,8 @@ static void rt_leaves(const struct step *step, unsigned i)
         device->hold_ns = step->now_ns + hold_ns;
 }
 
+/* An rt member wants its device again. Returns the unused part of the time for which the device
+ * was kept. */
 static void rt_comes(const struct step *step, unsigned i)
 {
         const struct sched_member *member = &step->sched->member[i];
@@ -61,13 +65,14 @@ static void rt_comes(const struct step *step, unsigned i)
         device->hold_ns = step->now_ns;
 }
 
-/* Averages, so that one long pause does not hide many short ones. */
+/* Learns the usual pause of a member that wants the device again. Takes a mean, so that one long
+ * pause does not hide many short ones. */
 static void gap_learn(struct sched_member *member, int64_t now_ns)
 {
         int64_t gap_ns = min_i64(now_ns - member->idle_ns, SCHED_GAP_MAX_NS);
 
         if (member->leases == 0)
-                return; /* it has not worked yet */
+                return; /* the member has not worked yet */
         member->gap_ns = member->gap_ns == SCHED_NEVER ? gap_ns : smoothed(member->gap_ns, gap_ns);
 }
 
@@ -130,7 +135,7 @@ static void terms_set(const struct step *step, unsigned i)
         if (is_moved)
                 gang_unlink(step->sched, i);
         member->terms = *terms;
-        /* The bucket may have grown under the old terms; the new cap bounds it again. */
+        /* The bucket may have filled beyond what the new cap allows. */
         member->bucket_fine = min_i64(member->bucket_fine, most_fine);
         member->long_fine = 0;
         if (terms->guarantee_ppm == 0)
@@ -173,8 +178,8 @@ static void begin_wanting(const struct step *step)
 
         if (member->is_wanting)
                 return;
-        /* Before the member counts as wanting: it comes back behind the others' present virtual
-         * time. */
+        /* Level the virtual times before the member counts as wanting, so that it starts from
+         * the present virtual time of the others. */
         account_level(step->sched, member->device);
         rt_comes(step, i);
         gap_learn(member, step->now_ns);
@@ -197,9 +202,9 @@ static void end_wanting(const struct step *step)
         rt_leaves(step, i);
 }
 
-/* Measures the hand-over gap, where the device passed directly from one member to another. It does
- * not if this member opened long after the other had drained, opened while another still drains, or
- * was at work before it opened. */
+/* Notes the first launch of a turn, and measures the hand-over gap if the device passed directly
+ * from one member to another. It did not if this member opened long after the other had drained,
+ * opened while another member still drains, or was at work before it opened. */
 static void note_begin(const struct step *step)
 {
         struct sched_member *member = &step->sched->member[step->event->member];
@@ -220,6 +225,7 @@ static void note_begin(const struct step *step)
         histogram_add(&device->times.handover, gap_ns);
 }
 
+/* Notes how late a member came to a gate that had closed again. */
 static void note_miss(const struct step *step)
 {
         struct sched_member *member = &step->sched->member[step->event->member];
@@ -249,6 +255,7 @@ static const char *refusal(const struct sched *sched, const struct sched_event *
         return NULL;
 }
 
+/* Sends SCHED_ALARM if the member's debt has just passed SCHED_ALARM_NS. */
 static void alarm_raise(struct step *step, unsigned i)
 {
         struct sched_member *member = &step->sched->member[i];

@@ -2,18 +2,22 @@
 /*
  * The scheduler's accounts: the time that each member used, is owed, and may still use.
  *
- * Three accounts fill with time, and use empties them: the token bucket of a hard cap (emptied by
- * busy time), the time that a guarantee is behind, and the time that the floor is behind (both
- * emptied by held time, and filled only while the member wants the device and its cap allows that).
- * A fourth, the virtual time, only grows. Each nanosecond in which a member is on a device, or in
- * which the device is kept for a gang, is charged to exactly one member.
+ * Three accounts fill as time passes, and use empties them: the token bucket of a hard cap, how far
+ * the member is behind its guarantee, and how far it is behind the floor. Busy time empties the
+ * bucket. Held time empties the other two; they fill only while the member wants the device and its
+ * cap lets it run. A fourth account, the virtual time, only grows. Each nanosecond in which a
+ * member is on a device, or in which the device is kept for a gang, is charged to exactly one
+ * member.
  */
 #include "core/sched_parts.h"
 
+/* How many leases a member's virtual time may lag behind, or may be moved ahead by a guarantee. */
 #define LAG_LEASES 4
-/* Further ahead than any kernel explains: the value was not updated for days and has wrapped. */
+/* A virtual time that is further ahead than this was not updated for days and has wrapped: no
+ * kernel explains it. */
 #define STALE (INT64_C(1) << 50)
 
+/* Returns LAG_LEASES leases in virtual time of the member. */
 static int64_t lag_most(const struct sched *sched, const struct sched_member *member)
 {
         return LAG_LEASES * turn_lease_ns(sched, member->device) * SCHED_WEIGHT_MAX /
@@ -22,12 +26,14 @@ static int64_t lag_most(const struct sched *sched, const struct sched_member *me
 
 /* -- Accounts that fill with time ------------------------------------------------------------- */
 
+/* Returns the account after `ns` of filling at `ppm`, at most `most_fine`; an account above that
+ * stays. */
 static int64_t filled(int64_t fine, uint32_t ppm, int64_t ns, int64_t most_fine)
 {
         return min_i64(fine + (int64_t)ppm * ns, max_i64(fine, most_fine));
 }
 
-/* Whether a kernel of any member of the device still runs long after the member's turn. */
+/* Whether a kernel of any member of the device still runs long after that member's turn. */
 static bool has_long_drain(const struct sched *sched, unsigned device, int64_t now_ns)
 {
         for (unsigned i = sched->device[device].first; i != NOBODY; i = sched->member[i].next) {
@@ -40,10 +46,11 @@ static bool has_long_drain(const struct sched *sched, unsigned device, int64_t n
         return false;
 }
 
-/* Capacity of the token bucket. An idle member keeps 20 ms of its cap. A member that waits for
- * others keeps 100 ms plus what it earned during their long kernels, and has it until it is used
- * up: else waiting would make it fall short of its cap. For the same reason, time on the device
- * that is not reported yet (silent_ns) makes the bucket larger: it will be billed. */
+/* Returns the capacity of the token bucket. An idle member keeps 20 ms of its cap. A member that
+ * waits for others keeps 100 ms, plus what it earned during their long kernels, until that is
+ * used up: otherwise waiting would make it fall short of its cap. For the same reason, time on
+ * the device that is not reported yet (silent_ns) makes the bucket larger, because that time
+ * will be billed. */
 static int64_t bucket_most_fine(struct sched_member *member, int64_t ns, bool is_long)
 {
         int64_t cap = member->terms.cap_ppm, usual_fine = cap * SCHED_BUCKET_SPAN_NS;
@@ -74,16 +81,16 @@ static void bucket_fill(struct sched_member *member, int64_t ns, bool is_long)
                 member->saved_fine = member->bucket_fine;
 }
 
-/* A short pause does not stop a guarantee; else a program that pauses after each step would miss
- * its guarantee. */
+/* Whether the guarantee goes on filling. It does in a short pause; otherwise a program that
+ * pauses after each step would miss its guarantee. */
 static bool is_promised(const struct sched_member *member, int64_t now_ns)
 {
         return member->is_wanting || (member->leases > 0 && member->gap_ns < SCHED_GAP_MAX_NS &&
                                       now_ns - member->idle_ns < SCHED_GAP_MAX_NS);
 }
 
-/* Fills what is owed. While the device waits for a long kernel of another member, at most the time
- * lost to that kernel is owed. */
+/* Fills the accounts of the guarantee and the floor. While the device waits for a long kernel of
+ * another member, at most the time lost to that kernel is owed. */
 static void promises_fill(struct sched_member *member, int64_t ns, uint32_t floor_ppm,
                           int64_t now_ns, bool is_long)
 {
@@ -104,8 +111,8 @@ static void promises_fill(struct sched_member *member, int64_t ns, uint32_t floo
                                     floor_ppm * SCHED_PROMISE_SPAN_NS + lease);
 }
 
-/* Each member's part of the floor: it is divided among the members below rt that want the
- * device. */
+/* Returns each member's part of the floor. The floor is divided among the members below rt that
+ * want the device. */
 static uint32_t floor_ppm_of(const struct sched *sched, unsigned device)
 {
         uint32_t wanting = sched->device[device].wanting_below_rt;
@@ -115,9 +122,9 @@ static uint32_t floor_ppm_of(const struct sched *sched, unsigned device)
 
 /* -- Use empties accounts --------------------------------------------------------------------- */
 
-/* How much of an account `ns` of use pays. A turn that was given to pay this account pays all of
- * `ns`, even below zero, so that its overrun is not owed again. Any other use pays what is owed at
- * most. */
+/* Returns the account after `ns` of use. A turn that was given to pay this account pays all of
+ * `ns`, even below zero, so that its overrun is not owed again. Any other use pays at most what
+ * is owed. */
 static int64_t paid(int64_t fine, int64_t ns, bool is_its_turn)
 {
         if (is_its_turn)
@@ -125,8 +132,8 @@ static int64_t paid(int64_t fine, int64_t ns, bool is_its_turn)
         return fine > 0 ? max_i64(fine - ns * FINE, 0) : fine;
 }
 
-/* Whether this turn did not follow from the order of this device: a guarantee, or another device of
- * the gang, gave it. */
+/* Whether this turn did not follow from the order of this device: it was given by a guarantee,
+ * or by the order of another device of the gang. */
 static bool is_turn_of_elsewhere(const struct sched *sched, const struct sched_member *member)
 {
         unsigned i = (unsigned)(member - sched->member);
@@ -135,9 +142,9 @@ static bool is_turn_of_elsewhere(const struct sched *sched, const struct sched_m
                (member->mate != i && unit_decider(sched, i) != member->device);
 }
 
-/* Charges virtual time. A turn from elsewhere moves the member ahead of the others a little at
- * most. Otherwise the others would run without it for as long once the guarantee or the gang
- * ends. */
+/* Charges virtual time. A turn that did not follow from the order of this device moves the
+ * member ahead of the others by at most LAG_LEASES leases. Otherwise the others would run
+ * without it for as long once the guarantee or the gang ends. */
 static void vtime_charge(const struct sched *sched, struct sched_member *member, int64_t ns)
 {
         const struct sched_device *device = &sched->device[member->device];
@@ -159,7 +166,8 @@ static void bucket_take(struct sched_member *member, int64_t ns)
 static void charge_member(const struct sched *sched, struct sched_member *member, int64_t ns)
 {
         vtime_charge(sched, member, ns);
-        /* A member of a gang owes nothing for a turn that another member of the gang was owed. */
+        /* A gang's turn that was given for one member's guarantee is not charged to the other
+         * members' guarantees. */
         member->owed_fine =
                 paid(member->owed_fine, ns,
                      member->turn == SCHED_TURN_OWED && member->terms.guarantee_ppm > 0);
@@ -169,8 +177,8 @@ static void charge_member(const struct sched *sched, struct sched_member *member
         member->held_ns += ns;
 }
 
-/* Charges the time in which the device is idle and kept for a gang that waits for its other
- * devices. */
+/* Charges the time in which the device is idle because it is kept for a gang that waits for its
+ * other devices. */
 static void charge_kept(struct sched *sched, unsigned device, int64_t ns)
 {
         unsigned i = gang_kept_for(sched, device);
@@ -182,8 +190,8 @@ static void charge_kept(struct sched *sched, unsigned device, int64_t ns)
         member->kept_ns = min_i64(member->kept_ns + ns, NS_MAX);
 }
 
-/* Only when the turn begins: if the kept time paid the floor earlier, the unit would lose its claim
- * while it waits. */
+/* The kept time is charged only when the turn begins: if it paid the floor earlier, the unit
+ * would lose its claim while it waits. */
 void account_begin(struct sched_member *member)
 {
         member->floor_fine =
@@ -193,7 +201,7 @@ void account_begin(struct sched_member *member)
 
 static void wait_count(struct sched_member *member, int64_t ns)
 {
-        /* In FREE the member keeps its cap itself; while it waits for its cap it counts as idle. */
+        /* A FREE member enforces its cap itself; while it waits for its cap it counts as idle. */
         if (is_open(member) || !member->is_wanting)
                 return;
         member->wait_ns += ns;
@@ -240,7 +248,7 @@ void account_settle(struct sched *sched, unsigned device, int64_t now_ns)
                 wait_count(member, ns);
                 if (on > 0 && is_on(member))
                         charge_member(sched, member, ns / on + (nth++ < ns % on));
-                /* In FREE a member may work before its WANT arrives. */
+                /* A FREE member may work before its WANT arrives. */
                 if (is_on(member) || member->mode == SCHED_MODE_FREE)
                         untold_add(member, ns);
         }
@@ -261,7 +269,7 @@ int64_t account_may_ns(const struct sched_member *member, int64_t now_ns)
 }
 
 /* Bills reported usage, at most the time on the device. Reports come from samples, so they may
- * exceed one turn and fall short of the next; the difference is carried between turns. */
+ * exceed one turn and fall short of the next; the difference is carried from turn to turn. */
 void account_use(const struct step *step, unsigned i)
 {
         struct sched_member *member = &step->sched->member[i];
@@ -282,7 +290,7 @@ void account_forget(struct sched_member *member)
 }
 
 /* The member itself reports when it began, so the refund has a bound over time: a member gains
- * little by claiming that it begins each turn late. */
+ * little by falsely reporting that it begins each turn late. */
 void account_refund(const struct sched *sched, struct sched_member *member, int64_t late_ns)
 {
         int64_t fine = min_i64(max_i64(min_i64(late_ns, NS_MAX), 0) * FINE, member->refund_fine);
@@ -301,6 +309,7 @@ int64_t sched_bucket_ns(const struct sched *sched, uint32_t member)
 
 /* -- Virtual time ----------------------------------------------------------------------------- */
 
+/* Limits how far the member lags behind the virtual time of its class. */
 static void lift(struct sched *sched, struct sched_member *member)
 {
         uint64_t vtime = sched->device[member->device].vtime[member->terms.class];
@@ -312,8 +321,9 @@ static void lift(struct sched *sched, struct sched_member *member)
                 member->vtime = vtime;
 }
 
-/* Whether the member counts in this device's order. A gang counts on its deciding device only. A
- * FREE member has the device, and keeps its cap itself. */
+/* Whether the member counts in the order of its device. A member of a gang counts only on the
+ * gang's deciding device. A FREE member counts even if its cap is used up, because it enforces
+ * the cap itself. */
 static bool counts(const struct sched *sched, unsigned i)
 {
         const struct sched_member *member = &sched->member[i];

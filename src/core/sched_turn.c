@@ -2,27 +2,29 @@
 /*
  * Begins and ends turns.
  *
- *      no other member wants the device    FREE, until another one does
+ *      no other member wants the device    FREE, until another member does
  *      the lease is over                   pick the next member; if it is another one, CLOSE
- *      the holder is done                  the same, at once
- *      an outranking member comes back     the same, at once
+ *      the holder rests                    CLOSE at once, and pick the next member
+ *      an outranking member comes back     CLOSE at once
  *
  * After CLOSE the next member waits until the last one has drained, or until the deadline of that
- * drain. So wrong or missing reports delay it until the deadline at most. An rt member that comes
+ * drain. So wrong or missing reports delay it at most until the deadline. An rt member that comes
  * back does not wait.
  *
  * Where processors are short, a process wakes up late when its turn opens and could miss every
- * turn. After a missed turn, leases count from the time at which the holder is expected to wake up.
+ * turn. After a missed turn, leases are longer by the time by which the holder is expected to wake
+ * up late.
  */
 #include "core/sched_parts.h"
 
+/* Plans a decision for `at_ns`, if that is later than now and earlier than the one planned. */
 static void due_at(struct sched_device *device, const struct step *step, int64_t at_ns)
 {
         if (at_ns > step->now_ns)
                 device->due_ns = min_i64(device->due_ns, at_ns);
 }
 
-/* Keeps one action a member and a step, the latest one; an alarm is kept besides. */
+/* Adds an action. Keeps only the latest action per member in a step; alarms are kept separately. */
 void add_action(struct step *step, const struct sched_action *action)
 {
         struct sched_actions *ret = step->ret;
@@ -44,7 +46,8 @@ bool turn_has_rt(const struct sched *sched, unsigned device)
         return sched->device[device].rt_members > 0;
 }
 
-/* With many contenders turns are longer, because each turn costs the scheduler the same. */
+/* With many members that want the device turns are longer, because each turn costs the scheduler
+ * the same. */
 int64_t turn_lease_ns(const struct sched *sched, unsigned device)
 {
         int64_t least_ns = SCHED_LEASE_MIN_NS, wanting = sched->device[device].wanting;
@@ -58,8 +61,8 @@ int64_t turn_lease_ns(const struct sched *sched, unsigned device)
         return min_i64(least_ns, SCHED_LEASE_MAX_NS);
 }
 
-/* In-flight bound beside a sleeping member that would outrank the holder: it is the time for which
- * that member would have to wait. */
+/* Returns how much work the holder may have in flight beside a sleeping member that would
+ * outrank it. The sleeping member would have to wait that long. */
 static int64_t target_beside(const struct sched_member *sleeper)
 {
         if (sleeper->terms.class == SCHED_CLASS_RT)
@@ -85,7 +88,8 @@ static bool is_expected(const struct sched *sched, unsigned i, unsigned holder)
                pick_would_outrank(sched, i, holder);
 }
 
-/* When another member last wanted the device; SCHED_NEVER: there is no other member. */
+/* Returns when another unit last wanted the holder's device; SCHED_NEVER: there is no other
+ * unit. */
 static int64_t others_active_ns(const struct sched *sched, unsigned holder)
 {
         int64_t at_ns = SCHED_NEVER;
@@ -102,13 +106,14 @@ static int64_t others_active_ns(const struct sched *sched, unsigned holder)
         return at_ns;
 }
 
-/* In-flight bound of a FREE member: 2 ms under a cap or if another member was active within
- * SCHED_NEIGHBOUR_NS, 50 ms if the others have slept for longer, none (0) if it is alone. */
+/* Returns how much work a FREE member may have in flight: 2 ms under a cap or if another member
+ * was active within SCHED_NEIGHBOUR_NS, 50 ms if the others have slept for longer, 0 (no bound)
+ * if it is alone. */
 static int64_t target_free(const struct sched *sched, unsigned holder)
 {
         int64_t active_ns = others_active_ns(sched, holder);
 
-        /* Work in flight can overrun a cap. */
+        /* Work in flight can overrun a cap, so it is bounded. */
         if (sched->member[holder].terms.cap_ppm < SCHED_WHOLE_PPM)
                 return SCHED_TARGET_LEASED_NS;
         if (active_ns == SCHED_NEVER)
@@ -117,7 +122,7 @@ static int64_t target_free(const struct sched *sched, unsigned holder)
                                                               : SCHED_TARGET_QUIET_NS;
 }
 
-/* How much work the holder may have in flight; 0: no bound. */
+/* Returns how much work the holder may have in flight; 0: no bound. */
 static int64_t target_of(const struct sched *sched, unsigned holder)
 {
         const struct sched_member *member = &sched->member[holder];
@@ -159,15 +164,16 @@ void turn_close(struct step *step, unsigned member)
 
 /* -- Opening ---------------------------------------------------------------------------------- */
 
-/* An rt member that comes back is soon done and waits for no drain. An rt member that never pauses
- * waits: otherwise the guarantees of others would be used beside it, and only half billed. */
+/* Whether the member does not wait for drains. An rt member that comes back will soon be done,
+ * so it does not wait. An rt member that never pauses waits: otherwise it would run beside the
+ * guaranteed turns of others, and only half of the time would be billed. */
 static bool is_hurried(const struct sched_member *member)
 {
         return member->terms.class == SCHED_CLASS_RT && member->is_back;
 }
 
-/* The devices on which the unit waits for drains. A unit that did not wait when it opened does not
- * wait when its turn is prolonged. */
+/* Returns the devices on which the unit waits for drains, a bit for each. A unit that did not
+ * wait when it opened does not wait when its turn is prolonged. */
 static uint32_t patient_devices(const struct sched *sched, unsigned unit)
 {
         uint32_t devices = 0;
@@ -183,6 +189,8 @@ static uint32_t patient_devices(const struct sched *sched, unsigned unit)
         return devices;
 }
 
+/* Returns when the unit may open, as far as others' drains matter; SCHED_NEVER: not while
+ * another is open. */
 static int64_t may_open_ns(const struct sched *sched, unsigned unit)
 {
         uint32_t devices = sched->member[unit].unit.devices;
@@ -228,8 +236,9 @@ static void open_one(struct step *step, unsigned i, enum sched_mode mode, int64_
                          });
 }
 
-/* A gang's lease is long, because its turn begins only when the last of its devices is free. It is
- * shortest if one of the devices has an rt member, so that this member is served. */
+/* Returns the length of the unit's lease. A gang's lease is long, because its turn begins only
+ * when the last of its devices is free. If a device has an rt member, the lease is that device's
+ * short one, so that the rt member is served. */
 static int64_t unit_lease_ns(const struct sched *sched, const struct pick *pick)
 {
         const struct sched_member *first = &sched->member[pick->member];
@@ -272,6 +281,7 @@ static void open_unit(struct step *step, const struct pick *pick)
 
 /* -- FREE ------------------------------------------------------------------------------------- */
 
+/* Whether the member is FREE and knows its present bound of work in flight. */
 static bool is_free_told(const struct sched *sched, unsigned i)
 {
         const struct sched_member *member = &sched->member[i];
@@ -279,8 +289,8 @@ static bool is_free_told(const struct sched *sched, unsigned i)
         return member->mode == SCHED_MODE_FREE && member->told_target_ns == target_of(sched, i);
 }
 
-/* The unit that may be FREE: the one that wants the device, if only one does; if none does, the
- * only unit there is. */
+/* Returns the unit that may be FREE: the one that wants the device, if only one does; if none
+ * does, the only unit of the device. */
 static unsigned free_candidate(const struct sched *sched, unsigned device)
 {
         unsigned wanting = NOBODY, any = NOBODY;
@@ -301,7 +311,7 @@ static unsigned free_candidate(const struct sched *sched, unsigned device)
         return is_only ? any : NOBODY;
 }
 
-/* Sets the time at which a FREE unit has no recent neighbour any more. */
+/* Plans a decision for the time at which the FREE unit has no recent neighbour any more. */
 static void due_quiet(const struct step *step, unsigned device, unsigned unit)
 {
         int64_t active_ns = others_active_ns(step->sched, unit);
@@ -310,7 +320,7 @@ static void due_quiet(const struct step *step, unsigned device, unsigned unit)
                 due_at(&step->sched->device[device], step, active_ns + SCHED_NEIGHBOUR_NS);
 }
 
-/* Opens a unit as FREE if no other unit is in its way. True: the unit is FREE now. */
+/* Opens a unit as FREE if no other unit is in its way. Returns true if the unit is FREE now. */
 static bool free_give(struct step *step, unsigned device)
 {
         struct sched *sched = step->sched;
@@ -365,7 +375,7 @@ static bool is_revoked(struct step *step, unsigned holder)
 
         if (member->is_protected)
                 return false;
-        /* No other gang cuts a gang's turn short: with three gangs that meet in pairs, one would
+        /* A gang's turn is not cut short by another gang: if three gangs met in pairs, one would
          * starve. */
         if (claim != NOBODY && member->mate == holder && claim != holder &&
             gang_has_all(sched, claim))
@@ -385,7 +395,7 @@ static bool is_turn_over(struct step *step, unsigned holder)
         return step->now_ns >= member->end_ns && unit_decider(sched, holder) == member->device;
 }
 
-/* Sets the time at which a waiting member's condition comes true without an event. */
+/* Plans decisions for the times at which a waiting member may get a turn without an event. */
 static void due_waiting(const struct step *step, unsigned device)
 {
         struct sched_device *here = &step->sched->device[device];
@@ -402,7 +412,7 @@ static void due_waiting(const struct step *step, unsigned device)
         }
 }
 
-/* A late drain needs a decision only if another member waits for it. */
+/* Plans decisions for the deadlines of drains. A drain that is late already has no deadline. */
 static void due_draining(const struct step *step, unsigned device)
 {
         struct sched_device *here = &step->sched->device[device];
@@ -415,6 +425,7 @@ static void due_draining(const struct step *step, unsigned device)
         }
 }
 
+/* Passes the device on: closes the holder, unless it is picked again, and opens the next member. */
 static void turn_pass(struct step *step, unsigned device, unsigned holder)
 {
         struct sched *sched = step->sched;

@@ -21,7 +21,8 @@ static struct sessions_gpu *gpu_find(struct sessions *node, const uint8_t uuid[1
         return NULL;
 }
 
-/* A new entry, or the entry of a GPU that is gone, whose sessions still refer to it by UUID. */
+/* Returns a new entry, or the entry of a GPU that is gone, which its sessions do not need: they
+ * refer to it by UUID. NULL: there is none. */
 static struct sessions_gpu *gpu_entry(struct sessions *node)
 {
         if (node->gpu_count < SESSIONS_GPUS)
@@ -75,7 +76,7 @@ static void gpu_goes(const struct sessions_step *step)
         gpu->is_here = false;
 }
 
-/* -- Events that nobody requested ------------------------------------------------------------- */
+/* -- Events that are no requests -------------------------------------------------------------- */
 
 static void set_policy(const struct sessions_step *step)
 {
@@ -105,7 +106,7 @@ static bool may_restore(const struct sessions_step *step, const struct sessions_
         return true;
 }
 
-/* A session saved by an older version may have no ceiling. */
+/* Sets missing ceilings: a session that was saved by an older version may have none. */
 static void raise_ceilings(struct sessions_one *one)
 {
         for (unsigned i = 0; i < one->share_count; i++)
@@ -140,7 +141,8 @@ static void empty(const struct sessions_step *step)
         end_bury(step, index);
 }
 
-/* Lowers the share's ceiling to what is held. True: memory above the limit became free. */
+/* Lowers the share's ceiling to what is held. Returns true if memory above the limit became
+ * free. */
 static bool give_back(struct sessions_share *share, uint64_t held_bytes)
 {
         uint64_t before = share->ceiling_bytes;
@@ -198,7 +200,8 @@ static void tick(const struct sessions_step *step)
 
 /* -- Failed actions --------------------------------------------------------------------------- */
 
-/* Storage failed, or the folder is still there: the session is again as before the step. */
+/* Restores the session as it was before the step, because it was not saved or its folder is
+ * still there. */
 static void undo(const struct sessions_step *step, unsigned index)
 {
         struct sessions *node = step->node;
@@ -213,8 +216,8 @@ static void undo(const struct sessions_step *step, unsigned index)
         entry_owe(node, index, step->now_ns);
 }
 
-/* A session was saved but its folder cannot be made: removes the session, which had no process yet.
- * If that fails too, the session must be an ending one, not an open one. */
+/* Removes a session that was saved but whose folder cannot be created; it had no process yet. If
+ * the removal fails too, the session must be in the state ENDING, not OPEN. */
 static void give_up(const struct sessions_step *step, unsigned index)
 {
         struct sessions_one *one = &step->node->session[index];
@@ -239,7 +242,7 @@ static void failed_last(const struct sessions_step *step, unsigned index)
                 entry_owe(step->node, index, step->now_ns);
 }
 
-/* `last` is the entry that the last step changed, or NOWHERE. */
+/* Handles SESSIONS_FAILED. `last` is the entry that the last step changed, or NOWHERE. */
 static void failed(const struct sessions_step *step, unsigned last)
 {
         const struct sessions *node = step->node;

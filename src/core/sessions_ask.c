@@ -3,7 +3,7 @@
  * Requests: create, change, renew or release a session.
  *
  * The owner is checked first: a user learns nothing about another owner's session, not even that it
- * exists. Then the request is checked; all of it is carried out or nothing.
+ * exists. Then the request is checked; either all of it is carried out or nothing.
  */
 #include "common/minmax.h"
 #include "core/sessions_parts.h"
@@ -13,7 +13,8 @@ static bool may_ask(const struct sessions_event *event, uint32_t owner_uid)
         return event->is_admin || event->uid == 0 || event->uid == owner_uid;
 }
 
-/* The session of the event, or NOWHERE and a refusal. */
+/* Returns the entry of the session that the event names. Refuses and returns NOWHERE if there is
+ * none for this requester. */
 static unsigned entry_asked(const struct sessions_step *step)
 {
         unsigned index = entry_named(step->node, step->event->name);
@@ -40,7 +41,8 @@ static bool is_open(const struct sessions_step *step, const struct sessions_one 
 
 /* -- How long --------------------------------------------------------------------------------- */
 
-/* Else who is not to stay for longer than ttl_most_ns would stay with deny-new. */
+/* Whether the requester may have this ending. It must not be milder than the policy's if TTLs
+ * are limited: otherwise programs could stay beyond the maximum TTL with deny-new. */
 static bool may_end_so(const struct sessions_step *step, uint8_t ending)
 {
         const struct sessions_policy *policy = &step->node->policy;
@@ -51,7 +53,7 @@ static bool may_end_so(const struct sessions_step *step, uint8_t ending)
         return refuse_event(step->ret, SESSIONS_BAD, "on_end");
 }
 
-/* The shorter of two TTLs, where 0 is without end. */
+/* Returns the shorter of two TTLs, where 0 means no end. */
 static uint64_t shorter_ns(uint64_t a_ns, uint64_t b_ns)
 {
         return a_ns != 0 && (b_ns == 0 || a_ns < b_ns) ? a_ns : b_ns;
@@ -67,7 +69,8 @@ static uint64_t expiry_ns(uint64_t now_ns, uint64_t ttl_ns)
         return ttl_ns != 0 ? sum_of(now_ns, ttl_ns) : 0;
 }
 
-/* Plans the end of an open session. Actions that must be repeated come first, and plan again. */
+/* Plans the end of an open session. If actions must be repeated, nothing is planned yet: the
+ * repetition plans again. */
 static void plan_expiry(const struct sessions_step *step, unsigned index)
 {
         if (!step->node->due[index].owed_ns)
@@ -76,13 +79,14 @@ static void plan_expiry(const struct sessions_step *step, unsigned index)
 
 /* -- CREATE ----------------------------------------------------------------------------------- */
 
-/* A session of root or of the daemon's own user: other users' sessions must not take its entry. */
+/* Whether the session belongs to root or to the daemon's own user, and may therefore use the
+ * last SESSIONS_KEPT entries. */
 static bool is_for_admin(const struct sessions_event *event, uint32_t owner_uid)
 {
         return owner_uid == 0 || (event->is_admin && owner_uid == event->uid);
 }
 
-/* Whether a free entry is left that a session of this owner may take. */
+/* Whether there is a free entry that a session of this owner may use. */
 static bool has_entry(const struct sessions_step *step, uint32_t owner_uid)
 {
         const uint32_t kept = is_for_admin(step->event, owner_uid) ? 0 : SESSIONS_KEPT;
@@ -95,7 +99,7 @@ static bool may_own_another(const struct sessions_step *step, uint32_t owner_uid
         const struct sessions *node = step->node;
         uint64_t count = step->event->remains;
 
-        if (step->grant.rules[POLICY_SESSIONS]) /* that rule stands in its place */
+        if (step->grant.rules[POLICY_SESSIONS]) /* that rule replaces owner_most */
                 return true;
         if (node->policy.owner_most == 0 || is_for_admin(step->event, owner_uid))
                 return true;
@@ -113,7 +117,7 @@ static bool may_have(const struct sessions_step *step, const struct sessions_one
                may_end_so(step, one->ending) && ruled_may_create(step, one);
 }
 
-/* What is not said of it. */
+/* Fills in what the request does not give. */
 static void fill_defaults(const struct sessions_step *step, struct sessions_one *one)
 {
         ruled_cap(step, NULL, one);
@@ -305,7 +309,7 @@ void ask_renew(const struct sessions_step *step)
         if (ttl_ns != one->ttl_ns)
                 raise_version(one);
         one->ttl_ns = ttl_ns;
-        /* Its own TTL may be from when more was allowed. */
+        /* The session's own TTL may be longer than what is allowed now. */
         one->expires_ns = expiry_ns(step->now_ns, shorter_ns(ttl_ns, ruled_ttl_ns(step)));
         plan_expiry(step, index);
         add_action(step->ret, SESSIONS_SAVE, one);

@@ -44,7 +44,7 @@ static const char *check_share(const struct sessions_share *share)
         return NULL;
 }
 
-/* Each GPU has a UUID, and no GPU is named twice. */
+/* Whether each share has a UUID, and no GPU is named twice. */
 static bool are_gpus_named(const struct sessions_one *one)
 {
         static const uint8_t nobody[16];

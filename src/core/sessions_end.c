@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Endings: closes a session, signals its programs, and removes the session when none is left.
+ * Endings: closes a session, signals its programs, and removes the session when no program is left.
  *
- * The end is saved first; then the session is closed; then the signals go out. So after a restart
- * the saved state leads to the same closing and signals (end_repeat()), and no program can enter
+ * The end is saved first; then the session is closed; then the signals are sent. So after a restart
+ * the saved state leads to the same closing and signals (end_repeat()), and no program can join
  * meanwhile. The row in storage is deleted last, so no folder exists without a row.
  */
 #include "core/sessions_parts.h"
@@ -49,7 +49,7 @@ void end_kill(const struct sessions_step *step, unsigned index)
         raise_version(one);
         add_action(step->ret, SESSIONS_SAVE, one);
         add_note(step->ret, SESSIONS_NOTE_KILLED, one);
-        end_shut(step, index); /* a crash may have come before it was closed */
+        end_shut(step, index); /* closes it again: the daemon may have died before it was closed */
         entry_plan(step->node, index, step->now_ns);
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entries: where a session is in the state, and when TICK has work for it.
+ * Entries: the table of the sessions, and when TICK has work for each.
  *
- * A session keeps its entry until it is removed; walks end at .entries, one above the last entry in
- * use. Due times and a hash of each name lie apart from the sessions, so that a search reads little
- * memory.
+ * A session keeps its entry until it is removed. Loops over the sessions end at .entries, one above
+ * the last entry in use. Due times and name hashes are in arrays of their own, so that a search
+ * reads little memory.
  */
 #include "core/sessions_parts.h"
 
-/* The name's hash (FNV-1a), which is never 0. */
+/* Returns the hash of a name (FNV-1a); never 0. */
 static uint32_t sum_of_name(const char *name)
 {
         uint32_t sum = 2166136261u;
@@ -67,7 +67,7 @@ void entry_empty(struct sessions *node, unsigned index)
 
 /* -- What is due ------------------------------------------------------------------------------ */
 
-/* A sum that saturated at 64 bits means "never". */
+/* Sets when an entry is due. 0 and UINT64_MAX (a saturated sum) mean "never". */
 static void set_due(struct sessions *node, unsigned index, uint64_t at_ns, uint64_t owed_ns)
 {
         struct sessions_due *due = &node->due[index];
@@ -113,7 +113,8 @@ void entry_plan(struct sessions *node, unsigned index, uint64_t now_ns)
                 set_due(node, index, 0, 0);
 }
 
-/* If the action is due later than its planned delay, the clock went back, and it is due now. */
+/* Whether the entry is due. If it is due later than its planned delay from now, the clock went
+ * back, and it is due at once. */
 static bool is_due(const struct sessions_due *due, uint64_t now_ns)
 {
         if (due->at_ns == 0 || due->at_ns <= now_ns)

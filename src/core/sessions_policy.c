@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the rules (core/policy.h) let who asks have. Every session that is created, changed or
- * renewed passes here, whichever way the wish came in: the steps of sessions_ask.c are the only
- * ones that give anybody more.
+ * Applies the rules (core/policy.h) to requests. The functions of sessions_ask.c are the only code
+ * that gives a session more, and they call this file for every session that is created, changed or
+ * renewed.
  *
- * A change is refused for what it raises alone: what was admitted before a rule came stays.
+ * A change is refused only for what it raises: what a session got before a rule came stays.
  */
 #include "common/minmax.h"
 #include "core/sessions_parts.h"
@@ -13,7 +13,8 @@ _Static_assert(POLICY_CARDS_MAX == SESSIONS_GPUS, "each GPU of a node has a bit"
 
 /* -- Whose rules ------------------------------------------------------------------------------ */
 
-/* Root in a container that came by a profile is no administrator of the node. */
+/* Whether the requester is exempt from the rules. Root in a container whose request uses a
+ * profile is not: it is no administrator of the node. */
 static bool is_above_rules(const struct sessions_event *event)
 {
         return !event->profile && (event->is_admin || event->uid == 0);
@@ -59,7 +60,7 @@ static uint64_t gpus_of(const struct sessions *node, const struct sessions_one *
         return set;
 }
 
-/* The largest cap of its shares. */
+/* Returns the largest cap of the session's shares. */
 static uint64_t largest_cap_of(const struct sessions_one *one)
 {
         uint32_t cap = 0;
@@ -72,8 +73,8 @@ static uint64_t largest_cap_of(const struct sessions_one *one)
         return cap;
 }
 
-/* Sums over sessions that count together. Of those that swap on one GPU the largest counts, as in
- * the promise of the GPU. */
+/* Sums over sessions that the rules count together. Of those that swap on one GPU the largest
+ * counts, as in the promise of the GPU. */
 struct sums {
         uint64_t plain_bytes;
         uint64_t swap_bytes[SESSIONS_GPUS];
@@ -104,14 +105,16 @@ static void add_sums(const struct sessions *node, const struct sessions_one *one
         sums->sessions++;
 }
 
-/* Whether both count together: they are of one profile, or of one user and of none. */
+/* Whether the rules count the two sessions together: both belong to the same profile, or to the
+ * same user and no profile. */
 static bool is_with(const struct sessions_one *one, const struct sessions_one *other)
 {
         return strcmp(one->container.profile, other->container.profile) == 0 &&
                (one->container.profile[0] || one->owner_uid == other->owner_uid);
 }
 
-/* What the sessions that count together come to if `one`, with these GPUs, stands for `but`. */
+/* Sums up the sessions that count together with `one`, in the keys of the rules. `one` replaces
+ * `but` in the sums. ret[POLICY_GPUS] is left at 0. */
 static void sum_with(const struct sessions *node, const struct sessions_one *but,
                      const struct sessions_one *one, uint64_t ret[POLICY_KEYS])
 {
@@ -203,7 +206,8 @@ void ruled_cap(const struct sessions_step *step, const struct sessions_one *had,
         }
 }
 
-/* All that are here, if none of them is for who asks. */
+/* Returns all GPUs of the node that are here, a bit for each, if none of them is allowed to the
+ * requester; else 0. */
 static uint64_t hopeless(const struct sessions_step *step)
 {
         const struct sessions *node = step->node;

@@ -3,27 +3,29 @@
  * Room: how much of each GPU is promised, how much may still be promised, and which session gets
  * which GPU.
  *
- * There is no running total: promises are summed from the sessions at each question, so the sum
- * cannot drift. Memory by which a limit was lowered counts (ceiling_bytes) until it is seen to be
- * free. A session gets all that it asks for or nothing. A request that could not fit even on an
- * empty node is refused as NO_GPU.
+ * There is no running total: each question sums the promises of all sessions, so the sum cannot
+ * become wrong. If a session's limit was lowered, the memory above the new limit counts as promised
+ * (ceiling_bytes) until it is seen to be free. A session gets all that it requests or nothing. A
+ * request that could not fit even on an empty node is refused as NO_GPU.
  *
  * Sessions that swap take turns with their memory on a GPU. So together they count as the largest
- * of them; another one counts only if it is larger.
+ * of them; another one adds to the promise only if it is larger.
  */
 #include "common/minmax.h"
 #include "core/sessions_parts.h"
 
-/* One GPU, as seen by a session that wants a share of it. */
+/* What a session that wants a share of a GPU would find there. */
 struct room {
-        const struct sessions_gpu *gpu; /* NULL: not here */
-        uint64_t most;                  /* maximum for one session */
-        uint64_t bound;                 /* maximum for all sessions together */
-        /* to other sessions; for a session that swaps: to those that do not swap */
+        const struct sessions_gpu *gpu; /* NULL: the GPU is not on the node */
+        uint64_t most;                  /* maximum memory for one session */
+        uint64_t bound;                 /* maximum memory for all sessions together */
+        /* Memory promised to other sessions. For a session that swaps: promised to those that do
+         * not swap. */
         uint64_t promised;
         uint64_t swapped; /* sum of the promises to other sessions that swap */
         uint32_t
-                free_milli_percent; /* part of its time that the other sessions' guarantees leave */
+                /* the part of the GPU's time that the guarantees of other sessions leave */
+                free_milli_percent;
 };
 
 static const struct sessions_gpu *gpu_here(const struct sessions *node, const uint8_t uuid[16])
@@ -35,11 +37,11 @@ static const struct sessions_gpu *gpu_here(const struct sessions *node, const ui
         return NULL;
 }
 
-/* What is promised of one GPU. */
+/* The memory of one GPU that is promised. */
 struct promised {
-        uint64_t plain;   /* to sessions that do not swap, in all */
+        uint64_t plain;   /* sum of the promises to sessions that do not swap */
         uint64_t largest; /* the largest promise to a session that swaps */
-        uint64_t swapped; /* to sessions that swap, in all */
+        uint64_t swapped; /* sum of the promises to sessions that swap */
 };
 
 static void promised_add(struct promised *promised, const struct sessions_one *one, uint64_t bytes)
@@ -115,7 +117,8 @@ static uint64_t bound_of(const struct sessions_policy *policy, uint64_t card_byt
         }
 }
 
-/* For a new session, or for one that replaces `but`; `swaps`: that session swaps. */
+/* Returns the room on a GPU for a new session, or for one that replaces `but`. `swaps`: whether
+ * that session swaps. */
 static struct room room_of(const struct sessions *node, const uint8_t uuid[16],
                            const struct sessions_one *but, bool swaps)
 {
@@ -167,7 +170,7 @@ static bool refuse_gpu(struct sessions_actions *ret, uint64_t wanted, uint64_t m
         return refuse_event(ret, SESSIONS_NO_GPU, "gpus");
 }
 
-/* -- GPUs that were named --------------------------------------------------------------------- */
+/* -- GPUs that the request names --------------------------------------------------------------- */
 
 /* Whether the share would fit if the node had no other session. */
 static bool is_possible(const struct sessions *node, const struct sessions_share *share,
@@ -231,9 +234,9 @@ bool room_regrant(const struct sessions *node, const struct sessions_one *one,
         return true;
 }
 
-/* -- GPUs that are chosen here ---------------------------------------------------------------- */
+/* -- GPUs that this module chooses ------------------------------------------------------------- */
 
-/* The GPUs still to choose from; a GPU that was taken has no .gpu any more. */
+/* The GPUs that can still be chosen; once a GPU is chosen, its .gpu is NULL. */
 struct offer {
         struct room room[SESSIONS_GPUS];
         unsigned count;
@@ -256,7 +259,8 @@ static void offer_make(struct offer *ret, const struct sessions *node,
         }
 }
 
-/* The memory not promised yet; with SESSIONS_NONE, computed as if the limit were the card. */
+/* Returns the memory that may be promised in all, for comparisons of GPUs. With SESSIONS_NONE
+ * there is no such limit, and the memory of the card counts. */
 static uint64_t whole_of(const struct room *room)
 {
         return room->bound == UINT64_MAX ? room->most : room->bound;
@@ -293,7 +297,8 @@ static uint64_t least_room(const struct offer *offer, const struct sessions_shar
                                                              : offer->free_least_bytes;
 }
 
-/* The first GPU with enough memory, whatever its time; NULL: none is left. */
+/* Returns the first GPU with enough memory for the share, even if its time is promised; NULL:
+ * none is left. */
 static const struct room *offer_large_enough(const struct offer *offer,
                                              const struct sessions_share *share)
 {
@@ -349,10 +354,10 @@ static struct sessions_share *largest_unplaced(struct sessions_one *one, const b
 }
 
 /*
- * Places all shares. Returns NULL, or the share for which no GPU is left. The largest share goes
- * first. Every GPU that is large enough for it is large enough for the next, so if the shares can
- * be placed at all, this finds a way. (This holds because the guarantees of a session are the same
- * on all GPUs if they are chosen here.)
+ * Places all shares on GPUs. Returns NULL, or the share for which no GPU is left. The largest share
+ * is placed first. Every GPU that is large enough for it is large enough for the next, so if the
+ * shares can be placed at all, this finds a way. (This holds because the guarantees of a session
+ * are the same on all GPUs if this module chooses them.)
  */
 static const struct sessions_share *offer_place(struct offer *offer, struct sessions_one *one)
 {
@@ -396,7 +401,7 @@ static bool is_any_possible(const struct offer *offer, const struct sessions_one
         return refuse_gpu(ret, least_room(offer, share), freest ? freest->most : 0);
 }
 
-/* Whether there is memory for the session, whatever the guarantees of the others. */
+/* Whether there is enough memory for the session, whatever the guarantees of other sessions. */
 static bool has_any_room(const struct offer *offer, const struct sessions_one *one,
                          struct sessions_actions *ret)
 {
@@ -409,7 +414,7 @@ static bool has_any_room(const struct offer *offer, const struct sessions_one *o
         share = offer_place(&timeless, &trial);
         if (!share)
                 return true;
-        freest = offer_freest(&timeless); /* exists, because the share fits on empty cards */
+        freest = offer_freest(&timeless); /* not NULL, because the share fits on empty cards */
         return refuse_room(ret, freest->gpu->uuid, freest, least_room(offer, share));
 }
 
@@ -426,7 +431,7 @@ static bool grant_any(const struct sessions *node, const struct sessions_wish *w
         share = offer_place(&offer, one);
         if (!share)
                 return true;
-        /* Memory was found, so a GPU with enough memory is left, and its time is what lacks. */
+        /* There was enough memory, so a GPU with enough memory is left; its time is what lacks. */
         room = offer_large_enough(&offer, share);
         return room ? refuse_time(ret, room, share->guarantee_milli_percent)
                     : refuse_gpu(ret, least_room(&offer, share), 0);

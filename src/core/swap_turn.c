@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides which sessions of a card have a turn. The table of phases is the order of precedence:
- * kind by kind and class by class, each session gets a turn if it fits beside the sessions placed
- * before it and beside the bytes that the others cannot move.
+ * Decides which sessions of a card have a turn. Sessions are placed one after the other, in the
+ * order of the table `phases`: kind by kind and class by class. Each session gets a turn if it fits
+ * beside the sessions placed before it and beside the bytes that the others cannot move.
  *
  * All turns of a card end at the same time, so one clock (card.turn_ns) serves all of them. While
- * it runs, a session that waits comes in only where it fits beside the turns that last. When it has
- * run out, the sessions that wait are placed first, the longest wait first, so a big session is
- * never kept out by small ones that come and go. The clock starts again when a session comes in
- * after the clock has run out, or when the session that has waited longest comes in before that.
- * Each start admits a session that no later one can overtake, so no session waits for more starts
- * than there are sessions.
+ * it runs, a session that waits is brought in only where it fits beside the turns that go on. When
+ * it has run out, the sessions that wait are placed first, the longest wait first, so a big session
+ * is never kept out by small ones that come and go. The clock starts again when a session is
+ * brought in after the clock has run out, or when the session that has waited longest is brought in
+ * before that. Each start admits a session that no later one can overtake, so no session waits for
+ * more starts than there are sessions.
  */
 #include "core/swap_parts.h"
 
-/* When a session that wants nothing comes in, this part of the capacity stays free. */
+/* This part of the capacity stays free when a session that wants nothing is brought in. */
 #define MARGIN_PART 32u
 
 #define BIT(class) (1u << (class))
@@ -38,15 +38,15 @@ static const struct {
 };
 
 struct turns {
-        unsigned most;        /* sessions that may have a turn at the same time */
-        unsigned count;       /* placed sessions; stuck ones do not count */
+        unsigned most;        /* how many sessions may have a turn at the same time */
+        unsigned count;       /* number of placed sessions, without stuck ones */
         uint64_t floor_bytes; /* bytes of all sessions that stay on the card in any case */
-        uint64_t sum_bytes;   /* floor_bytes, and all that the placed sessions need besides */
-        uint64_t all_bytes;   /* need of all sessions */
-        bool is_over;         /* the clock has run out */
-        bool is_passed;       /* a session that waits, for a turn or to grow, did not fit */
-        bool has_come;        /* a session that waits was placed */
-        bool starts;          /* the clock starts again */
+        uint64_t sum_bytes; /* floor_bytes, and what the placed sessions need beyond their floors */
+        uint64_t all_bytes; /* sum of the needs of all sessions */
+        bool is_over;       /* the clock of the turns has run out */
+        bool is_passed;     /* a session that waits, for a turn or to grow, did not fit */
+        bool has_come;      /* a session that waits was placed */
+        bool starts;        /* the clock starts again */
 };
 
 static uint64_t turn_ns_of(const struct swap_look *look)
@@ -59,7 +59,7 @@ static uint64_t turn_ns_of(const struct swap_look *look)
                        SWAP_TURN_MAX_NS);
 }
 
-/* The clock stands still during the change that started it. */
+/* Whether the clock of the turns has run out. It stands still during the change that started it. */
 static bool is_turn_over(const struct swap_look *look)
 {
         const struct swap_card *card = look->card;
@@ -69,9 +69,9 @@ static bool is_turn_over(const struct swap_look *look)
                look->now_ns - card->turn_ns >= turn_ns_of(look);
 }
 
-/* How long the card may wait for an idle session. To wait as long as a change takes costs at most
- * twice the optimum, whatever the pause. A session whose last pause was longer than that is
- * expected to pause as long again, so the card does not wait. */
+/* Returns for how long an idle session keeps its turn. To wait as long as a change takes costs
+ * at most twice the optimum, whatever the length of the pause. A session whose last pause was
+ * longer than that is expected to pause as long again, so its turn ends after SWAP_IDLE_MIN_NS. */
 static uint64_t patience_of(const struct swap_look *look, const struct swap_session *session)
 {
         uint64_t cost_ns = look->card->cost_ns;
@@ -108,12 +108,13 @@ static void see_all(const struct swap_look *look, struct turns *turns)
         turns->sum_bytes = turns->floor_bytes;
 }
 
-/* Whether all of its threads wait for memory. */
+/* Whether the session can do nothing because all of its threads wait for memory. */
 static bool is_stopped(const struct swap_session *session)
 {
         return !is_shut(session) && session->grow_bytes && !session->seen.is_busy;
 }
 
+/* Returns what the session needs beyond the bytes that stay on the card anyway. */
 static uint64_t more_of(const struct swap_session *session)
 {
         return session->need_bytes - floor_bytes_of(session);
@@ -124,7 +125,7 @@ static bool fits_on_card(const struct swap_look *look, const struct turns *turns
         return turns->sum_bytes + bytes <= look->capacity_bytes;
 }
 
-/* Whether it may have a turn beside the placed sessions. */
+/* Whether a session that needs `bytes` more may have a turn beside the placed sessions. */
 static bool may_come(const struct swap_look *look, const struct turns *turns, uint64_t bytes)
 {
         return turns->count < turns->most && fits_on_card(look, turns, bytes);
@@ -137,7 +138,8 @@ static void place_session(struct turns *turns, struct swap_session *session)
         turns->sum_bytes += more_of(session);
 }
 
-/* Places a session that waits for a turn, or to grow after its turn: it comes in with its wish. */
+/* Places a session that waits for a turn, or to grow after its turn. It is brought in only with
+ * the memory that it wants. */
 static void place_new(const struct swap_look *look, struct turns *turns,
                       struct swap_session *session)
 {
@@ -151,8 +153,8 @@ static void place_new(const struct swap_look *look, struct turns *turns,
         turns->starts |= turns->is_over || !turns->is_passed;
 }
 
-/* A session that would not fit alone leaves only if another one comes: otherwise its leaving gains
- * nothing. */
+/* Places a session that has a turn, if it still fits. A session that would not even fit alone
+ * loses its turn only if another one is brought in; otherwise nothing is gained. */
 static void place_again(const struct swap_look *look, struct turns *turns,
                         struct swap_session *session)
 {
@@ -175,8 +177,8 @@ static void place_one(const struct swap_look *look, struct turns *turns, unsigne
                 place_again(look, turns, session);
 }
 
-/* A session whose turn lasts grows where no other turn that lasts has memory. If it is stopped and
- * cannot grow, its turn is over. */
+/* Lets a session whose turn goes on grow into memory that no other lasting turn uses. If the
+ * session is stopped and cannot grow, its turn is over. */
 static void grow_session(const struct swap_look *look, struct turns *turns,
                          struct swap_session *session)
 {
@@ -196,8 +198,8 @@ static void grow_session(const struct swap_look *look, struct turns *turns,
         }
 }
 
-/* Whether phase `p` handles the session. A session that has a turn and waits to grow may also stay
- * without its wish. */
+/* Whether phase `p` places the session. A session that has a turn and waits to grow is also
+ * placed in a phase of SWAP_OVER: it may keep its turn without growing. */
 static bool is_in_phase(const struct swap_session *session, unsigned p)
 {
         bool stays = session->kind == SWAP_WAITS && session->has_turn;
@@ -220,7 +222,7 @@ static void place_all(const struct swap_look *look, struct turns *turns, unsigne
         }
 }
 
-/* Whether a session gets or loses its turn. */
+/* Gives and takes turns as placed. Returns whether any session gets or loses its turn. */
 static bool apply(const struct swap_look *look)
 {
         bool is_change = false;
