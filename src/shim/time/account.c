@@ -10,30 +10,33 @@
 #include "shim/bell.h"
 #include "shim/time/bucket.h"
 
-/* A lease that is being written is read again; its writer may have died. */
+/* How often a lease is read again while it is being written; its writer may have died. */
 #define LEASE_LOOKS 64u
-/* Each lost exchange is another process's look. */
+/* How often an exchange of the settled-until time is tried; each failure is another process's
+ * bill. */
 #define SETTLE_TRIES 10000u
-/* A look is never this late: no process wrote a greater value. */
+/* Maximum time that is billed at once. No process writes a settled-until time that is further
+ * back. */
 #define SETTLE_MAX_NS UINT64_C(10000000000)
-/* The gate opens when the bucket holds this, or is full. */
+/* The gate opens when the bucket holds this much, or is full. */
 #define OPENING_NS INT64_C(2000000)
-/* The lowest bit of drained_turn: work is in flight. */
+/* The lowest bit of drained_turn: work is in flight in the session. */
 #define IN_FLIGHT 1u
-/* The scheduler itself polls sessions that recently had work in flight; after a pause of this
- * length a process notifies it. */
+/* After a pause of this length a process notifies the scheduler; sessions that had work in
+ * flight since are polled by the scheduler itself. */
 #define WANT_PAUSE_NS UINT64_C(200000000)
-/* active_at_ns is raised in steps of this length; silence of this length is a pause. */
+/* active_at_ns is raised in steps of ACTIVE_STEP_NS. If it was not raised for ACTIVE_PAUSE_NS,
+ * there was a pause. */
 #define ACTIVE_STEP_NS UINT64_C(500000)
 #define ACTIVE_PAUSE_NS UINT64_C(5000000)
-/* A process that waits at a gate writes more often than this; one that computes between two steps
- * is back before this. */
+/* A process that wrote within this time counts as using the device. One that waits at a gate
+ * writes more often; one that computes between two steps is back sooner. */
 #define USED_NS UINT64_C(200000000)
-/* How often the scheduler is told of flights that end within an open lease. */
+/* How often the scheduler is told of flights that end while the lease is open. */
 #define DRAINED_STEP_NS UINT64_C(500000)
 
-/* Whether the time is within `within_ns` of now. Another process may have read a later clock: times
- * ahead of ours count as now. */
+/* Whether the time is within `within_ns` of now. Another process may have read a later clock, so
+ * times ahead of `now_ns` are compared in the same way. */
 static bool is_recent(uint64_t at_ns, uint64_t within_ns, uint64_t now_ns)
 {
         return at_ns && (at_ns > now_ns ? at_ns - now_ns : now_ns - at_ns) < within_ns;
@@ -41,7 +44,7 @@ static bool is_recent(uint64_t at_ns, uint64_t within_ns, uint64_t now_ns)
 
 /* -- Limits in force -------------------------------------------------------------------------- */
 
-/* Reads the lease from the page; false: it is being written. */
+/* Reads the lease from the page. Returns false if it is being written. */
 static bool read_lease(const struct page_lease *lease, struct terms *ret)
 {
         for (unsigned i = 0; i < LEASE_LOOKS; i++) {
@@ -87,10 +90,10 @@ static bool is_in_flight(const struct account *account)
         return account->row && load_relaxed(shared_word(&account->row->flight_begin_ns)) != 0;
 }
 
-/* Notifies the scheduler if the session wants the device after a pause, or while the scheduler
- * believes that it does not; repeated until the scheduler says otherwise, so no notice is lost.
- * Also if the session's lease has just ended and it has nothing in flight whose end would
- * notify. */
+/* Notes that the session wants the device. Notifies the scheduler after a pause, or while the
+ * scheduler believes that the session does not want the device; this is repeated until the
+ * scheduler says otherwise, so no notice is lost. Also notifies it if the session's lease has
+ * just ended and the process has nothing in flight whose end would notify. */
 void account_want(const struct account *account, const struct terms *terms, uint64_t now_ns)
 {
         _Atomic uint64_t *wanted = shared_word(&account->meter->wanted_at_ns);
@@ -131,7 +134,7 @@ static uint32_t slots_high(const struct account *account)
         return high < PAGE_SLOTS ? high : PAGE_SLOTS;
 }
 
-/* Since when the process has work in flight; 0: none is, or the process was silent for long. */
+/* Returns since when the process is in flight; 0: it is not, or it was silent for too long. */
 static uint64_t flies_since_ns(const struct page_row *row, uint64_t now_ns)
 {
         uint64_t begin_ns = load_acquire(shared_word(&row->flight_begin_ns));
@@ -143,7 +146,7 @@ static uint64_t flies_since_ns(const struct page_row *row, uint64_t now_ns)
         return begin_ns;
 }
 
-/* Since when the session has work in flight; this process has since `begin_ns`. */
+/* Returns since when the session is in flight. This process is in flight since `begin_ns`. */
 static uint64_t earliest_ns(const struct account *account, uint64_t begin_ns, uint64_t now_ns)
 {
         uint32_t high = slots_high(account);
@@ -191,7 +194,8 @@ static void bill(const struct account *account, int64_t ns, uint64_t now_ns)
         charge_bucket(account, ns, now_ns);
 }
 
-/* True: nothing was in flight in this turn before. */
+/* Notes a flight in the lease's present turn. Returns true if nothing was in flight in this turn
+ * before. */
 static bool fly_in_turn(const struct account *account)
 {
         _Atomic uint32_t *drained = shared_half(&account->meter->drained_turn);
@@ -202,7 +206,7 @@ static bool fly_in_turn(const struct account *account)
         return (was & ~IN_FLIGHT) != turn;
 }
 
-/* The part of other processes' flights that is not settled yet. */
+/* Returns the part of the other processes' flights that is not settled yet. */
 static uint64_t unsettled_ns(const struct account *account, uint64_t now_ns)
 {
         uint64_t until_ns = load_acquire(shared_word(&account->meter->settled_until_ns));
@@ -226,15 +230,15 @@ void account_begin(struct account *account, uint64_t now_ns)
         note_active(account, now_ns);
 }
 
-/* Whether another process has settled up to now. A value far ahead of the clock was written by no
- * process that read the clock. */
+/* Whether another process has settled up to now. A value far ahead of the clock is invalid: no
+ * process that read the clock wrote it. */
 static bool is_settled(uint64_t until_ns, uint64_t now_ns)
 {
         return until_ns >= now_ns &&
                (until_ns - now_ns < PAGE_FLIGHT_SILENT_NS || until_ns <= clock_now_ns());
 }
 
-/* Settles up to now; returns the time that was billed. */
+/* Settles up to now. Returns the time that was billed. */
 static uint64_t settle_until(const struct account *account, uint64_t begin_ns, uint64_t now_ns)
 {
         _Atomic uint64_t *settled = shared_word(&account->meter->settled_until_ns);
@@ -257,9 +261,10 @@ static uint64_t settle_until(const struct account *account, uint64_t begin_ns, u
         return 0;
 }
 
-/* As settle_until(), for a process that was silent for long. The others took its flight as over and
- * settled without it, so it owes what they were not billed since. Of two such processes one sees
- * what the other is billed, because both exchange the same word. */
+/* As settle_until(), for a process that was silent for long. The other processes assumed that
+ * its flight was over, and settled without it, so it owes the time for which they were not
+ * billed since. If two such processes settle at once, one sees what the other is billed, because
+ * both exchange the same word. */
 static uint64_t settle_silence(const struct account *account, uint64_t now_ns)
 {
         _Atomic uint64_t *settled = shared_word(&account->meter->settled_until_ns);
@@ -302,9 +307,10 @@ void account_settle(struct account *account, uint64_t begin_ns, uint64_t now_ns)
         account->seen_busy_ns = busy_ns;
 }
 
-/* Tells the scheduler that the session has drained. If the lease is closed, another session waits
- * for that. If it is open, the next turn may begin, unless the flights are short and follow each
- * other: the scheduler polls those. */
+/* Tells the scheduler that the session has drained. If the lease is closed, another session
+ * waits for that. If it is open, the next turn may begin. But if short flights follow each
+ * other, the scheduler is told at most every DRAINED_STEP_NS, because it polls the session
+ * anyway. */
 static void tell_drained(const struct account *account, uint64_t now_ns)
 {
         static _Atomic uint64_t told_ns[PAGE_DEVICES];
@@ -325,7 +331,8 @@ void account_end(struct account *account, int64_t rest_ns, uint32_t turn, uint64
         account->seen_ns = 0;
         if (account->row)
                 store_release(shared_word(&account->row->flight_begin_ns), 0);
-        /* Of two processes that end together, one sees the other's end. */
+        /* If two processes end their flights at the same time, at least one sees that the other
+         * has ended. */
         fence_seq_cst();
         if (others_fly(account, now_ns))
                 return;

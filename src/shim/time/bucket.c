@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The token bucket; bucket.h has the contract. Reading the two words is not atomic. If they do not
- * belong together, a swap fails and is repeated; a mere reading is wrong by one neighbour's charge,
- * and the next one is right.
+ * The token bucket; bucket.h has the contract. The two words are not read at one instant. If they
+ * do not belong together, the swap of bucket_charge() fails and is repeated. A mere reading may
+ * then be wrong by one charge of another process; the next reading is right.
  */
 #include "shim/time/bucket.h"
 
@@ -11,17 +11,18 @@
 #include "common/minmax.h"
 #include "common/swap128.h"
 
-/* Clock readings in several processes differ by less than this; a greater difference is a damaged
- * page. */
+/* Clock readings of several processes differ by less than this. A greater difference means that
+ * the page is damaged. */
 #define AHEAD_NS UINT64_C(1000000000)
+/* A bucket that was never used holds this part of its capacity. */
 #define FIRST_PARTS 10
-/* In longer times a nanosecond does not matter. */
+/* Fractions of a nanosecond are kept only for shorter times than this. */
 #define EXACT_NS UINT64_C(1000000000)
-/* Keeps the products below 2^63. A process that waits for the bucket fills it more often than
- * that. */
+/* The longest time for which the bucket is filled at once, so that the products stay below 2^63.
+ * A process that waits for the bucket fills it more often. */
 #define ELAPSED_NS (UINT64_C(1) << 43)
-/* Each failed swap is another process's charge. This many failures mean that a process damages the
- * page on purpose. */
+/* How often a swap is tried. Each failure is another process's charge; so many failures mean
+ * that a process damages the page on purpose. */
 #define SWAP_TRIES 10000u
 
 int64_t bucket_top_ns(uint32_t cap_ppm)
@@ -31,8 +32,9 @@ int64_t bucket_top_ns(uint32_t cap_ppm)
         return top_ns > 0 ? top_ns : 1;
 }
 
-/* A process that was stopped after it read the clock finds that others have filled the bucket up to
- * a later time: the clock is then read again, unless no process could have written that time. */
+/* Returns the present time for a process that may have been stopped after it read `now_ns`. If
+ * others have filled the bucket up to a much later time, reads the clock again, and uses it
+ * unless no process could have written that time. */
 static uint64_t now_again(uint64_t filled_at_ns, uint64_t now_ns)
 {
         uint64_t later_ns;
@@ -43,9 +45,9 @@ static uint64_t now_again(uint64_t filled_at_ns, uint64_t now_ns)
         return filled_at_ns <= later_ns ? later_ns : now_ns;
 }
 
-/* The time up to which the bucket was filled. It must not go back: time that was filled is not
- * filled again. Time too short for a nanosecond of the cap is kept for later, however often a
- * process asks. */
+/* Returns the time up to which the bucket is filled at `now_ns`. It never goes back, because
+ * time for which the bucket was filled must not fill it again. Time too short for a nanosecond
+ * of the cap is kept for later, however often a process asks. */
 static uint64_t filled_at(uint64_t filled_at_ns, uint32_t cap_ppm, uint64_t now_ns)
 {
         uint64_t elapsed_ns = now_ns - filled_at_ns;
@@ -57,7 +59,8 @@ static uint64_t filled_at(uint64_t filled_at_ns, uint32_t cap_ppm, uint64_t now_
         return now_ns - elapsed_ns * cap_ppm % PAGE_WHOLE_PPM / cap_ppm;
 }
 
-/* `words` as the page has them. A bucket that was never used is partly full. */
+/* Returns the level at `now_ns`. `words`: bucket_ns and filled_at_ns as read from the page. A
+ * bucket that was never used is partly full. */
 static int64_t level_at(const uint64_t words[2], uint32_t cap_ppm, uint64_t now_ns)
 {
         int64_t top_ns = bucket_top_ns(cap_ppm);
@@ -88,7 +91,7 @@ int64_t bucket_level_ns(const struct page_meter *meter, uint32_t cap_ppm, uint64
 
 void bucket_charge(struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns, int64_t ns)
 {
-        /* More than any work takes; so no sum overflows. */
+        /* Cut to more than any work takes, so that no sum overflows. */
         int64_t charge_ns = clamp_i64(ns, BUCKET_FLOOR_NS, -BUCKET_FLOOR_NS);
         uint64_t words[2], next[2];
 
@@ -114,6 +117,6 @@ uint64_t bucket_due_ns(int64_t level_ns, int64_t wanted_ns, uint32_t cap_ppm, ui
 
         if (missing_ns <= 0)
                 return now_ns;
-        /* rounded up, so that a process that wakes up then finds enough */
+        /* rounded up, so that a process that wakes up at that time finds enough */
         return now_ns + ((uint64_t)missing_ns * PAGE_WHOLE_PPM + rate - 1) / rate;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers a hold of the session; see time.h.
+ * Answers a hold of the session (the daemon closes the gate to move memory): reports this process
+ * as drained once it has no work in flight. See time.h.
  *
- * Once the gate is shut and no thread is past it, no new work can begin, so each stream must be
- * found empty only once. If a process cannot know whether it is drained, it does not answer, and
- * the owner of the hold times out.
+ * Once the gate is closed and no thread is past its check, no new work can begin, so it is enough
+ * that each stream is found empty once. If a process cannot know whether it is drained, it does not
+ * answer, and the daemon's wait times out.
  */
 #include <limits.h>
 #include <stddef.h>
@@ -16,7 +17,8 @@
 #include "shim/time/fence.h"
 #include "shim/time/time.h"
 
-/* Time between looks during a hold: 200 us at first, then longer, up to 10 ms. */
+/* Time between checks during a hold: first FIRST_LOOK_NS, then doubled each time, up to
+ * LAST_LOOK_NS. */
 #define FIRST_LOOK_NS UINT64_C(200000)
 #define LAST_LOOK_NS UINT64_C(10000000)
 
@@ -26,8 +28,8 @@ void stream_touch(struct time_stream *stream)
                 store_release(&stream->is_touched, 1);
 }
 
-/* Whether unmetered work may still be in flight in the stream. In a hold, another thread's own
- * stream has a marker behind all of its work. */
+/* Whether unmetered work may still be in flight in the stream. In a hold, a stream that only
+ * another thread can name has a marker behind all of its work. */
 static bool is_touched(struct time_stream *stream, uint32_t gate)
 {
         bool is_empty;
@@ -48,9 +50,11 @@ static bool is_touched(struct time_stream *stream, uint32_t gate)
         return !is_empty;
 }
 
-/* State of the walk over all streams in a hold. */
+/* What the check of all streams has found so far in a hold. */
 struct drain {
+        /* number of the hold */
         uint32_t gate;
+        /* no stream has work so far */
         bool is_over;
 };
 
@@ -67,7 +71,8 @@ static void ask_each(struct time_stream *stream, void *unused)
         (void)is_touched(stream, 0);
 }
 
-/* For this thread's own streams, which other threads cannot ask about. */
+/* Places an end marker in a stream that only this thread can name, because other threads cannot
+ * ask about it. */
 static void mark_stream(struct time_stream *stream, void *data)
 {
         const uint32_t *gate = data;
@@ -108,7 +113,7 @@ static bool is_idle(struct time_device *device)
         return is_idle;
 }
 
-/* Called by the helper, which disturbs no capture. */
+/* Whether this process has no work in flight in the hold `gate`. Runs in the helper thread. */
 static bool is_drained(uint32_t gate)
 {
         const struct time_driver *driver = NULL;
@@ -138,7 +143,8 @@ static struct page_slot *own_slot(void)
         return slot ? &session_slots()->slot[slot - 1] : NULL;
 }
 
-/* Answers the hold: what was true at the fence stays true until the gate opens. */
+/* Answers the hold: no work was in flight after the fence, and none can begin until the gate
+ * opens. */
 static void answer_hold(struct page_slot *slot, uint32_t gate)
 {
         store_release(shared_half(&slot->drained_gate), gate);

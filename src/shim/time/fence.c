@@ -14,11 +14,12 @@
 
 #define CALLERS 256u
 
-/* Entries are never freed: a thread may call in the last of its destructors. */
+/* A part of the table. Entries are reused but their memory is never freed: a thread may call in
+ * the last of its destructors. */
 struct callers {
         struct caller caller[CALLERS];
         _Atomic uint32_t high;
-        struct callers *_Atomic next; /* written last (release) */
+        struct callers *_Atomic next; /* the next part; written last (release) */
 };
 
 struct threads {
@@ -26,8 +27,8 @@ struct threads {
         _Atomic uint32_t is_registered; /* registered with the kernel for membarrier */
         _Atomic uint32_t
                 is_barred;        /* the kernel bars membarrier: each thread makes its own fence */
-        _Atomic uint32_t is_late; /* that was found out at the last fence */
-        _Atomic uint32_t is_crowded; /* some thread has no entry */
+        _Atomic uint32_t is_late; /* membarrier was found to be barred at the last fence */
+        _Atomic uint32_t is_crowded; /* a thread has no entry */
         struct lock lock;
         uint32_t numbers; /* numbers given to threads so far */
 };
@@ -37,7 +38,7 @@ WIPED_AT_FORK(struct threads, threads);
 struct caller caller_unknown;
 _Thread_local struct credit credit_here = { .caller = &caller_unknown };
 
-/* The C library has it since 2.18: registers a function that runs when the thread ends. */
+/* Registers a function that runs when the thread ends. The C library has it since 2.18. */
 extern int __cxa_thread_atexit_impl(void (*at_end)(void *), void *argument, void *library);
 extern __attribute__((visibility("hidden"))) void *__dso_handle;
 
@@ -71,7 +72,8 @@ static bool membarrier(int command)
         return syscall(SYS_membarrier, command, 0, 0) == 0;
 }
 
-/* Registers before the first call that counts, so that no thread begins one without a fence. */
+/* Registers with the kernel before the first call to the driver, so that no thread begins one
+ * without a fence. */
 static void register_once(void)
 {
         if (load_acquire(&threads.is_registered))
@@ -81,8 +83,9 @@ static void register_once(void)
         store_release(&threads.is_registered, 1);
 }
 
-/* Under the lock: a free entry, or that of a thread which called in its last destructors and whose
- * storage this thread has now. */
+/* Returns a free entry of this part of the table. A thread that called in its last destructors
+ * left its entry; if this thread has the storage of that thread, returns that entry. NULL: there
+ * is none. The caller holds the lock. */
 static struct caller *find_caller(struct callers *callers, const struct credit *credit)
 {
         uint32_t high = load_relaxed(&callers->high);
@@ -110,7 +113,7 @@ static struct callers *more_callers(void)
         return more;
 }
 
-/* Under the lock. NULL: there is no memory. */
+/* Returns an entry for the thread. NULL: there is no memory. The caller holds the lock. */
 static struct caller *take_caller(const struct credit *credit)
 {
         struct callers *callers = &threads.callers;
@@ -192,7 +195,8 @@ bool threads_are_out(void)
 
 /* -- The fence -------------------------------------------------------------------------------- */
 
-/* membarrier is barred. Threads that were known before may have begun a call without a fence. */
+/* Notes that membarrier is barred. Threads that were in the table before may have begun a call
+ * without a fence. */
 static void be_barred(void)
 {
         store_relaxed(&threads.is_late, !swap_acq_rel(&threads.is_barred, 1));

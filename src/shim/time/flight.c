@@ -3,11 +3,14 @@
 
 #include "common/scramble.h"
 
-/* From this age on, a flight is looked at less often, if flights are usually that old, */
+/* Slots are long (FLIGHT_LONG_SLOT_NS) from this age of a flight on, or if flights usually get
+ * this old. */
 #define OLD_NS UINT64_C(2000000)
-/* and if waits ended this many of them. */
+/* Slots are also long if waits ended this many flights. */
 #define WAITED_MANY 16u
+/* Maximum of flight.waited. */
 #define WAITED_MAX (8 * WAITED_MANY)
+/* Part that one flight has in the smoothed length. */
 #define USUAL_PARTS 8u
 
 static uint64_t slot_length_ns(const struct flight *flight, uint64_t slot_ns)
@@ -21,7 +24,8 @@ static uint64_t slot_length_ns(const struct flight *flight, uint64_t slot_ns)
         return FLIGHT_SLOT_NS;
 }
 
-/* Slots follow the clock, not the flight. */
+/* Sets the slot that begins at `slot_ns`, and the random moment of its poll. Slots begin at
+ * multiples of their length, whenever the flight began. */
 static void take_slot(struct flight *flight, uint64_t slot_ns)
 {
         flight->slot_ns = slot_ns;

@@ -2,16 +2,16 @@
 /*
  * A flight: the time in which a process has work in flight on a device.
  *
- * It begins at a submission, by the host's clock. Its end is known exactly if the program waited
- * for it in a blocking call. Otherwise it is sampled: time is cut into slots, and each slot has one
- * look at a random moment. A slot counts whole if work was in flight at its look. So over many
- * flights the sum is right, whatever their lengths: each moment of a flight is sampled with the
- * same probability, and the moments of the looks do not depend on the program. The slot in which a
- * flight began counts from the beginning of the flight, once a look in a later slot has seen the
- * flight.
+ * A flight begins at a submission, by the host's clock. Its end is known exactly if the program
+ * waited for the work in a blocking call. Otherwise the flight is sampled: time is cut into slots,
+ * and in each slot the streams are polled once, at a random moment. If work is in flight at that
+ * moment, the whole slot counts. So over many flights the sum is right, whatever their lengths:
+ * each moment of a flight is sampled with the same probability, and the moments of the polls do not
+ * depend on the program. The slot in which a flight began is special: once a poll in a later slot
+ * has found the flight, it counts from the beginning of the flight.
  *
- * Pure: times are CLOCK_MONOTONIC in nanoseconds, and the caller passes them in. Runs under the
- * device's lock.
+ * The functions read no clock: times are CLOCK_MONOTONIC in nanoseconds, and the caller passes them
+ * in. The caller holds the device's lock. The code calls a poll a look.
  */
 #ifndef ALIQUOT_SHIM_TIME_FLIGHT_H
 #define ALIQUOT_SHIM_TIME_FLIGHT_H
@@ -20,45 +20,46 @@
 #include <stdint.h>
 
 #define FLIGHT_SLOT_NS UINT64_C(250000)
-/* Slot length for long flights, where most flights are long, end by waits anyway, and no limit
- * depends on them: each look delays a program that launches meanwhile. */
+/* Length of the slots in which polls are rare, for flights that are long or that waits usually
+ * end, and for sessions without limits: each poll delays a program that launches meanwhile. */
 #define FLIGHT_LONG_SLOT_NS UINT64_C(1250000)
 
 struct flight {
-        uint64_t begin_ns; /* 0: nothing is in flight */
-        uint64_t busy_ns;  /* work was in flight at least until then */
-        uint64_t seed;     /* seed of the look moments; all processes of a session have the same */
+        uint64_t begin_ns; /* when the flight began; 0: nothing is in flight */
+        uint64_t busy_ns;  /* until when work is known to have been in flight */
+        uint64_t seed; /* seed of the random moments; all processes of a session have the same */
         uint64_t first_until_ns; /* end of the slot in which the flight began */
-        uint64_t first_ns;       /* what that slot counts: its length, or 0 */
-        uint64_t slots_ns;       /* the sum of all later slots */
-        uint64_t slot_ns;        /* begin of the slot of the next look, ... */
-        uint64_t length_ns;
-        uint64_t look_ns;  /* ... and the moment of that look */
-        bool is_coarse;    /* no limit depends on it; set by the caller */
-        uint32_t waited;   /* number of flights that a wait ended; halved by each other flight */
-        uint64_t usual_ns; /* their usual length, smoothed */
+        uint64_t first_ns;       /* how much that slot counts: its length, or 0 */
+        uint64_t slots_ns;       /* how much all later slots count */
+        uint64_t slot_ns;        /* begin of the slot of the next poll */
+        uint64_t length_ns;      /* length of that slot */
+        uint64_t look_ns;        /* the moment of that poll */
+        bool is_coarse;          /* no limit depends on the flight's length; set by the caller */
+        /* number of flights that ended in a wait; halved by each flight that did not */
+        uint32_t waited;
+        uint64_t usual_ns; /* usual length of flights, smoothed */
         uint64_t ended_ns; /* end of the last flight */
 };
 
 /* Begins a flight: the program submitted work while nothing was in flight. */
 void flight_begin(struct flight *flight, uint64_t now_ns);
 
-/* Begins a flight whose beginning was not seen: work is in flight at `now_ns`. At the look of its
- * slot the slot counts whole, from the end of the last flight on. */
+/* Begins a flight whose beginning was not seen: work is in flight at `now_ns`. If that is the
+ * moment of the slot's poll, the slot counts whole, or from the end of the last flight on. */
 void flight_begin_unseen(struct flight *flight, uint64_t now_ns);
 
 /* Notes that work was in flight at `now_ns`. */
 void flight_seen(struct flight *flight, uint64_t now_ns);
 
-/* Ends the flight at `end_ns`, when a wait of the program that blocked for it returned. */
+/* Ends the flight at `end_ns`, when a wait of the program that blocked for the work returned. */
 void flight_end_at(struct flight *flight, uint64_t end_ns);
 
-/* Ends the flight, whose exact end is unknown, at `now_ns`. Returns the time to bill beyond
- * busy_ns; it may be negative. */
+/* Ends the flight at `now_ns`; its exact end is unknown. Returns the time to bill beyond
+ * busy_ns, which may be negative. */
 int64_t flight_end(struct flight *flight, uint64_t now_ns);
 
-/* When the next look is due, after `now_ns`. Also while nothing is in flight, because a flight may
- * begin. */
+/* Returns when the next poll is due, after `now_ns`. Also while nothing is in flight, because a
+ * flight may begin. */
 uint64_t flight_look_ns(struct flight *flight, uint64_t now_ns);
 
 #endif

@@ -2,12 +2,12 @@
 /*
  * The gate: decides when a thread may submit, and how it waits; see time.h.
  *
- * A submission must pass, in this order: the lease (the node's scheduler says whose turn it is),
- * the bucket (after it ran dry, a cap stays shut until the bucket has filled to a few
- * milliseconds), and the window (which bounds the work in flight if a neighbour waits or there is a
- * cap). A shut gate never opens because time passed, except for one submission when no work has
- * ended for long (stuck.h). It opens by a word of the scheduler, by the bucket's clock, or by the
- * driver's report that work has completed.
+ * A submission must pass three checks, in this order: the lease (the node's scheduler decides whose
+ * turn it is); the bucket (once it is empty, nothing passes until it has filled to a few
+ * milliseconds); the window (it bounds the work in flight if another session waits or there is a
+ * cap). A closed gate opens when the scheduler gives a lease, when the bucket has filled, or when
+ * the driver reports that work has completed. It never opens because time passed, except for one
+ * submission when no work has ended for long (stuck.h).
  */
 #include <limits.h>
 #include <stddef.h>
@@ -25,22 +25,28 @@
 #include "shim/time/time.h"
 #include "shim/time/together.h"
 
-/* A thread that waits at a closed gate repeats its request, or the scheduler forgets it. */
+/* How often a thread that waits at a closed gate repeats its request; otherwise the scheduler
+ * forgets it. */
 #define LEASE_WAIT_NS UINT64_C(10000000)
-/* How long to wait for a lease that is being written. */
+/* How long to wait before a lease that is being written is read again. */
 #define TURN_WRITTEN_NS UINT64_C(50000)
+/* How often a thread that waits for the bucket checks it, and how often if another device of the
+ * session has work in flight. */
 #define BUCKET_LOOK_NS UINT64_C(5000000)
-#define OTHERS_LOOK_NS FLIGHT_SLOT_NS /* while another device is looked at as often */
+#define OTHERS_LOOK_NS FLIGHT_SLOT_NS
+/* How long a thread waits for the window before it asks again. */
 #define WINDOW_WAIT_NS UINT64_C(1000000)
-/* Work in flight when the bucket runs dry becomes debt: at most half of the bucket's capacity. */
+/* The bucket's level is divided into this many rounds. Work in flight when the bucket becomes
+ * empty turns into debt: at most half of the level. */
 #define PARTS_OF_BUCKET (UINT64_C(2) * WINDOW_ROUNDS)
 
-/* A smaller cap has less work in flight, so that repaying the debt takes no longer. */
+/* Below this cap the window is smaller, in proportion, so that repaying the debt takes no
+ * longer. */
 #define SMALL_CAP_PPM (PAGE_WHOLE_PPM / 4)
 
 static const _Atomic uint64_t no_gate;
 static const _Atomic uint32_t no_turn;
-/* gate_end_credit() raises it, which ends credit of gate_leave_open(). */
+/* gate_end_credit() raises this epoch to end the credit of gate_leave_open(). */
 static _Atomic uint32_t open_epoch;
 
 /* -- Credit ----------------------------------------------------------------------------------- */
@@ -54,7 +60,7 @@ static const _Atomic uint64_t *gate_of(const struct limits_page *limits)
         return (const _Atomic uint64_t *)(const void *)&limits->gate;
 }
 
-/* The value that the gate's words have while the gate is open. */
+/* Returns the value that the gate's two words have while the gate is open. */
 static uint64_t gate_seen(const struct limits_page *limits)
 {
         union {
@@ -90,8 +96,8 @@ void gate_return_credit(void)
         lock_drop(&stream->device->lock);
 }
 
-/* Whether a marker must follow the submission, because the threads that look cannot ask about its
- * stream. */
+/* Whether a marker must follow the submission, because the threads that look cannot ask about
+ * the stream. */
 static bool is_to_be_marked(const struct time_stream *stream, const struct credit *credit)
 {
         if (credit->is_unbounded)
@@ -99,9 +105,9 @@ static bool is_to_be_marked(const struct time_stream *stream, const struct credi
         return load_relaxed(&stream->is_of_thread) || stream->device->driver->is_unseen(stream);
 }
 
-/* Moves the credit to another stream of the same device that has work already: without clock, lock
- * or driver call. A look that runs meanwhile counts the stream as empty only if this thread is not
- * past its check (look.c). */
+/* Moves the credit to another stream of the same device that has work already. Takes no clock
+ * and no lock, and calls no driver function. A look that runs meanwhile counts the stream as
+ * empty only if this thread is not past its check (look.c). */
 bool gate_switch(uint64_t key)
 {
         struct credit *credit = &credit_here;
@@ -138,7 +144,7 @@ void gate_leave_open_for_ever(void)
         credit->of = NULL;
 }
 
-/* Whether no device has a cap, now or when it appears. */
+/* Whether no device has a cap, including devices that may appear later. */
 static bool has_no_cap(const struct limits_page *limits)
 {
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
@@ -148,7 +154,7 @@ static bool has_no_cap(const struct limits_page *limits)
         return true;
 }
 
-/* A scheduler that starts, for any device, raises the page's epoch. */
+/* This credit ends when a scheduler starts for any device, because that raises the page's epoch. */
 void gate_leave_open(const struct account *account, uint64_t key, uint64_t context)
 {
         struct credit *credit = &credit_here;
@@ -175,11 +181,16 @@ void gate_end_credit(void)
 
 /* -- What a thread waits for ------------------------------------------------------------------ */
 
+/* What a thread at the gate waits for. */
 struct waiting {
-        const _Atomic uint32_t *word; /* NULL: nothing; the gate is open */
+        /* the word that changes when the thread should ask again; NULL: nothing, the gate is
+         * open */
+        const _Atomic uint32_t *word;
+        /* value of that word */
         uint32_t seen;
+        /* when to ask again anyway */
         uint64_t until_ns;
-        uint64_t look_ns; /* when to look at the work in flight */
+        uint64_t look_ns; /* when to look at the work in flight meanwhile */
 };
 
 static struct waiting wait_for(const uint32_t *word, uint64_t until_ns, uint64_t look_ns)
@@ -190,7 +201,8 @@ static struct waiting wait_for(const uint32_t *word, uint64_t until_ns, uint64_t
                                  .look_ns = look_ns };
 }
 
-/* While work is in flight, the next session waits until this thread reports that none is. */
+/* Returns what to wait for while the lease is closed. While work is in flight, the next session
+ * waits until this thread reports that none is. */
 static struct waiting wait_for_lease(struct time_device *device, const struct terms *terms,
                                      uint64_t now_ns)
 {
@@ -209,8 +221,8 @@ static struct waiting wait_for_lease(struct time_device *device, const struct te
         return waiting;
 }
 
-/* Whether the bucket must fill before the next submission; `ret_others` says what else is
- * needed. */
+/* Whether the bucket must fill before the next submission. Sets `ret_others` to the state of the
+ * session's other devices. */
 static bool is_dry(struct time_device *device, const struct terms *terms, uint64_t now_ns,
                    struct together *ret_others)
 {
@@ -244,7 +256,8 @@ static struct waiting wait_for_bucket(const struct account *account, const struc
                         CLOCK_NEVER);
 }
 
-/* `queue_ns`: when there is room behind the stream's wait; 0: it has no wait. */
+/* Returns what to wait for while the window is full. `queue_ns`: when there is room behind the
+ * stream's wait; 0: the stream has no wait. */
 static struct waiting wait_for_window(struct time_device *device, const struct window_wish *wish,
                                       uint64_t queue_ns)
 {
@@ -259,6 +272,7 @@ static struct waiting wait_for_window(struct time_device *device, const struct w
         return wait_for(&device->account.limits->epoch, until_ns, due_ns);
 }
 
+/* Returns the target length of a round as far as the session itself is concerned. */
 static uint64_t own_target_ns(const struct account *account, const struct terms *terms,
                               uint64_t now_ns)
 {
@@ -275,7 +289,8 @@ static uint64_t own_target_ns(const struct account *account, const struct terms 
         return target_ns;
 }
 
-/* Beside other sessions less work is in flight, in fewer rounds. */
+/* Sets the target length of a round. Beside other sessions less work may be in flight, in fewer
+ * rounds. */
 static void set_target(struct window_wish *wish, const struct account *account,
                        const struct terms *terms)
 {
@@ -286,7 +301,7 @@ static void set_target(struct window_wish *wish, const struct account *account,
         wish->target_ns = max_u64(wish->target_ns, 1);
 }
 
-/* Whether in-flight work is bounded at all; it is not for a session that is alone without a cap. */
+/* Whether the work in flight is bounded. It is not for a session that is alone and has no cap. */
 static bool is_bounded(const struct terms *terms)
 {
         return terms->mode == PAGE_MODE_OPEN || terms->target_ns || terms_keep_cap(terms);
@@ -294,6 +309,7 @@ static bool is_bounded(const struct terms *terms)
 
 /* -- The gate --------------------------------------------------------------------------------- */
 
+/* The request of a thread at the gate. */
 struct asking {
         struct time_stream *stream;
         const struct gate_ask *for_what;
@@ -330,10 +346,11 @@ static void grant_credit(const struct asking *asking, const struct terms *terms,
         stream_use(asking->stream, clock_now_ns());
 }
 
+/* What the window gives for a submission. */
 struct part {
-        uint32_t units;  /* units of the round being filled; 0: none now */
+        uint32_t units;  /* number of units of the round being filled; 0: none now */
         bool is_due;     /* the round is full and needs its markers */
-        uint64_t due_ns; /* the stream is parked: wait until then. 0: it is not, or may go on */
+        uint64_t due_ns; /* if the stream is parked and must wait: until when; else 0 */
 };
 
 static struct part take_part(struct time_stream *stream, const struct window_wish *wish,
@@ -356,7 +373,8 @@ static struct part take_part(struct time_stream *stream, const struct window_wis
         return part;
 }
 
-/* Gives what the window allows, since lease and bucket are open; else returns what to wait for. */
+/* Gives credit for what the window allows, after the lease and the bucket have let the thread
+ * pass. If the window allows nothing, returns what to wait for. */
 static struct waiting pass_window(const struct asking *asking, const struct terms *terms,
                                   uint64_t now_ns)
 {
@@ -381,8 +399,8 @@ static struct waiting pass_window(const struct asking *asking, const struct term
         return (struct waiting){ 0 };
 }
 
-/* Work in flight, here or on another device, may wait for the work at this gate: whether one
- * submission may pass. */
+/* Whether one submission may pass a closed gate, because work in flight on this device or
+ * another one may wait for it. If so, gives credit for it. */
 static bool is_let_out(const struct asking *asking, uint64_t began_ns)
 {
         struct time_device *device = asking->stream->device;
@@ -407,7 +425,7 @@ static bool is_let_out(const struct asking *asking, uint64_t began_ns)
         return units != 0;
 }
 
-/* Asks once. Submissions made on the old credit count, whatever the words are now. */
+/* Asks the gate once. If it is closed, returns what to wait for. */
 static struct waiting ask_gate(const struct asking *asking)
 {
         struct time_device *device = asking->stream->device;
@@ -426,7 +444,7 @@ static struct waiting ask_gate(const struct asking *asking)
         return pass_window(asking, &terms, now_ns);
 }
 
-/* When to look at the work in flight, for the account or for the waiting thread. */
+/* Returns when to look at the work in flight, for the account or for the waiting thread. */
 static uint64_t look_at_ns(struct time_device *device, const struct waiting *waiting)
 {
         uint64_t look_ns;
@@ -439,7 +457,8 @@ static uint64_t look_at_ns(struct time_device *device, const struct waiting *wai
         return look_ns;
 }
 
-/* A thread that waits here also looks: other threads cannot ask about its own streams. */
+/* Waits at the gate, or looks if that is due. A thread that waits must look, because other
+ * threads cannot ask about streams that only this thread can name. */
 static void stand(struct time_device *device, const struct waiting *waiting)
 {
         uint64_t look_ns = look_at_ns(device, waiting);
@@ -462,10 +481,10 @@ static bool is_let_through(struct asking *asking, struct waiting *ret)
         return !ret->word;
 }
 
-/* Lowers the thread's timer slack. The kernel wakes a thread up to 50 us late, which is most of the
- * time between two looks. The old value is restored behind the gate. Not by prctl(), which cuts the
- * value to an int. Returns 0 or less if there is none: for a real-time thread, or if it cannot be
- * read. */
+/* Lowers the thread's timer slack, and returns the old value for slack_restore(). The kernel
+ * wakes a thread up to 50 us late, which is most of the time between two looks. The value is
+ * read by the system call, because prctl() cuts it to an int. Returns 0 or less if there is
+ * none: for a real-time thread, or if it cannot be read. */
 static long slack_lower(void)
 {
         long slack_ns = syscall(SYS_prctl, PR_GET_TIMERSLACK, 0, 0, 0, 0);

@@ -3,20 +3,23 @@
  * Asks the driver what of a device's work is still in flight (time.h).
  *
  *      device_mark(device, stream)     // after a submission: markers behind a round that is full
- *      device_look(device, due_ns)     // unless somebody looked since
+ *      device_look(device, due_ns)     // looks, unless another thread looked since due_ns
  *
- * A round gets a marker in each stream that has work and may be asked. A look drops the markers
- * that the driver has passed, and lets the window forget their rounds, the oldest first. If none is
- * to come, the look asks the streams themselves. Streams that seem empty are asked once more after
- * every submission that had begun is through (turn_end()), as a thread may have submitted between.
- * If they are empty then, the flight ends; else it goes on, and is accounted until now.
+ * A round gets a marker in each stream that has work and about which the driver may be asked, up to
+ * TIME_ROUND_MARKERS. A look drops the markers that have passed, and removes their rounds from the
+ * window, the oldest first. If all markers have passed, the look asks the driver about the streams
+ * themselves. A thread may submit to a stream just after it seemed empty. So the look then ends all
+ * credit, makes sure that no thread is past its check (turn_end()), and asks about these streams
+ * once more. If they are still empty, the flight ends. Otherwise it goes on, and is billed until
+ * now.
  *
- * A stream that waits for somebody (park.c) does no work, so its markers tell nothing. A stream
- * that cannot be asked, since it is captured or gone, is over when its end marker is passed, or by
- * the clock. A round whose markers the driver refused ends with its flight.
+ * A parked stream (park.c) does no work, so its markers tell nothing. If the driver cannot be asked
+ * about a stream, because it is captured or destroyed, its work is over when its end marker has
+ * passed, or after a certain time. A round for which the driver gave no event ends with its flight.
  *
- * One thread at a time looks, under `looking`. A thread that has to change markers asks for a pause
- * first (device_stop_looks()), as the lock is not fair.
+ * One thread at a time looks, and holds `looking`. A thread that has to change markers asks for a
+ * pause first (device_stop_looks()), because the lock is not fair: threads that look often would
+ * keep it.
  */
 #include <stddef.h>
 
@@ -25,10 +28,15 @@
 #include "shim/time/fence.h"
 #include "shim/time/time.h"
 
+/* If a stream has no marker, its work counts as complete this long after its last submission:
+ * the length of a round, clamped to these bounds. */
 #define UNSEEN_MIN_NS UINT64_C(100000)
 #define UNSEEN_MAX_NS (UINT64_C(2) * WINDOW_TARGET_NS)
+/* Maximum number of markers in a parked stream. */
 #define MARKERS_BEHIND_WAITS 3u
+/* When the work of a destroyed stream without a marker counts as complete. */
 #define UNMARKED_NS CLOCK_SECOND_NS
+/* How long a thread that wants to look sleeps while another thread wants looks to stop. */
 #define WANTED_NS UINT64_C(20000)
 
 void device_stop_looks(struct time_device *device)
@@ -45,10 +53,11 @@ void device_resume_looks(struct time_device *device)
 
 /* -- Markers ---------------------------------------------------------------------------------- */
 
+/* What a look learns from a marker. */
 enum marked {
         MARKER_PASSED,
         MARKER_TO_COME,
-        MARKER_PARKED, /* passed, but means nothing: its stream is parked */
+        MARKER_PARKED, /* nothing: the marker's stream is parked */
 };
 
 static enum marked state_of(const struct time_marker *marker)
@@ -62,7 +71,8 @@ static enum marked state_of(const struct time_marker *marker)
         return stream_is_parked(marker->stream) ? MARKER_PARKED : MARKER_TO_COME;
 }
 
-/* Whether the driver has passed the marker; false: not yet. */
+/* Drops the marker if it has passed, or if its stream is parked; sets `is_parked` in that case.
+ * Returns whether no marker is left. */
 static bool is_marker_passed(struct time_device *device, struct time_marker *marker,
                              bool *is_parked)
 {
@@ -89,10 +99,10 @@ static void pass_rounds(struct time_device *device, uint32_t passed,
         lock_drop(&device->lock);
 }
 
-/* Asks for the markers of the rounds, oldest first. The thread that holds `looking` owns these
- * rounds; others only append. The last look at them was at `seen_ns`. True: some marker has not
- * passed. A round that is complete because a stream is parked says nothing about how long it
- * took. */
+/* Polls the markers of the rounds, oldest first, and removes complete rounds from the window.
+ * Returns true if a marker has not passed. The last look at the markers was at `seen_ns`. The
+ * thread that holds `looking` owns these rounds; other threads only append rounds. The length of
+ * a round that is complete because a stream is parked says nothing about its work. */
 static bool look_at_markers(struct time_device *device, uint64_t seen_ns)
 {
         uint32_t first, count, passed = 0;
@@ -121,16 +131,18 @@ static bool look_at_markers(struct time_device *device, uint64_t seen_ns)
         return is_pending;
 }
 
-/* The streams that get a marker of a full round: those without a pending marker, so that the round
- * has one behind all its work. A marker in a parked stream means nothing. A marker in a default
- * stream would end a capture that another thread has begun since; no lock can prevent that, because
- * the thread that begins a capture must not wait for a full stream. */
+/* The streams that get a marker of a full round: those without a pending marker, so that the
+ * round has a marker behind all its work. Parked streams get none, because the marker would mean
+ * nothing. Of default streams, only the one that filled the round gets one: a marker in a
+ * default stream would end a capture that another thread has begun since. No lock can prevent
+ * that, because the thread that begins a capture must not wait for a full stream. */
 struct chosen {
         struct time_stream *stream[TIME_ROUND_MARKERS];
         unsigned count;
 };
 
-/* Under the device's lock; `stream` comes first. */
+/* Chooses the streams; `stream`, which filled the round, is the first. The caller holds the
+ * device's lock. */
 static void choose_streams(struct time_device *device, struct time_stream *stream,
                            struct chosen *ret)
 {
@@ -146,7 +158,7 @@ static void choose_streams(struct time_device *device, struct time_stream *strea
         }
 }
 
-/* Leaves out parked streams; asks as a look does. */
+/* Removes parked streams from the chosen ones. Asks the driver, as a look does. */
 static void leave_out_parked(struct time_device *device, struct chosen *chosen)
 {
         unsigned count = 0;
@@ -160,8 +172,9 @@ static void leave_out_parked(struct time_device *device, struct chosen *chosen)
         chosen->count = count;
 }
 
-/* Whether the parked stream has space for a marker. Markers behind a wait take space in the stream,
- * so only a few are placed there, and the rounds behind them complete with theirs. */
+/* Whether a marker may be placed in the stream. Markers behind a wait take space in the stream,
+ * so a parked stream gets only a few. Further rounds there complete with the markers of their
+ * other streams. */
 static bool has_room_for_marker(struct time_device *device, const struct time_stream *stream)
 {
         bool has_room;
@@ -173,7 +186,8 @@ static bool has_room_for_marker(struct time_device *device, const struct time_st
         return has_room;
 }
 
-/* False: a marker was needed and could not be placed. */
+/* Places a marker in the stream if it may have one. Returns false if it may but no event was
+ * available. */
 static bool place_marker(struct time_device *device, struct time_marker *ret,
                          struct time_stream *stream)
 {
@@ -189,7 +203,8 @@ static bool place_marker(struct time_device *device, struct time_marker *ret,
         return !is_meant || ret->marker;
 }
 
-/* Under the device's lock: sets the round's markers. The returned ones ended with their flight. */
+/* Exchanges the markers of the round at index `at`; `marker` gets the old ones, whose flight has
+ * ended. The caller holds the device's lock. */
 static void change_markers(struct time_device *device, uint32_t at,
                            struct time_marker marker[TIME_ROUND_MARKERS])
 {
@@ -205,7 +220,8 @@ static void change_markers(struct time_device *device, uint32_t at,
         }
 }
 
-/* Under the device's lock, while no thread looks at the markers of rounds. */
+/* Closes the round that is being filled, with these markers. The caller holds the device's lock,
+ * and no thread looks at the markers of rounds. */
 static void close_round(struct time_device *device, struct time_marker marker[TIME_ROUND_MARKERS],
                         bool is_unmarked)
 {
@@ -215,7 +231,8 @@ static void close_round(struct time_device *device, struct time_marker marker[TI
         change_markers(device, at, marker);
 }
 
-/* Whether the round is still full and the window was not emptied since. */
+/* Chooses the streams that get a marker. Returns whether the round is still full. `ret_cleared`:
+ * how often the window was emptied so far. */
 static bool choose_for_round(struct time_device *device, struct time_stream *stream,
                              struct chosen *ret, uint32_t *ret_cleared)
 {
@@ -259,9 +276,9 @@ static void mark_round(struct time_device *device, struct time_stream *stream)
         }
 }
 
-/* Markers may wait for space in a full stream until much of its work completes. Looks go on
- * meanwhile, and so do threads of other streams. A look may end the flight, and the round with
- * it. */
+/* Placing a marker may block while a stream is full, until much of its work completes. Looks and
+ * submissions to other streams go on meanwhile. If a look ends the flight, and the round with
+ * it, the markers are dropped. */
 void device_mark(struct time_device *device, struct time_stream *stream)
 {
         if (!lock_try(&device->marking))
@@ -272,8 +289,9 @@ void device_mark(struct time_device *device, struct time_stream *stream)
 
 /* -- Streams ---------------------------------------------------------------------------------- */
 
-/* A stream that cannot be asked counts as empty this long after its last submission, once its
- * markers have passed: at most one round is behind them. */
+/* Whether a stream about which the driver cannot be asked counts as empty by the clock. It does
+ * some time after its last submission, once its markers have passed, because at most one round
+ * is behind them. */
 static bool is_over_by_now(struct time_device *device, struct time_stream *stream)
 {
         uint64_t round_ns;
@@ -340,9 +358,9 @@ bool stream_is_told_over(struct time_stream *stream)
         return is_passed;
 }
 
-/* For a stream that cannot be asked now: decides by its marker. A thread's own stream without a
- * marker was submitted to while nothing was limited. The legacy default stream can be asked again
- * when no thread captures. */
+/* Whether a stream about which the driver cannot be asked now is empty, by its end marker. If a
+ * thread's own stream has no marker, the thread submitted to it while nothing was limited; then
+ * the clock decides. The legacy default stream can be asked about again when no thread captures. */
 static bool is_told_over(struct time_device *device, struct time_stream *stream)
 {
         if (!load_acquire(&stream->end_marker))
@@ -350,8 +368,8 @@ static bool is_told_over(struct time_device *device, struct time_stream *stream)
         return stream_is_told_over(stream);
 }
 
-/* For a destroyed stream. It had work; if it has no marker, because it was destroyed during a
- * capture, the end of that work is unknown. */
+/* Whether the work of a destroyed stream is complete. A stream that was destroyed during a
+ * capture has no marker; the end of its work is unknown, so UNMARKED_NS must have passed. */
 static bool is_ended(struct time_stream *stream)
 {
         void *marker = load_acquire(&stream->end_marker);
@@ -370,7 +388,7 @@ static bool is_empty(struct time_device *device, struct time_stream *stream)
         return stream_is_empty(stream);
 }
 
-/* The streams with work, those found busy last first. */
+/* Sets `ret` to the streams with work, the latest first. Returns their number. */
 static unsigned streams_of(struct time_device *device, struct time_stream *ret[TIME_LOOK_STREAMS])
 {
         unsigned count;
@@ -382,15 +400,17 @@ static unsigned streams_of(struct time_device *device, struct time_stream *ret[T
         return count;
 }
 
-/* What a look finds. */
+/* What a look at the streams found. */
 struct found {
         struct time_stream *stream[TIME_LOOK_STREAMS]; /* streams that seem empty */
         unsigned empty;
+        /* number of parked streams */
         unsigned parked;
+        /* a stream is not empty, and the look ended there */
         bool is_busy;
 };
 
-/* Looks at all streams; the first busy one ends the look. */
+/* Asks about all streams with work, until the first one that is not empty. */
 static void find_empty_streams(struct time_device *device, struct found *ret)
 {
         struct time_stream *stream[TIME_LOOK_STREAMS];
@@ -419,7 +439,8 @@ static bool are_empty(struct time_device *device, const struct found *found)
         return i == found->empty;
 }
 
-/* Asks again for the streams that seemed empty. True: they are empty. */
+/* Asks once more about the streams that seemed empty, after all credit has ended. Returns true
+ * if they are empty. */
 static bool ask_again(struct time_device *device, const struct found *found)
 {
         bool is_sure;
@@ -438,6 +459,8 @@ static bool ask_again(struct time_device *device, const struct found *found)
         return is_sure;
 }
 
+/* Notes that work is in flight at `now_ns`, and bills it. If the bucket is empty, closes the
+ * gate. */
 static void note_busy(struct time_device *device, uint64_t now_ns)
 {
         struct terms terms = account_terms(&device->account, now_ns);
@@ -458,7 +481,7 @@ static void note_busy(struct time_device *device, uint64_t now_ns)
                 add_acq_rel(&device->epoch, 1);
 }
 
-/* When the flight ended; 0: unknown. */
+/* Returns when the flight ended; 0: unknown. */
 static uint64_t ended_ns(const struct time_device *device, const struct found *found)
 {
         uint64_t now_ns = clock_now_ns();
@@ -468,8 +491,8 @@ static uint64_t ended_ns(const struct time_device *device, const struct found *f
         return is_waited_for || !helper_runs() ? now_ns : 0;
 }
 
-/* Ends the flight. False: it goes on, because a thread has submitted to one of the streams
- * since. */
+/* Ends the flight. Returns false if it goes on, because a thread has submitted to one of the
+ * streams since. */
 static bool note_empty(struct time_device *device, const struct found *found)
 {
         struct terms terms = account_terms(&device->account, clock_now_ns());
@@ -482,14 +505,14 @@ static bool note_empty(struct time_device *device, const struct found *found)
                                                 .parked = found->parked,
                                                 .end_ns = ended_ns(device, found) });
         is_over = !device->flight.begin_ns;
-        if (is_over) /* the next look shows what parked streams may begin */
+        if (is_over) /* from the next look on it shows whether parked streams have begun to work */
                 (void)flight_look_ns(&device->flight, clock_now_ns());
         lock_drop(&device->lock);
         return is_over;
 }
 
-/* While work in flight goes on: finds out whether the submissions that stuck.h let through are
- * complete. */
+/* Finds out whether the submissions that stuck.h let through have completed, while other work in
+ * flight goes on. */
 static void look_at_let_out(struct time_device *device)
 {
         struct time_stream *stream;
@@ -526,7 +549,7 @@ static void look_at_device(struct time_device *device)
         look_at_let_out(device);
 }
 
-/* Parked streams have work too, which may begin at any time. */
+/* Looks go on while streams are parked, because their work may begin at any time. */
 uint64_t device_look_ns(const struct time_device *device)
 {
         return device->busy_count ? device->flight.look_ns : CLOCK_NEVER;
@@ -537,7 +560,8 @@ uint64_t device_awaited_look_ns(const struct time_device *device)
         return window_over_ns(&device->window, load_relaxed(&device->looked_ns));
 }
 
-/* A lock is not fair: a thread that looks often would retake it before a sleeping one wakes up. */
+/* Gets `looking` for a look, after the threads that want looks to stop. The lock is not fair: a
+ * thread that looks often would get it again before a sleeping thread wakes up. */
 static void take_looking(struct time_device *device)
 {
         while (load_acquire(&device->wanted))

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parked streams: the time in which a stream waits for the host or for a word in memory is not
+ * Parked streams: while a stream waits for the host or for a word in memory, the time is not
  * billed; see time.h.
  *
- * There is one event before the wait and one behind it; between the two the stream does nothing. If
- * a stream has more waits than there is room for, the surplus ones count like work: so does the
- * time between two of them. So does a wait during whose call another thread submits, because its
- * position is unknown.
+ * One event is recorded before the wait and one behind it; between the two the stream does nothing.
+ * If a stream has more waits than TIME_PARKS, the surplus waits count like work, and so does the
+ * time between two of them. A wait during whose call another thread submits also counts like work,
+ * because its position is unknown.
  *
- * Work admitted behind a wait runs when the wait ends, whatever the bucket holds then. So while a
- * stream is parked, at most one round is admitted, and what the cap has allowed since.
+ * Work that was admitted behind a wait runs when the wait ends, whatever the bucket holds then. So
+ * while a stream is parked, at most one round is admitted behind the wait, plus what the cap has
+ * allowed since.
  */
 #include <stddef.h>
 
@@ -50,7 +51,8 @@ static void unlist_parked(struct time_stream *stream)
         lock_drop(&device->lock);
 }
 
-/* The streams of its context behind which the stream's work may be ordered. */
+/* Sets `ret` to the waiting streams of the stream's context behind which the stream's work may
+ * be ordered. Returns their number. */
 static unsigned waiting_before(struct time_stream *stream, struct time_stream *ret[TIME_WAITING])
 {
         enum stream_order other =
@@ -77,7 +79,8 @@ static void drop_marker(struct time_stream *stream, void **marker)
         *marker = NULL;
 }
 
-/* Number of waits in the stream. This and the next functions run under `parking`. */
+/* Returns the number of waits in the stream. The caller of this function and of the following
+ * ones holds `parking`. */
 static uint32_t parks_of(const struct time_stream *stream)
 {
         return load_relaxed(&stream->parks);
@@ -112,7 +115,7 @@ static void remove_park(struct time_stream *stream, uint32_t at)
                 unlist_parked(stream);
 }
 
-/* Records an event behind the stream's work; false: it is captured. */
+/* Records an event behind the stream's work. Returns false if the stream is captured. */
 static bool put_event(struct time_stream *stream, void **ret)
 {
         bool is_captured;
@@ -124,8 +127,8 @@ static bool put_event(struct time_stream *stream, void **ret)
         return !is_captured;
 }
 
-/* Makes every later submission to the stream ask for credit first. False: a thread may be on its
- * way. */
+/* Makes every later submission to the stream ask for credit first. Returns false if a thread may
+ * already be on its way to the driver. */
 static bool keep_out(struct time_stream *stream)
 {
         uint32_t user = load_acquire(&stream->user);
@@ -140,7 +143,7 @@ void stream_park_begin(struct time_stream *stream)
 
         if (!threads_join())
                 return;
-        /* the rest of the round is not part of the work before the wait */
+        /* the unused rest of the round is not part of the work before the wait */
         gate_return_credit();
         grants = load_acquire(&stream->grants);
         if (!keep_out(stream) || !put_event(stream, &before))
@@ -150,9 +153,9 @@ void stream_park_begin(struct time_stream *stream)
         lock_drop(&stream->parking);
 }
 
-/* Without an event behind the wait its end would not be seen, so the wait is dropped. So is one
- * that made the stream part of a capture. A thread that gets credit after the last check submits
- * behind the event. */
+/* Drops the wait if there is no event behind it, because its end would not be seen. So drops a
+ * wait that made the stream part of a capture. A thread that gets credit after the check of
+ * `grants` submits behind the event. */
 void stream_park_end(struct time_stream *stream, bool is_there)
 {
         void *behind = NULL;
@@ -230,8 +233,8 @@ static bool waits_itself(struct time_stream *stream)
         return is_parked;
 }
 
-/* Whether the stream or the other one has reached its wait: all that was before it has
- * completed. */
+/* Whether the stream, or a stream behind which it is ordered, has reached a wait: all work
+ * before that wait has completed. */
 static bool waits(struct time_stream *stream)
 {
         struct time_stream *other[TIME_WAITING];

@@ -2,9 +2,9 @@
 /*
  * The table of this process's devices and streams; see time.h.
  *
- * Streams are in an open-addressed table. Readers take no lock: an entry keeps its stream until the
- * stream is destroyed, and a program must not use a destroyed stream. Entries are given and taken
- * under streams.lock.
+ * Streams are in an open-addressed hash table. Readers take no lock: an entry keeps its stream
+ * until the stream is destroyed, and a program must not use a destroyed stream. Entries are filled
+ * and freed under streams.lock.
  */
 #include <stddef.h>
 
@@ -15,13 +15,14 @@
 #include "shim/time/credit.h"
 #include "shim/time/time.h"
 
-/* The key of an entry whose stream is gone; a search continues behind it. */
+/* The key of an entry whose stream was destroyed; a search continues behind it. */
+/* Value of streams.ending: all contexts are held. */
 #define KEY_GONE UINT64_MAX
 #define EVERY_CONTEXT UINT64_MAX
 
 struct streams {
         struct lock lock;
-        _Atomic uint64_t ending; /* the held context, or EVERY_CONTEXT; 0: none */
+        _Atomic uint64_t ending; /* the context of context_hold(), or EVERY_CONTEXT; 0: none */
         struct time_device device[PAGE_DEVICES];
         struct time_stream stream[TIME_STREAMS];
 };
@@ -95,8 +96,10 @@ struct time_stream *stream_find(uint64_t key)
         return NULL;
 }
 
-/* Under the lock: an entry that is free or whose stream is gone; else one of a stream without work,
- * which may come again. The stream's own lock is held, so no thread asks about it. */
+/* Returns an entry for a new stream: one that is free or whose stream was destroyed; else one
+ * whose stream has no work, and gets another entry when it is used again. NULL: there is none.
+ * The entry's own lock is held on return, so that no thread asks about its stream. The caller
+ * holds streams.lock. */
 static struct time_stream *take_room(uint64_t key)
 {
         uint32_t first = place_of_key(key);
@@ -171,7 +174,8 @@ void streams_each(void (*each)(struct time_stream *stream, void *data), void *da
 
 /* -- Work ------------------------------------------------------------------------------------- */
 
-/* Under the device's lock. */
+/* Adds the stream to the device's list of busy streams, and begins a flight if there is none.
+ * The caller holds the device's lock. */
 static void make_busy(struct time_stream *stream, uint64_t now_ns)
 {
         struct time_device *device = stream->device;
@@ -195,7 +199,7 @@ static void note_user(struct time_stream *stream)
                 ;
 }
 
-/* stream_told() relies on the order of the two writes. */
+/* The stream's `user` is written before `work` is read; stream_told() relies on that order. */
 void stream_use(struct time_stream *stream, uint64_t now_ns)
 {
         uint32_t asked = STREAM_ASKED;
@@ -208,7 +212,7 @@ void stream_use(struct time_stream *stream, uint64_t now_ns)
             cas_acq_rel(&stream->work, &asked, STREAM_BUSY))
                 return;
         lock_take(&stream->device->lock);
-        note_user(stream); /* a thread that found the stream empty since has cleared the user */
+        note_user(stream); /* a thread that found the stream empty meanwhile has cleared the user */
         if (load_acquire(&stream->work) == STREAM_EMPTY)
                 make_busy(stream, now_ns);
         else
@@ -217,7 +221,7 @@ void stream_use(struct time_stream *stream, uint64_t now_ns)
         tend_soon();
 }
 
-/* Under the device's lock. */
+/* Removes the stream from the device's list of busy streams. The caller holds the device's lock. */
 static void remove_busy(struct time_device *device, struct time_stream *stream)
 {
         struct time_stream *last = device->busy[device->busy_count - 1];
@@ -237,7 +241,8 @@ void device_empty(struct time_device *device, const struct emptied *emptied)
         for (unsigned i = 0; i < emptied->count; i++) {
                 struct time_stream *stream = emptied->stream[i];
                 bool is_ours =
-                        stream->device == device; /* the entry may have another stream by now */
+                        /* The entry may have a stream of another device by now. */
+                        stream->device == device;
                 uint32_t asked = STREAM_ASKED;
 
                 if (cas_acq_rel(&stream->work, &asked, is_ours ? STREAM_EMPTY : STREAM_BUSY) &&
@@ -258,9 +263,9 @@ void device_empty(struct time_device *device, const struct emptied *emptied)
         account_end(&device->account, rest_ns, terms.turn, now_ns);
 }
 
-/* Whether only this thread submits to the stream. The thread has ended its own credit. Another
- * thread that comes now writes `user`, then reads `work`; this one writes `work`, then reads
- * `user`: one of them sees the other. */
+/* Whether only this thread submits to the stream. This thread has already ended its own credit.
+ * A thread that begins to submit writes `user`, then reads `work`; this one writes `work`, then
+ * reads `user`. So one of the two sees the other's write. */
 static bool is_mine_alone(struct time_stream *stream)
 {
         uint32_t busy = STREAM_BUSY;
@@ -294,19 +299,20 @@ void wait_over(struct time_device *device)
                 add_acq_rel(&device->blocked, -1u);
 }
 
-/* 0: the wait returned at once, so its work may have ended at any time before. */
+/* Returns when the work of a wait ended. Returns 0 if the wait returned at once, because the
+ * work may have ended at any time before. */
 static uint64_t blocked_until_ns(uint64_t began_ns, uint64_t now_ns)
 {
         return now_ns - began_ns >= TIME_BLOCKED_NS ? now_ns : 0;
 }
 
-/* The stream was empty at `end_ns`; 0: since an unknown time. */
+/* Notes that the stream is empty since `end_ns`; 0: since an unknown time. */
 static void told(struct time_stream *stream, uint64_t end_ns)
 {
         struct time_device *device = stream->device;
 
         gate_return_credit();
-        if (load_relaxed(&stream->is_of_thread)) /* no other thread adds to it */
+        if (load_relaxed(&stream->is_of_thread)) /* no other thread adds to the stream */
                 store_relaxed(&stream->is_touched, 0);
         if (!is_mine_alone(stream))
                 return;
@@ -336,10 +342,12 @@ void stream_told_event(uint64_t began_ns)
                 told(stream, end_ns);
 }
 
+/* What streams_told() and streams_end() tell about a context. */
 struct telling {
         uint64_t context;
         uint64_t began_ns;
-        /* the whole context is empty; else only streams to which this thread alone submits */
+        /* all streams of the context are empty; else only those to which only this thread
+         * submits */
         bool is_over;
 };
 
@@ -353,7 +361,8 @@ static bool is_told(struct time_stream *stream, const struct telling *telling)
                                 : is_mine_alone(stream);
 }
 
-/* The list shrinks from its end as streams are taken off it. True: there may be more of them. */
+/* Notes empty streams of the context, up to TIME_LOOK_STREAMS. Returns true if there may be
+ * more. The list of busy streams shrinks as streams are removed. */
 static bool tell_device(struct time_device *device, const struct telling *telling)
 {
         struct time_stream *stream[TIME_LOOK_STREAMS];
@@ -391,8 +400,8 @@ void streams_told(uint64_t context, uint64_t began_ns)
 
 /* -- The end of a stream ---------------------------------------------------------------------- */
 
-/* The key becomes invalid: every credit for it ends first. Under streams.lock, and the stream's
- * lock or while no thread asks about streams. */
+/* Makes the stream's key invalid; every credit for it ends first. The caller holds streams.lock,
+ * and either holds the stream's lock or has stopped all looks. */
 static void invalidate_stream(struct time_stream *stream, void *end_marker)
 {
         add_acq_rel(&stream->device->epoch, 1);
@@ -406,7 +415,7 @@ void stream_forget(struct time_stream *stream)
         void *end_marker;
         bool is_busy;
 
-        /* a copy still in flight counts from here on like a submission */
+        /* a copy still in flight counts from now on like a submission */
         if (swap_acq_rel(&stream->is_touched, 0))
                 stream_use(stream, clock_now_ns());
         lock_take(&stream->lock);
@@ -434,7 +443,7 @@ static void resume_looks(void)
                 device_resume_looks(device_at(i));
 }
 
-/* The first device's lock lets one context end at a time. */
+/* The `marking` lock of the first device lets only one context end at a time. */
 void context_hold(uint64_t context)
 {
         gate_return_credit();
@@ -459,7 +468,7 @@ bool stream_is_ending(const struct time_stream *stream)
         return ending && (ending == EVERY_CONTEXT || stream->context == ending);
 }
 
-/* Drops the markers of a context's streams: their rounds complete without them. */
+/* Drops the round markers of a context's streams: their rounds complete without them. */
 static void forget_markers(struct time_device *device, uint64_t context)
 {
         struct time_marker *marker = device->marker[0];
@@ -474,7 +483,7 @@ static void forget_markers(struct time_device *device, uint64_t context)
         lock_drop(&device->lock);
 }
 
-/* Entries are not reused meanwhile, so each keeps its stream. */
+/* Forgets the context's streams. Entries are not reused meanwhile, so each keeps its stream. */
 static void forget_all(uint64_t context)
 {
         lock_take(&streams.lock);
@@ -488,7 +497,8 @@ static void forget_all(uint64_t context)
         lock_drop(&streams.lock);
 }
 
-/* For the context's streams, including destroyed ones. */
+/* Forgets our events in the context's streams, including destroyed ones: the events are gone
+ * with the context. */
 static void lose_markers(uint64_t context)
 {
         lock_take(&streams.lock);

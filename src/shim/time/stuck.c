@@ -2,12 +2,13 @@
 #include "common/minmax.h"
 #include "shim/time/stuck.h"
 
+/* The first patience, and its bounds. */
 #define PATIENCE_FIRST_NS UINT64_C(50000000)
 #define PATIENCE_MIN_NS UINT64_C(20000000)
 #define PATIENCE_MAX_NS UINT64_C(60000000000)
-/* Work that ends this soon after a submission passed probably waited for it. */
+/* Work that ends this soon after a submission passed probably waited for that submission. */
 #define HELPED_NS UINT64_C(3000000)
-/* A stream has no space for more. */
+/* Maximum of a batch; a stream has no space for more. */
 #define BATCH_MAX 512u
 
 static uint64_t patience_of(const struct stuck *stuck)
@@ -15,7 +16,7 @@ static uint64_t patience_of(const struct stuck *stuck)
         return stuck->patience_ns ? stuck->patience_ns : PATIENCE_FIRST_NS;
 }
 
-/* The patience times a random factor from one to two. */
+/* Returns the patience times a random factor from one to two. */
 static uint64_t drawn_ns(const struct stuck *stuck)
 {
         uint64_t patience_ns = patience_of(stuck);
@@ -24,8 +25,8 @@ static uint64_t drawn_ns(const struct stuck *stuck)
         return patience_ns + (x ^ x >> 32) * UINT64_C(0xd1b54a32d192ed03) % patience_ns;
 }
 
-/* Patience was doubled when the submissions passed. Undoes that, and halves it if they helped
- * again. */
+/* Shortens the patience after the submissions that passed have helped. It was doubled when they
+ * passed: undoes that, and halves the patience if they helped the last time too. */
 static void note_helped(struct stuck *stuck)
 {
         stuck->patience_ns =
@@ -46,7 +47,8 @@ void stuck_not(struct stuck *stuck, uint64_t now_ns)
         stuck->ended_ns = now_ns;
 }
 
-/* The work in flight is billed anyway, so it may take as long again as it was waited for. */
+/* Submissions that take long are not followed by more. The work in flight is billed anyway, so
+ * it may go on for as long again as a thread waited. */
 void stuck_ran(struct stuck *stuck, uint64_t now_ns)
 {
         if (now_ns - stuck->let_out_ns >= patience_of(stuck) / 2)
@@ -55,7 +57,8 @@ void stuck_ran(struct stuck *stuck, uint64_t now_ns)
         stuck->has_run = true;
 }
 
-/* A batch grows while its submissions run, and shrinks to one when they do not. */
+/* Begins a batch. It has twice as many submissions as the last one if those have run, and one if
+ * they have not. */
 static void begin_batch(struct stuck *stuck, uint64_t now_ns)
 {
         uint64_t patience_ns = patience_of(stuck) * 2;

@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks at flights while the program's threads are elsewhere: a task of the helper (helper.h).
+ * Looks at flights while the program's threads are elsewhere, in a task of the helper thread
+ * (helper.h).
  *
- * tend_soon() starts the task. For each device it looks when a look is due, and tells the helper
- * when the next one is: the flight's own time, the moment at which the cap's bucket runs dry, or,
- * if another session waits for the lease, when the work is expected to end. A thread that stands at
- * the gate looks by itself, so the task looks HELD_UP_NS later there. After a flight the task goes
- * on for LINGER_NS, so that the next flight wakes nobody. In the same turn it answers holds
- * (drain.c), and runs the task of a front end (tend_also()).
+ * tend_soon() starts the task. The task looks at each device when a look is due, and tells the
+ * helper when the next one is. That is the time that the flight needs; or the moment at which the
+ * cap's bucket runs dry; or, if another session waits for the lease, the time at which the work is
+ * expected to end. A thread that waits at the gate looks by itself, so then the task's looks are
+ * HELD_UP_NS later. After a flight the task goes on for LINGER_NS, so that the next flight need not
+ * wake the helper. In the same task the helper answers holds (drain.c), and runs the task of a
+ * front end (tend_also()).
  */
 #include "common/clock.h"
 #include "common/minmax.h"
 #include "shim/helper.h"
 #include "shim/time/time.h"
 
-/* For this long after a flight the helper stays awake for the next one. */
+/* How long the helper stays awake for the next flight after a flight. */
 #define LINGER_NS UINT64_C(5000000)
-/* A thread at the gate looks itself; after this delay the helper does. */
+/* How much later the helper looks if a thread waits at the gate, which looks by itself. */
 #define HELD_UP_NS (2 * FLIGHT_SLOT_NS)
 
-/* Whether the lease is over and another session waits for this one to drain. */
+/* Whether another session waits for this one to drain, because the lease does not let it submit. */
 static bool is_awaited(const struct terms *terms, uint64_t now_ns)
 {
         return !terms_are_open(terms, now_ns);
 }
 
-/* When the bucket runs dry, so that the gate shuts then and not at the account's next look. This is
- * no look: a flight that ended because of it would make that look count more than others. */
+/* Returns when the bucket runs dry, so that the gate closes at that time and not at the
+ * account's next look. The check at that time is no look: a flight that ended because of it
+ * would make that look count more than others. */
 static uint64_t dry_ns(const struct time_device *device, const struct terms *terms, uint64_t now_ns)
 {
         if (!terms_keep_cap(terms) || load_relaxed(&device->is_filling))
@@ -34,7 +37,7 @@ static uint64_t dry_ns(const struct time_device *device, const struct terms *ter
         return account_dry_ns(&device->account, terms, device->flight.begin_ns, now_ns);
 }
 
-/* Under the device's lock, while work is in flight. */
+/* Returns when to look while work is in flight. The caller holds the device's lock. */
 static uint64_t look_in_flight_ns(struct time_device *device, uint64_t now_ns)
 {
         struct terms terms = account_terms(&device->account, now_ns);
@@ -48,7 +51,8 @@ static uint64_t look_in_flight_ns(struct time_device *device, uint64_t now_ns)
         return look_ns < empty_ns ? look_ns : empty_ns;
 }
 
-/* When to look at the device; CLOCK_NEVER: nothing is in flight or parked, nor was recently. */
+/* Returns when to look at the device; CLOCK_NEVER: nothing is in flight or parked, nor was
+ * recently. */
 static uint64_t look_ns(struct time_device *device, uint64_t now_ns)
 {
         struct flight *flight = &device->flight;

@@ -2,16 +2,18 @@
 #include "common/minmax.h"
 #include "shim/time/window.h"
 
-/* The first look at a round comes this much, or this fraction of its length, before its expected
- * end. Later looks are this far apart, or this fraction of the time since. */
+/* A look at a round comes before the round's expected end: by AGAIN_NS or 1/EARLY_PARTS of its
+ * length, whichever is more. Later looks are AGAIN_NS apart, or 1/LATE_PARTS of the time since
+ * the beginning, whichever is more. */
 #define AGAIN_NS UINT64_C(50000)
-/* The same while another session waits for the end. */
+/* Minimum time between looks while another session waits for the end. */
 #define SOON_NS UINT64_C(10000)
 #define EARLY_PARTS 8u
 #define LATE_PARTS 4u
-/* Part of a round that is given out at a time, so that threads share a round. */
+/* A round is given out in this many parts, so that threads share it. */
 #define SHARES_OF_ROUND 4u
-/* Maximum change of a weight at a time; more after a round of one submission. */
+/* Maximum factor by which a weight changes at a time: CHANGE_ALONE after a round of one
+ * submission, else CHANGE_MAX. */
 #define CHANGE_MAX 2u
 #define CHANGE_ALONE 16u
 
@@ -54,6 +56,7 @@ static uint32_t give_units(struct window *window, const struct window_wish *wish
         return units;
 }
 
+/* Returns the units in flight, including the round being filled. */
 static uint64_t in_flight(const struct window *window)
 {
         uint64_t units = window->filling.units;
@@ -63,13 +66,15 @@ static uint64_t in_flight(const struct window *window)
         return units;
 }
 
+/* Returns since when the oldest round runs. */
 static uint64_t runs_since_ns(const struct window *window)
 {
         return max_u64(window->passed_ns, window->round[window->first].begin_ns);
 }
 
-/* How much of the oldest round is complete, by its weights. The device needs its next submission
- * before it finishes this one, also if one submission is longer than the whole window. */
+/* Returns how much of the oldest round is complete, by its weights. The window counts that part
+ * as room, because the device needs its next submission before it finishes this one, even if one
+ * submission is longer than the whole window. */
 static uint64_t done(const struct window *window, uint64_t now_ns)
 {
         uint64_t since_ns = runs_since_ns(window);
@@ -79,11 +84,13 @@ static uint64_t done(const struct window *window, uint64_t now_ns)
         return min_u64((now_ns - since_ns) / WINDOW_UNIT_NS, window->round[window->first].units);
 }
 
+/* Returns the budget of a round in units. */
 static uint32_t round_budget(const struct window_wish *wish)
 {
         return (uint32_t)min_u64(max_u64(wish->target_ns / WINDOW_UNIT_NS, 1), INT32_MAX);
 }
 
+/* Returns the maximum number of rounds in flight. */
 static uint32_t rounds(const struct window_wish *wish)
 {
         return wish->is_shared ? WINDOW_SHARED_ROUNDS : WINDOW_ROUNDS;
@@ -143,13 +150,14 @@ uint32_t window_close(struct window *window)
 
 /* -- The end of rounds ------------------------------------------------------------------------ */
 
-/* The estimated and the measured length of a round. */
+/* The length of some rounds in units: by their weights, and as measured. */
 struct weight_change {
         uint64_t units;
         uint64_t took;
 };
 
-/* Uses the weights as they were then: rounds in flight together report the same change. */
+/* Changes a weight by the measurement. Starts from the weight at the time of the submission, so
+ * several rounds in flight report the same change and not its square. */
 static void weigh_sample(const struct window_sample *sample, const struct weight_change *change)
 {
         uint64_t weight = sample->weight * change->took / max_u64(change->units, 1);
@@ -158,13 +166,15 @@ static void weigh_sample(const struct window_sample *sample, const struct weight
         store_relaxed(&window_weights[sample->hint], (uint16_t)(weight + 1));
 }
 
+/* Whether the round consists of one submission. */
 static bool is_of_one(const struct window_round *round)
 {
         return round->samples == 1 && round->units == round->sample[0].weight;
 }
 
-/* When the oldest rounds ended, between two looks: at the expected time if that is possible. If
- * nothing is in flight, the device was idle, so they ended sooner. */
+/* Returns when the oldest rounds ended, between two looks: at the expected time if that is
+ * possible. If nothing is in flight now, the device was idle, so they ended sooner: in the
+ * middle between the looks. */
 static uint64_t ended_ns(const struct window *window, uint32_t passed,
                          const struct window_looks *looks)
 {
@@ -179,9 +189,9 @@ static uint64_t ended_ns(const struct window *window, uint32_t passed,
         return max_u64(min_u64(begin_ns, looks->now_ns), seen_ns);
 }
 
-/* Several rounds that were complete at one look are one measurement, because the end of the first
- * was not seen. The measurement includes the time between submissions in which the device waited
- * for the program. */
+/* Takes complete rounds out of the window, and learns weights. Several rounds that were complete
+ * at one look are one measurement, because the end of the first was not seen. The measurement
+ * includes the time between submissions in which the device waited for the program. */
 void window_pass(struct window *window, uint32_t passed, const struct window_looks *looks)
 {
         const struct window_round *oldest = &window->round[window->first];
@@ -198,8 +208,8 @@ void window_pass(struct window *window, uint32_t passed, const struct window_loo
         bound = passed == 1 && is_of_one(oldest) ? CHANGE_ALONE : CHANGE_MAX;
         for (uint32_t i = 0; i < passed; i++)
                 change.units += window->round[(window->first + i) % WINDOW_ROUNDS].units;
-        /* If nothing was left in flight, the rounds ended sooner or were seen late; that says
-         * nothing. */
+        /* If nothing was left in flight, the rounds ended sooner than measured or were seen
+         * late. Then only a measurement that is shorter than expected is used. */
         is_told = is_own && (passed < window->count || change.took < change.units);
         change.took = max_u64(min_u64(change.took, change.units * bound), change.units / bound);
         if (is_own)
@@ -215,6 +225,7 @@ void window_pass(struct window *window, uint32_t passed, const struct window_loo
         }
 }
 
+/* Whether the weights of the round's samples are known. */
 static bool is_known(const struct window_round *round)
 {
         for (uint32_t i = 0; i < round->samples; i++) {
