@@ -395,8 +395,8 @@ struct sessions_excess {
 /* The result of a step. Pointers into struct sessions hold until the next step, even for a session
  * that was just deleted: its entry is free then, but the fields keep their values. */
 struct sessions_actions {
-        enum sessions_answer
-                answer; /* the answer to the request, or what is wrong with the event */
+        /* the answer to the request, or what is wrong with the event */
+        enum sessions_answer answer;
         /* the field that the answer is about, by the API's name (static), or NULL */
         const char *field;
         /* the session that the event is about; NULL if refused */

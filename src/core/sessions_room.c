@@ -23,9 +23,8 @@ struct room {
          * not swap. */
         uint64_t promised;
         uint64_t swapped; /* sum of the promises to other sessions that swap */
-        uint32_t
-                /* the part of the GPU's time that the guarantees of other sessions leave */
-                free_milli_percent;
+        /* the part of the GPU's time that the guarantees of other sessions leave */
+        uint32_t free_milli_percent;
 };
 
 static const struct sessions_gpu *gpu_here(const struct sessions *node, const uint8_t uuid[16])

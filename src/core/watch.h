@@ -53,10 +53,9 @@
 enum watch_answer { WATCH_IGNORE, WATCH_REPORT, WATCH_TERM, WATCH_KILL, WATCH_CLAMP };
 
 struct watch_policy {
-        uint32_t
-                /* enum watch_answer for strangers, not WATCH_CLAMP; signals are sent in managed
-                 * cgroups only */
-                strangers;
+        /* enum watch_answer for strangers, not WATCH_CLAMP; signals are sent in managed
+         * cgroups only */
+        uint32_t strangers;
         /* enum watch_answer for processes and sessions that hold more than their ledger says */
         uint32_t forged;
         /* for each process and GPU: the memory of contexts, and what else the driver adds */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The APIs that we interpose. docs/add-a-function.md says what another one needs.
+ * The functions of apis.h. docs/add-a-function.md says what another interposed API needs.
  */
 #include "shim/apis.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The constants that describe each front end to the interposer.
+ * Functions that a front end (shim/cuda, shim/nvml) gives to the interposer (interpose/api.h).
  */
 #ifndef ALIQUOT_SHIM_APIS_H
 #define ALIQUOT_SHIM_APIS_H
@@ -9,12 +9,12 @@
 
 struct elf; /* interpose/object.h */
 
-/* From now on follows the clock of a driver that keeps its own time (the simulator's virtual
- * clock). */
+/* Makes clock.h follow the clock of a driver that keeps its own time (the simulator's virtual
+ * clock), if the driver in `elf` has one. */
 void follow_time_of(const struct elf *elf);
 
-/* Says in one line, once, that the program loaded our libcuda.so.1 but no driver's was found; the
- * program itself sees only an error code. Any thread. */
+/* Writes one line, once, that the program loaded our libcuda.so.1 but that no driver was found
+ * behind it. The program itself sees only an error code. Any thread may call. */
 void tell_no_driver(void);
 
 #endif

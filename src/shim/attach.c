@@ -3,9 +3,9 @@
  * Attaches this process, and implements the ledger's ports with file locks, the monotonic clock and
  * short sleeps. attach.h has the contract.
  *
- * A fork while locks are held leaves nothing behind in the child (its copy is wiped), and the fork
- * handlers keep `descriptors` until the fork is over. posix_spawn() and vfork() run no handlers;
- * their children close our descriptors at exec.
+ * If a fork happens while locks are held, the child's copy is wiped, so no lock stays held there.
+ * The fork handlers hold `descriptors` until the fork is over. posix_spawn() and vfork() run no
+ * handlers; their children close our descriptors at exec.
  */
 #include "shim/attach.h"
 
@@ -26,34 +26,37 @@
 #include "store/store.h"
 #include "store/usage.h"
 
-/* While another process recovers a slot: sleeps of 100 us, 40 ms in all. The requested time is
- * counted, not the clock: on a busy machine the other process needs time to run. */
+/* How long to wait while another process recovers a slot: sleeps of 100 us, 40 ms in all. The
+ * requested time is counted, not the clock, because on a busy machine the other process needs
+ * time to run. */
 #define BUSY_SLEEP_NS 100000
 #define BUSY_LOOKS 400u
-/* Tries when the word kept changing and no dead process was seen. */
+/* How often a charge over the limit is tried again because the word keeps changing, if no dead
+ * process was found. */
 #define CHANGED_LOOKS 64u
-/* Tries of used slots, some of which are dead, before a new slot is taken. */
+/* How many used slots are tried, since some may be dead, before a new slot is used. */
 #define REUSE_TRIES 4u
-/* A search for dead processes costs about a microsecond a slot. With more slots than this, it runs
- * only once in that time. */
+/* A search for dead processes costs about a microsecond per slot. With more slots than
+ * CROWD_SLOTS, it runs only once in CROWD_REAP_NS. */
 #define CROWD_SLOTS 64u
 #define CROWD_REAP_NS 10000000
-/* A process that removes the session checks every slot: 4096 probes take some 10 ms. */
+/* How long to wait while another process checks whether it can remove the session: it checks
+ * every slot, and 4096 probes take some 10 ms. */
 #define REMOVAL_SLEEP_NS 1000000
 #define REMOVAL_LOOKS 100u
 
 static _Atomic(struct process *) here;
 
-/* The state of one operation, on its stack. */
+/* The state of one ledger operation, on the stack. */
 struct world {
         struct process *process;
-        int fd; /* for probing; -1 when `descriptors` is not held */
+        int fd; /* descriptor for probing; -1 if `descriptors` is not held */
         void *recover_pin;
         void *live_pin;
         unsigned busy_looks;
         unsigned changed_looks;
-        bool is_full; /* a free slot could not be backed with memory */
-        int error;    /* why the slots could not be opened or locked; 0: they could */
+        bool is_full; /* the file system had no memory for a free slot */
+        int error;    /* why the slots file could not be opened or locked; 0: it could */
 };
 
 /* -- the ledger's ports --------------------------------------------------------------------------
@@ -67,7 +70,8 @@ static bool world_open(struct world *world)
         world->fd = liveness_open(session_slots_file());
         if (world->fd >= 0)
                 return true;
-        if (!session_slots_file()->kept) /* otherwise socket.c has logged it */
+        /* if the file is opened through a kept descriptor, socket.c has logged the failure */
+        if (!session_slots_file()->kept)
                 world->error = world->fd;
         lock_drop(&world->process->descriptors);
         return false;
@@ -182,7 +186,8 @@ static void fork_prepare(void)
         store_relaxed(&process->forking_thread, thread_id());
 }
 
-/* Drops only what this thread's prepare took: the process may have been mapped in between. */
+/* Releases the lock only if this thread's fork_prepare() took it: the process may have been
+ * mapped in between. */
 static void fork_parent(void)
 {
         struct process *process = process_here();
@@ -219,10 +224,10 @@ static bool slot_try(struct world *world, uint32_t slot)
         const struct ledger ledger = world_ledger(world);
         struct ledger_op op;
 
-        /* cheaper than the recover lock, and skipping a slot is always correct */
+        /* Cheaper than the recover lock. Skipping a slot is always correct. */
         if (port_is_live(world, slot))
                 return false;
-        /* reports a full tmpfs here, instead of a signal at the first access */
+        /* Finds out here whether the tmpfs is full, instead of by a signal at the first access. */
         if (store_reserve_slot(world->fd, slot, NULL) < 0) {
                 world->is_full = true;
                 return false;
@@ -231,7 +236,8 @@ static bool slot_try(struct world *world, uint32_t slot)
         return ledger_run(&op, &ledger) == LEDGER_DONE;
 }
 
-/* Tries a few used slots first, so that all walks stay short; then a new slot; then any. */
+/* Gets a slot and returns its number. Tries a few used slots first, so that passes over the
+ * slots stay short; then a new slot; then any slot. */
 static int slot_find(struct world *world)
 {
         uint32_t high = load_acquire(shared_half(&session_slots()->slots_high));
@@ -249,7 +255,7 @@ static int slot_find(struct world *world)
                 uint32_t slot = (high + i) % PAGE_SLOTS;
 
                 /* a used slot has its memory; a higher one would leave a hole for processes that
-                 * walk the slots */
+                 * pass over the slots */
                 if (world->is_full && slot >= high)
                         continue;
                 if (slot_try(world, slot))
@@ -258,16 +264,18 @@ static int slot_find(struct world *world)
         return -ENOSPC;
 }
 
-/* A process that removes a session first marks it, then looks for live slots; we look for the mark
- * after we have our slot. */
+/* Whether the session is being removed. A process that removes a session first sets `removed`,
+ * then looks for live slots; this process reads `removed` after it has its slot. So one of the
+ * two sees the other. */
 static bool is_session_removed(void)
 {
         fence_seq_cst();
         return load_acquire(shared_half(&session_limits()->removed)) != 0;
 }
 
-/* As slot_find(); -ESTALE, for good, if the session is removed. A remover that finds it in use
- * takes its mark back; this function waits for that. */
+/* As slot_find(), but returns -ESTALE if the session is removed; then this process never
+ * attaches. A remover that finds the session in use clears `removed`; this function waits for
+ * that. */
 static int slot_find_in_session(struct world *world)
 {
         for (unsigned look = 0; look < REMOVAL_LOOKS; look++) {
@@ -286,7 +294,7 @@ static int slot_find_in_session(struct world *world)
         return -ESTALE;
 }
 
-/* Logs why there is no slot; the program sees only that there is no memory. */
+/* Logs why there is no slot, because the program sees only that there is no memory. */
 static void tell_without_slot(const struct world *world)
 {
         static _Atomic bool is_told;
@@ -309,7 +317,8 @@ static void process_attach(struct process *process)
         struct world world = { .process = process, .fd = -1 };
         int slot, cancelling, saved = errno;
 
-        /* reads files, where a thread could be cancelled under the lock */
+        /* usage_describe_self() reads files, where a thread could be cancelled while it holds
+         * the lock */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
         if (world_open(&world) && load_relaxed(&process->slot_plus_one) == 0 &&
             !process->has_left) {
@@ -327,7 +336,7 @@ static void process_attach(struct process *process)
         errno = saved;
 }
 
-/* The record of this process, attached or not. NULL: no memory. */
+/* Returns the record of this process, attached or not. NULL: no memory. */
 static struct process *process_mapped(void)
 {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -394,7 +403,8 @@ void process_release(struct process *process, unsigned device, uint64_t bytes)
 
         if (slot_plus_one == 0)
                 return;
-        /* At most the row's bytes, or other processes' bytes would be released too. */
+        /* At most the row's bytes are released; otherwise other processes' bytes would be
+         * released too. */
         uint64_t held = page_row_bytes(ledger.slots, slot_plus_one - 1, device);
 
         bytes = min_u64(bytes, held);
@@ -404,7 +414,7 @@ void process_release(struct process *process, unsigned device, uint64_t bytes)
         ledger_run(&op, &ledger);
 }
 
-/* Whether this thread is to search for dead processes now. */
+/* Whether this thread must search for dead processes now. */
 static bool is_reap_due(struct process_device *device)
 {
         uint64_t last = load_relaxed(&device->reaped_at_ns);

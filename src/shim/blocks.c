@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See blocks.h.
+ * The table of live blocks; blocks.h has the contract.
  *
- * Linear hashing: `buckets` lies between two powers of two, low <= buckets < 2 * low. A hash falls
- * into hash % (2 * low) if there is such a bucket yet, else into hash % low. Growing by one splits
- * one bucket in two. Segment 0 of the buckets is one page; segment k doubles all before it, so
- * a bucket's segment is the position of its number's highest bit.
+ * Linear hashing: the number of buckets is between two powers of two, low <= buckets < 2 * low. A
+ * hash belongs to bucket hash % (2 * low) if that bucket exists already, else to bucket hash % low.
+ * Growing by one bucket splits one bucket in two. Segment 0 of the buckets is one page; segment k
+ * is as large as all segments before it together, so a bucket's segment is the position of the
+ * highest bit of its number.
  */
 #include "shim/blocks.h"
 
@@ -15,10 +16,10 @@
 
 #define FIRST_BUCKETS 1024u
 #define HUGE_BYTES ((size_t)2 << 20)
-#define FIRST_NODES 128u /* segment k holds FIRST_NODES << k */
+#define FIRST_NODES 128u /* number of nodes in segment 0; segment k has FIRST_NODES << k */
 
-/* A child does not need it. Large segments are accessed at random, so fewer and larger pages
- * help. */
+/* Sets how the kernel treats a segment. A child does not need it. Large segments are accessed at
+ * random, so fewer and larger pages help. */
 static void segment_advise(void *memory, size_t bytes)
 {
         madvise(memory, bytes, MADV_DONTFORK);
@@ -60,8 +61,8 @@ static struct block *node_at(const struct blocks *blocks, uint32_t node)
         return &blocks->segment[k][(node - 1) - ((FIRST_NODES << k) - FIRST_NODES)];
 }
 
-/* The first page of buckets of every shard comes before the first node, so that putting that node
- * into the table cannot fail. */
+/* Allocates the first page of buckets of every shard. This is done before the first node is
+ * given out, so that putting a node into the table cannot fail. */
 static bool buckets_start(struct blocks *blocks)
 {
         uint32_t *first = segment_map(sizeof(uint32_t) * FIRST_BUCKETS * BLOCK_SHARDS);
@@ -90,7 +91,7 @@ static bool nodes_extend(struct blocks *blocks, unsigned k)
         return blocks->segment[k] != NULL;
 }
 
-/* Makes one more node than there ever was. */
+/* Adds one node to those that exist. Returns its number; 0: no memory. */
 static uint32_t node_make(struct blocks *blocks)
 {
         uint32_t node = 0;
@@ -118,8 +119,8 @@ uint32_t blocks_reserve(struct blocks *blocks, uint32_t *free_list)
 
 void blocks_return(struct blocks *blocks, uint32_t *free_list, uint32_t node)
 {
-        /* A charge begun before a fork and settled in the child names a node that the child does
-         * not have. */
+        /* A charge that began before a fork and is settled in the child names a node that the
+         * child does not have. */
         if (node == 0 || node > load_acquire(&blocks->nodes_made))
                 return;
         *node_at(blocks, node) = (struct block){ .next = *free_list };
@@ -130,9 +131,9 @@ void blocks_return(struct blocks *blocks, uint32_t *free_list, uint32_t node)
  */
 
 /*
- * Neighbours in the address space get neighbouring buckets: small blocks are handed out one after
- * the other, 512 bytes apart, and a table of a million blocks is far larger than the caches. Groups
- * of 64 such blocks are spread at random.
+ * Returns the hash of a key. Blocks that are neighbours in the address space get neighbouring
+ * buckets: small blocks are allocated one after the other, 512 bytes apart, and a table of a
+ * million blocks is far larger than the caches. Groups of 64 such blocks are spread at random.
  */
 static uint64_t hash_of(uint8_t space, uint64_t key)
 {
@@ -190,7 +191,7 @@ static void bucket_split(struct blocks *blocks, struct block_shard *shard)
 static void shard_grow(struct blocks *blocks, struct block_shard *shard)
 {
         uint32_t last = shard->buckets;
-        unsigned k = top_bit(last / FIRST_BUCKETS) + 1; /* buckets_start() made segment 0 */
+        unsigned k = top_bit(last / FIRST_BUCKETS) + 1; /* buckets_start() allocated segment 0 */
 
         if (k >= BLOCK_BUCKET_SEGMENTS)
                 return;
@@ -205,7 +206,8 @@ static void shard_grow(struct blocks *blocks, struct block_shard *shard)
 /* -- the table ----------------------------------------------------------------------------------
  */
 
-/* The link to the key's node: follow it to read, write it to unlink. */
+/* Returns the link to the key's node: follow it to read the node, change it to unlink the node.
+ * NULL: the key is unknown. */
 static uint32_t *link_find(struct blocks *blocks, struct block_shard *shard, uint64_t hash,
                            const struct block *key)
 {

@@ -2,14 +2,15 @@
 /*
  * The table of live blocks: what each key holds, so that a free knows what to give back.
  *
- * A block's node is reserved before the driver is asked and put in under its key afterwards, so
- * putting cannot fail. Keys are spread over shards, each a linear hash that grows by one bucket
- * at a time: no operation ever rehashes the table, and the cost is flat from one block to
- * millions. All memory comes from mmap() in doubling segments, is not given to a forked child,
- * and never moves or shrinks. If a segment of buckets cannot be had, chains get longer; if a
- * segment of nodes cannot be had, blocks_reserve() says so before anything happened.
+ * A block's node is reserved before the driver is called and is put into the table under its key
+ * afterwards, so putting cannot fail. Keys are spread over shards. Each shard is a linear hash
+ * table that grows by one bucket at a time: no operation ever rehashes the table, and the cost is
+ * the same from one block to millions. All memory comes from mmap() in segments of doubling size,
+ * is not given to a forked child, and never moves or shrinks. If there is no memory for a segment
+ * of buckets, the lists of the buckets get longer. If there is none for a segment of nodes,
+ * blocks_reserve() fails before anything has happened.
  *
- * All zero is an empty table: the struct lies in memory that the kernel wipes in a child.
+ * An all-zero struct is an empty table, because it is in memory that the kernel wipes in a child.
  */
 #ifndef ALIQUOT_SHIM_BLOCKS_H
 #define ALIQUOT_SHIM_BLOCKS_H
@@ -26,17 +27,19 @@
 struct block {
         uint64_t key;
         uint64_t bytes;
-        uint32_t next;   /* the next node of its bucket, or of the list of free nodes; 0 ends it */
-        uint32_t owner;  /* as struct charge's */
+        /* the next node of the bucket, or of the list of free nodes; 0: this is the last */
+        uint32_t next;
+        uint32_t owner;  /* see struct charge */
         uint16_t device; /* row of the session's page */
         uint8_t space;   /* enum charge_space; 0 while free */
-        bool is_unseen;  /* as struct charge's */
+        bool is_unseen;  /* see struct charge */
 };
 
 struct block_shard {
         _Alignas(64) struct lock lock;
+        /* number of blocks in the shard */
         uint32_t live;
-        uint32_t buckets; /* buckets in use; 0 before the first block */
+        uint32_t buckets; /* number of buckets in use; 0 before the first block */
         uint32_t *segment[BLOCK_BUCKET_SEGMENTS];
 };
 
@@ -48,31 +51,34 @@ struct blocks {
 };
 
 /*
- * Takes a node for a future block; 0: no memory. The caller owns the list of free nodes and guards
- * it with its own lock; a node may go back to any list.
+ * Gets a node for a future block. Returns 0 if there is no memory. The caller owns the list of free
+ * nodes and guards it with its own lock; a node may be returned to any list.
  */
 uint32_t blocks_reserve(struct blocks *blocks, uint32_t *free_list);
+/* Returns a node to the list of free nodes. */
 void blocks_return(struct blocks *blocks, uint32_t *free_list, uint32_t node);
 
-/* Puts `block` (its next is ignored) under its key. Returns the node that the key had before, or 0;
- * the caller owns that node, and *ret_old has its contents. */
+/* Puts `block` into the table under its key, with this node; block->next is ignored. If the key
+ * had a node before, returns that node, which the caller then owns, and copies its contents to
+ * *ret_old; else returns 0. */
 uint32_t blocks_put(struct blocks *blocks, uint32_t node, const struct block *block,
                     struct block *ret_old);
 
-/* Takes a block out. Returns its node, which the caller then owns, or 0 if the key is unknown. */
+/* Removes a block from the table. Returns its node, which the caller then owns, or 0 if the key
+ * is unknown. */
 uint32_t blocks_take(struct blocks *blocks, uint8_t space, uint64_t key, struct block *ret);
 
-/* Takes out all blocks of an owner in one shard (0 .. BLOCK_SHARDS - 1). Returns a chain of nodes,
- * which the caller then owns and follows with blocks_see(). 0: none. */
+/* Removes all blocks of an owner from one shard (0 .. BLOCK_SHARDS - 1). Returns the first node
+ * of a list, which the caller then owns and reads with blocks_see(); 0: there is none. */
 uint32_t blocks_take_owner(struct blocks *blocks, unsigned shard, uint32_t owner);
 
-/* Bytes of all blocks of an owner. */
+/* Returns the sum of the bytes of all blocks of an owner. */
 uint64_t blocks_owned_bytes(struct blocks *blocks, uint32_t owner);
 
-/* The block in a node that the caller owns. */
+/* Returns the block in a node that the caller owns. */
 struct block blocks_see(const struct blocks *blocks, uint32_t node);
 
-/* Finds a block and leaves it in the table. */
+/* Finds a block and leaves it in the table. Returns false if the key is unknown. */
 bool blocks_find(struct blocks *blocks, uint8_t space, uint64_t key, struct block *ret);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Charges memory; charge.h has the contract. Bytes are charged to this process's slot under a lock
- * of the device. The same lock guards the device's list of free nodes, so a charge and its entry in
- * the table are one critical section.
+ * per device. The same lock guards the device's list of free nodes, so a charge and the node of its
+ * block are reserved together.
  */
 #include "shim/charge.h"
 
@@ -15,17 +15,18 @@
 #include "shim/room.h"
 #include "shim/session.h"
 
-/* How long the driver may take to free a dead process's memory. */
+/* How long the driver may take to free a dead process's memory, and how often a request is tried
+ * meanwhile. */
 #define DRAIN_NS UINT64_C(2000000000)
 #define DRAIN_SLEEP_NS 5000000
 #define DRAIN_ATTEMPTS (unsigned)(DRAIN_NS / DRAIN_SLEEP_NS)
-/* Minimum number of tries for a thread that began to wait in time, even if it hardly gets to
- * run. */
+/* Minimum number of tries for a thread that began to wait in time, even if the thread gets
+ * little processor time. */
 #define DRAIN_TRIES 40u
 
 static const struct charge nothing = { .device = CHARGE_NO_DEVICE };
 
-/* Whether this process must settle the charge. */
+/* Whether the charge is one of an active session that this process must settle. */
 static bool is_ours(const struct charge *c)
 {
         return c->device >= 0 && c->device < (int)PAGE_DEVICES && session_state() == SESSION_ACTIVE;
@@ -34,6 +35,7 @@ static bool is_ours(const struct charge *c)
 typedef enum ledger_status (*process_grow)(struct process *process, unsigned device,
                                            uint64_t bytes);
 
+/* Counts one charge in both halves of process_device.flights. */
 #define FLIGHT_BEGINS ((UINT64_C(1) << 32) + 1)
 
 static void flight_begin(struct process *process, int device)
@@ -106,8 +108,8 @@ bool charge_begin(struct charge *c, int device, uint64_t bytes)
         return false;
 }
 
-/* In this order the pinned bytes, which are the difference of the two rows, are too large in
- * between, never too small. */
+/* The rows are charged in this order because the pinned bytes are the difference of the two
+ * rows: meanwhile they are too large, never too small. */
 bool charge_begin_swappable(struct charge_swappable *c, int device, uint64_t bytes)
 {
         c->swap = nothing;
@@ -131,7 +133,7 @@ bool charge_force(struct charge *c, int device, uint64_t bytes)
         return charge_grow(c, device, bytes, process_force);
 }
 
-/* `bytes` of the charge, and its node if `node` is not 0. */
+/* Releases `bytes` of the charge, and its node if `node` is not 0. */
 static void give_back(const struct charge *c, uint64_t bytes, uint32_t node)
 {
         struct process *process = process_here();
@@ -150,7 +152,7 @@ static void give_back(const struct charge *c, uint64_t bytes, uint32_t node)
         lock_drop(&device->lock);
 }
 
-/* Marks the charge as settled. */
+/* Notes that the charge is settled. */
 static void end_flight(const struct charge *c)
 {
         struct process *process = process_here();
@@ -208,7 +210,7 @@ void charge_move_end(int device)
                 flight_end(process, device);
 }
 
-/* Forced, because the memory has left the card, whatever the page's limit. */
+/* The charge is forced, because the memory has left the card, whatever the page's limit. */
 void charge_move_out(int device, uint64_t bytes)
 {
         struct process *process = process_here();
@@ -371,8 +373,9 @@ static bool is_recent(uint64_t at_ns)
         return at_ns != 0 && clock_now_ns() - at_ns <= DRAIN_NS;
 }
 
-/* Whether memory may be draining: that of the session's own dead processes, or, just after a daemon
- * promised it, of another session's. For a session that swaps, other sessions may be moving out. */
+/* Whether memory of a dead process may be draining: of this session, or of another session whose
+ * memory the daemon has just promised to this one. In a session that swaps, other sessions may
+ * be moving out. */
 static bool may_be_draining(int device)
 {
         const struct page_ledger *ledger = &session_slots()->ledger[device];
@@ -388,7 +391,8 @@ bool charge_wait_for_drain(const struct charge *c, unsigned attempt)
 
         if (!is_ours(c) || attempt >= DRAIN_ATTEMPTS)
                 return false;
-        /* The limit may have had room beside the dead processes' bytes, but the card had not. */
+        /* Even if the limit had room beside the dead processes' bytes, the card may have had
+         * none. */
         process_reap((unsigned)c->device);
         if (!may_be_draining(c->device) && (attempt == 0 || attempt >= DRAIN_TRIES))
                 return false;
@@ -434,8 +438,8 @@ static uint64_t left(const struct charge_view *view)
         return view->limit_bytes - min_u64(view->used_bytes, view->limit_bytes);
 }
 
-/* Other sessions are moved out when this one needs room, so the driver's free memory does not
- * matter. */
+/* Sets the card's numbers in a session that swaps. The driver's free memory does not matter,
+ * because other sessions are moved out if this one needs room. */
 static bool view_swapping(const struct charge_view *now, struct charge_card *card)
 {
         struct room_books books = room_read();

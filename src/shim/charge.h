@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Charges memory to the session: reserve, call the driver, settle. Bytes and devices; no CUDA type.
+ * Charges memory to the session in three steps: reserve, call the driver, settle. This module knows
+ * only bytes and devices, no CUDA type.
  *
  *      struct charge c;
  *
@@ -9,8 +10,8 @@
  *      rc = real.allocate(...);
  *      rc == good ? charge_keep(&c, space, key) : charge_drop(&c);
  *
- * For a release, take the block out first, because the driver may give the same key to another
- * thread at once; then call the driver and settle:
+ * For a release, take the block out of the table first, because the driver may give the same key to
+ * another thread at once; then call the driver and settle:
  *
  *      charge_take(&c, space, key);            // unknown key: an empty charge, harmless below
  *      rc = real.free(key);
@@ -31,39 +32,47 @@
 
 #define CHARGE_NO_DEVICE (-1)
 
-/* Kinds of keys; keys of two kinds may be the same number. */
+/* Kinds of keys. Keys of different kinds may be the same number. */
 enum charge_space {
-        SPACE_POINTER = 1, /* cuMemAlloc, Pitch, Managed: a device address */
-        SPACE_HANDLE,      /* cuMemCreate: an allocation handle */
-        SPACE_ARRAY,       /* arrays and mipmapped arrays: a handle */
-        SPACE_POOL,        /* a memory pool: its handle; bytes = reserved */
-        SPACE_CONTEXT,     /* a context, or a primary context: device + 1 */
-        SPACE_MODULE,      /* a module or library */
-        SPACE_GRAPH,       /* graph memory of a device: device + 1 */
-        SPACE_IMPORT,      /* IPC and external memory */
-        SPACE_FREED,       /* freed in a stream that has not reached the free yet: a number */
-        SPACE_FREED_HOST,  /* the same, for host memory in place of a card's: a number */
-        SPACE_REMAINDER,   /* memory that the driver took by itself: device + 1 */
-        SPACE_SWAP, /* a swappable block's charge in the row of swappable memory: its address */
+        /* a device address, from cuMemAlloc, cuMemAllocPitch or cuMemAllocManaged */
+        SPACE_POINTER = 1,
+        SPACE_HANDLE, /* an allocation handle, from cuMemCreate */
+        SPACE_ARRAY,  /* the handle of an array or mipmapped array */
+        /* the handle of a memory pool; the bytes are those that the pool has reserved */
+        SPACE_POOL,
+        SPACE_CONTEXT, /* a context's number, or for a primary context: device + 1 */
+        SPACE_MODULE,  /* a module or library */
+        SPACE_GRAPH,   /* graph memory of a device; the key is device + 1 */
+        SPACE_IMPORT,  /* IPC and external memory */
+        /* memory freed in a stream that has not reached the free yet; the key is a number */
+        SPACE_FREED,
+        /* host memory in place of a card's that was freed so; the key is a number */
+        SPACE_FREED_HOST,
+        SPACE_REMAINDER, /* memory that the driver allocated by itself; the key is device + 1 */
+        /* a swappable block's charge in the row of swappable memory; the key is the block's
+         * address */
+        SPACE_SWAP,
 };
 
 struct charge {
         uint64_t bytes;
-        uint32_t
-                owner; /* the block is released with this owner (a context's number); 0: no owner */
-        int device;    /* row of the page, or CHARGE_NO_DEVICE */
-        uint32_t node; /* its entry in the table of live blocks; 0: none */
-        bool is_reserved; /* charge_begin() granted it and it is not yet settled */
-        bool is_unseen;   /* NVML counts it for no process, or for another process */
+        /* number of the context with which the block is released (charge_drop_owner());
+         * 0: none */
+        uint32_t owner;
+        int device;       /* row of the page, or CHARGE_NO_DEVICE */
+        uint32_t node;    /* the charge's node in the table of live blocks; 0: none */
+        bool is_reserved; /* charge_begin() granted the charge and it is not yet settled */
+        bool is_unseen;   /* NVML does not count the charge, or counts it for another process */
 };
 
-/* False: over the limit, or the session is broken and fails closed; `c` is then empty. */
+/* Reserves a charge. Returns false if it is over the limit, or if the session is broken and
+ * fails closed; `c` is then empty. */
 bool charge_begin(struct charge *c, int device, uint64_t bytes);
 
 /*
- * In a session that swaps (room.h), swappable memory is charged twice: to the card's row, and to
- * the row of swappable memory. Every other charge to the card counts as pinned. False also if the
- * card has no room now.
+ * Reserves a charge of swappable memory, in a session that swaps (room.h). Swappable memory is
+ * charged twice: to the card's row, and to the row of swappable memory. Every other charge to the
+ * card counts as pinned. Returns false also if the card has no room now.
  */
 struct charge_swappable {
         struct charge card;
@@ -72,33 +81,38 @@ struct charge_swappable {
 bool charge_begin_swappable(struct charge_swappable *c, int device, uint64_t bytes);
 void charge_drop_swappable(struct charge_swappable *c);
 
-/* Charges memory that the driver took without a grant, even above the limit; later charges are
- * refused until enough is given back. False: for charge_begin()'s other reasons only. */
+/* Charges memory that the driver allocated without a grant, even above the limit; later charges
+ * are refused until enough is given back. Returns false only for the other reasons of
+ * charge_begin(). */
 bool charge_force(struct charge *c, int device, uint64_t bytes);
 
 /*
- * Charged memory leaves the card, or comes back. Its charges stay; the row of memory that is out
- * changes, without regard to its limit. Between begin and end NVML's numbers are not used.
+ * Note that charged memory leaves the card, or returns to it. The memory stays charged; the row of
+ * memory that is out changes, even above its limit. Between charge_move_begin() and
+ * charge_move_end() the numbers of NVML are not used.
  */
 void charge_move_begin(int device);
 void charge_move_out(int device, uint64_t bytes);
 void charge_move_in(int device, uint64_t bytes);
 void charge_move_end(int device);
 
-/* Lowers a reserved upper bound to what the driver took. Never raises it. */
+/* Lowers the reserved bytes, which are an upper bound, to what the driver allocated. Never
+ * raises them. */
 void charge_trim(struct charge *c, uint64_t bytes);
 
-/* NVML does not count the charge for this process, for example because another process made the
- * memory. charge_mark_seen(): now NVML counts it. */
+/* charge_mark_unseen() notes that NVML does not count the charge for this process, for example
+ * because another process allocated the memory. charge_mark_seen() notes that NVML counts it. */
 void charge_mark_unseen(struct charge *c);
 void charge_mark_seen(struct charge *c);
 
-/* Bytes charged to this process on a device that NVML does not count for it. */
+/* Returns the bytes charged to this process on a device that NVML does not count for this
+ * process. */
 uint64_t charge_unseen_bytes(int device);
 
 /*
- * Charges of the device between charge_begin() or charge_take() and charge_keep() or charge_drop().
- * If the value is the same before and after a reading, no charge began meanwhile.
+ * Returns a value that changes whenever a charge of the device begins or ends; a charge begins at
+ * charge_begin() or charge_take() and ends at charge_keep() or charge_drop(). If the value is the
+ * same before and after a reading, and charge_is_calm(), no charge was under way meanwhile.
  */
 uint64_t charge_flights(int device);
 static inline bool charge_is_calm(uint64_t flights)
@@ -106,49 +120,54 @@ static inline bool charge_is_calm(uint64_t flights)
         return (uint32_t)flights == 0;
 }
 
-/* Merges two charges: adds the bytes of `take_other` to `c` and empties `take_other`. Both are of
- * one device, or one of them is empty. Cannot fail, because nothing is reserved. */
+/* Merges two charges: adds the bytes of `take_other` to `c` and empties `take_other`. Both are
+ * for the same device, or one of them is empty. Cannot fail, because nothing is reserved. */
 void charge_join(struct charge *c, struct charge *take_other);
 
-/* The call succeeded: stores the charge under its key. A live block with this key is replaced, and
- * its old bytes are released. */
+/* Settles a charge for memory that the program now holds: stores it under its key. If there is a
+ * live block with this key, it is replaced, and its bytes are released. */
 void charge_keep(struct charge *c, enum charge_space space, uint64_t key);
 
-/* The call failed, or the block is gone: give the bytes back now. */
+/* Settles a charge for memory that the program does not hold, because the call failed or the
+ * block was freed: gives the bytes back. */
 void charge_drop(struct charge *c);
 
-/* Takes the block out of the table. False when the key is not known (c is empty). */
+/* Takes the block's charge out of the table. Returns false if the key is unknown; `c` is then
+ * empty. */
 bool charge_take(struct charge *c, enum charge_space space, uint64_t key);
 
-/* Gives back all charges of an owner, because a context was destroyed. charge_owned_bytes(): their
- * sum. Both walk the whole table, so use them where other work takes long too. 0 does nothing. */
+/* charge_drop_owner() gives back all charges of an owner, because a context was destroyed;
+ * charge_owned_bytes() returns their sum. Both search the whole table, so call them where other
+ * work takes long too. For owner 0 they do nothing. */
 void charge_drop_owner(uint32_t owner);
 uint64_t charge_owned_bytes(uint32_t owner);
 
-/* Bytes held under a key; 0 if the key is unknown. For views, and for pools that are read again. */
+/* Returns the bytes held under a key; 0 if the key is unknown. For views, and for pools whose
+ * size is read again. */
 uint64_t charge_held(enum charge_space space, uint64_t key);
 
 /*
- * The driver reported out-of-memory although the charge was granted. True: memory of a dead process
- * may still be draining, so try the call again (this function slept a little); false: give up.
- * `attempt` counts from 0.
+ * Waits a little if the driver reported out-of-memory although the charge was granted. Returns true
+ * if memory of a dead process may still be draining (the driver has not freed it yet), so that the
+ * call should be tried again; false: give up. `attempt` counts from 0.
  */
 bool charge_wait_for_drain(const struct charge *c, unsigned attempt);
 
-/* For the session's counters: a request was finally refused because it was over the limit; or it
- * was within the limit and the driver had no memory. */
+/* Count refusals in the session's page: charge_note_refused() a request that was over the limit;
+ * charge_note_driver_refused() one that was within the limit but for which the driver had no
+ * memory. */
 void charge_note_refused(int device);
 void charge_note_driver_refused(const struct charge *c);
 
-/* The row to which host memory in place of the card's is charged, as if it were a device;
- * CHARGE_NO_DEVICE: the session is not oversubscribed. */
+/* Returns the row to which host memory in place of the card's is charged, as if it were a
+ * device. CHARGE_NO_DEVICE: the session is not oversubscribed. */
 int charge_host(void);
 
-/* The device of a block; CHARGE_NO_DEVICE if its key is unknown. */
+/* Returns the device of a block; CHARGE_NO_DEVICE if its key is unknown. */
 int charge_device(enum charge_space space, uint64_t key);
 
-/* What the session uses and may use on a device now; dead processes are not counted. False without
- * a session or device. */
+/* What the session uses and may use on a device now; dead processes are not counted.
+ * charge_read() returns false without a session or device. */
 struct charge_view {
         uint64_t used_bytes;
         uint64_t limit_bytes; /* PAGE_UNLIMITED without a limit */
@@ -157,8 +176,9 @@ bool charge_read(int device, struct charge_view *ret);
 
 /*
  * The device as the program sees it: as large as its limit, including host memory that the session
- * may hold in place of the card's. A block lies in one of the two, so the free figure is the larger
- * one, which a request of that size can get. In: the driver's answer. False: that answer stands.
+ * may hold in place of the card's. A block is either on the card or in the host, so the free bytes
+ * are the larger of the two; a request of that size can succeed. charge_view() gets the driver's
+ * answer in `card` and changes it. It returns false if the driver's answer stands.
  */
 struct charge_card {
         uint64_t free_bytes;

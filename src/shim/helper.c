@@ -16,18 +16,22 @@
 #include "shim/lock.h"
 #include "shim/maker.h"
 
+/* How often words are read if the kernel cannot wait for several words. */
 #define WATCH_NS UINT64_C(50000000)
+/* Maximum number of words of helper_watch(). */
 #define WATCHED 2u
 
 enum { HELPER_NONE, HELPER_STARTING, HELPER_RUNS };
 
 struct helper {
         _Atomic uint32_t state;
-        _Atomic uint32_t bell;      /* futex word */
-        _Atomic uint32_t is_asleep; /* it sleeps without a time */
+        _Atomic uint32_t bell;      /* futex word that helper_kick() changes */
+        _Atomic uint32_t is_asleep; /* the helper sleeps without a time */
         _Atomic uint32_t is_over;   /* the program exits */
-        /* the process that runs it; a process that shares our memory may exit before this one */
+        /* the process that runs the helper; another process that shares our memory may exit
+         * before this one */
         _Atomic uint32_t process;
+        /* held while the task runs */
         struct lock working;
         helper_task *task;
         const _Atomic uint32_t *_Atomic watched[WATCHED];
@@ -58,9 +62,9 @@ void helper_finish(helper_question *is_unfinished)
         store_release(&helper.is_unfinished, is_unfinished);
 }
 
-/* The watched words, and their values before the task ran. */
+/* The words that wake the helper, and their values before the task ran. */
 struct helper_watch {
-        const _Atomic uint32_t *word[1 + WATCHED]; /* the bell first */
+        const _Atomic uint32_t *word[1 + WATCHED]; /* the bell is the first */
         uint32_t seen[1 + WATCHED];
 };
 
@@ -75,7 +79,8 @@ static struct helper_watch list_watched(void)
         return watch;
 }
 
-/* Where the kernel cannot wait for several words, the others are read every WATCH_NS. */
+/* Sleeps until a word changes or the time has come. If the kernel cannot wait for several words,
+ * sleeps at most WATCH_NS, so that the words are read again. */
 static void rest_until(const struct helper_watch *watch, uint64_t until_ns)
 {
         unsigned count = 1;
@@ -91,8 +96,8 @@ static void rest_until(const struct helper_watch *watch, uint64_t until_ns)
         }
 }
 
-/* Ends the helper's work: the driver may be gone after the program's end. If the task is in the
- * middle of something, this thread runs the task until it is done. */
+/* Stops the helper, because the driver may be gone after the program's end. If the task is in
+ * the middle of work, this thread runs the task until it is done. */
 static void at_program_end(void)
 {
         helper_question *is_unfinished;
@@ -132,7 +137,8 @@ static void *helper_main(void *expected)
         return NULL;
 }
 
-/* The new thread inherits the calling thread's signal mask. */
+/* Starts the thread. Signals are blocked meanwhile, because the new thread inherits the calling
+ * thread's signal mask. */
 static bool start_helper(void)
 {
         thread_maker *make = maker_find();
@@ -156,7 +162,7 @@ static bool start_helper(void)
         return is_started;
 }
 
-/* Starts the helper once. True: this thread has started it. */
+/* Starts the helper if it does not run. Returns true if this thread has started it. */
 static bool start_once(helper_task *task)
 {
         static _Atomic uint32_t is_registered;
@@ -186,15 +192,14 @@ bool helper_kick(helper_task *task)
         bool is_started = load_acquire(&helper.state) != HELPER_RUNS && start_once(task);
 
         errno = saved;
-        if (is_started) /* it begins with its task */
+        if (is_started) /* the thread begins with its task */
                 return true;
         if (!helper_runs())
                 return false;
-        /* Also rung while the helper starts, and while it runs its task, because it may have passed
-         * the new work already. */
+        /* The bell is changed even while the helper starts or runs its task, because the task
+         * may have missed the new work already. */
         add_acq_rel(&helper.bell, 1);
-        /* The helper writes that it sleeps, then reads the bell (in the kernel, behind a
-         * barrier). */
+        /* The helper sets is_asleep, then reads the bell (in the kernel, behind a barrier). */
         fence_seq_cst();
         if (load_acquire(&helper.is_asleep))
                 clock_wake(&helper.bell, 1);

@@ -15,17 +15,21 @@
 #include "shim/session.h"
 #include "store/ask.h"
 
-/* A thread that waits at the gate looks again after this long: the owner may have died between
- * opening the gate and waking. It also writes again that it waits. */
+/* After this time a thread that waits at the gate checks the gate again, because the daemon may
+ * have died between opening the gate and waking. It also writes again that it waits. */
 #define LOOK_AGAIN_NS UINT64_C(50000000)
 
-/* How long a thread waits before it is looked whether a daemon is there, and between two looks. */
+/* How long a thread waits before it checks whether a daemon exists, and the time between two
+ * checks. */
 #define ALONE_NS UINT64_C(1000000000)
+/* If no thread has waited for this long, a new wait begins. */
 #define LOOKS_LATE_NS (10 * LOOK_AGAIN_NS)
 
+/* The process's own gate: 1 while it is closed. */
 static uint32_t own_gate;
 
-/* The daemon's own socket of the session: beside `slots`, or by which we joined. */
+/* Whether the session's daemon has ended: nobody listens on the session's socket, which is
+ * beside `slots`, or is the one through which this process joined. */
 static bool is_daemon_gone(void)
 {
         const char *slots = session_slots_file()->path;
@@ -37,8 +41,9 @@ static bool is_daemon_gone(void)
                ask_is_deserted(path);
 }
 
-/* One line where nobody can open the gate: the program would seem to hang. The daemon's scheduler
- * writes its time while it has the session, so a socket is only looked at where it does not. */
+/* Writes one line if nobody can open the gate, because the program would seem to hang. While a
+ * daemon's scheduler has the session, it writes the time into the page, so the socket is checked
+ * only if that time is old. */
 static void tell_if_alone(uint64_t now_ns)
 {
         static _Atomic uint64_t since_ns, seen_ns, looked_ns;
@@ -59,6 +64,7 @@ static void tell_if_alone(uint64_t now_ns)
                          limits->name);
 }
 
+/* Waits until the gate's word changes, for a while at most. */
 static void wait_for_end(const uint32_t *word)
 {
         uint32_t seen = load_acquire(shared_half(word));
@@ -70,7 +76,7 @@ static void wait_for_end(const uint32_t *word)
         clock_wait(shared_half(word), seen, clock_now_ns() + LOOK_AGAIN_NS);
 }
 
-/* The helper wakes up when these words change. */
+/* Makes the helper wake up when the session's gate or limits change. */
 static void watch_words(const struct limits_page *limits)
 {
         helper_watch(shared_half(&limits->gate));
@@ -78,7 +84,8 @@ static void watch_words(const struct limits_page *limits)
                 helper_watch(shared_half(&limits->epoch));
 }
 
-/* A child of fork() has no memory that could be away, and no helper that watches. */
+/* Runs in a child of fork(): it has no memory that could be away, and no helper that watches
+ * words. */
 static void fork_child(void)
 {
         gate_use(&session_limits()->gate, wait_for_end);
@@ -86,7 +93,8 @@ static void fork_child(void)
         watch_words(session_limits());
 }
 
-/* Runs once: a second, later thread would open the gate that the helper has shut meanwhile. */
+/* Puts the session's gate in force. Runs once: if a second thread ran it later, it would open
+ * the gate that the helper has closed meanwhile. */
 static void use(void)
 {
         const struct limits_page *limits = session_limits();

@@ -8,19 +8,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* more than the kernel's default maximum; untouched pages cost nothing */
+/* more than the kernel's default maximum; pages that are not touched cost nothing */
 #define INITIAL_BYTES (8u << 20)
-/* ALIQUOT_GPU is the shortest setting; a misspelling has at least 9 letters */
+/* length of the shortest name that can be a setting; ALIQUOT_GPU is longer, and a misspelling
+ * has at least 9 letters */
 #define INITIAL_NAME_BYTES 8u
 #define INITIAL_ENTRIES (INITIAL_BYTES / (INITIAL_NAME_BYTES + sizeof("=")))
 
-/* Used only by the one thread that finds the session. */
+/* The copy of the environment. Used only by the thread that finds the session. */
 static struct initial {
         char text[INITIAL_BYTES + 1];
         char *entry[INITIAL_ENTRIES + 1];
 } * initial;
 
-/* Whether the entry is long enough. The caller of initial_environment() compares the names. */
+/* Whether the entry's name is long enough for a setting. The caller of initial_environment()
+ * compares the names. */
 static bool could_be_a_setting(const char *entry)
 {
         const char *equals = strchr(entry, '=');

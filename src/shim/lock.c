@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contended half of lock.h: spins a little, then sleeps. It waits by clock.h, because the
- * holder may call a driver with its own time, which must know that this thread does nothing
- * meanwhile.
+ * The contended half of lock.h: spins a little, then sleeps. It sleeps through clock.h, because the
+ * holder of the lock may call a driver that keeps its own time, and that driver must know that this
+ * thread does nothing meanwhile.
  */
 #include "shim/lock.h"
 
 #include "common/clock.h"
 
-/* About as long as an uncontended charge takes. */
+/* number of tries before sleeping: they take about as long as an uncontended charge */
 #define SPINS 64
 
 void lock_wait(struct lock *lock)

@@ -2,9 +2,10 @@
 /*
  * A lock private to the process: four bytes, all zero is free, a futex when contended.
  *
- * Not a pthread mutex, because it lies in memory that the kernel wipes in a forked child (where
- * it is then free), and because neither path may reach the heap or a cancellation point. It is
- * not recursive, and is held for nanoseconds, or for one walk over dead slots.
+ * It is not a pthread mutex, because it is in memory that the kernel wipes in a forked child (where
+ * the lock is then free), and because neither the fast nor the slow path may reach the heap or a
+ * cancellation point. It is not recursive, and is held for nanoseconds, or for one pass over dead
+ * slots.
  */
 #ifndef ALIQUOT_SHIM_LOCK_H
 #define ALIQUOT_SHIM_LOCK_H
@@ -15,13 +16,13 @@
 #include "common/atomic.h"
 
 struct lock {
-        _Atomic uint32_t word; /* 0 free, 1 held, 2 held and a thread sleeps */
+        _Atomic uint32_t word; /* 0: free; 1: held; 2: held, and a thread sleeps */
 };
 
 void lock_wait(struct lock *lock);
 void lock_wake(struct lock *lock);
 
-/* Takes the lock if it is free; false: it is held. */
+/* Takes the lock if it is free. Returns false if it is held. */
 static inline bool lock_try(struct lock *lock)
 {
         uint32_t expected = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pthread_create of ThreadSanitizer: a thread that it did not see being made cannot run
- * instrumented code.
+ * Returns the pthread_create() of ThreadSanitizer: a thread that was created in another way cannot
+ * run instrumented code.
  */
 #include "shim/maker.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lets the library load with a C library older than the one it was built with.
+ * Lets our library load with a C library that is older than the one it was built with.
  *
- * The library is copied into containers. A C library that lacks one version of one symbol refuses
- * the whole file, and then LD_PRELOAD has no effect and there is no limit. So the few functions for
- * which glibc has new versions since 2.27 are defined here, hidden, over the system calls; the
- * linker prefers them to glibc's. tests/system/test_interpose.py checks the list.
+ * Our library is copied into containers. If the C library there lacks one version of one symbol, it
+ * refuses the whole file; then LD_PRELOAD has no effect and there is no limit. So the few functions
+ * for which glibc has new versions since 2.27 are defined in this file, hidden, through system
+ * calls; the linker prefers them to glibc's. tests/system/test_interpose.py checks the list.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* The kernel's struct and glibc's are the same on 64-bit machines. */
+/* The kernel's struct stat and glibc's struct stat64 are the same on 64-bit machines. */
 HIDDEN int fstat64(int fd, struct stat64 *ret);
 HIDDEN int fstatat64(int folder, const char *path, struct stat64 *ret, int flags);
 HIDDEN int stat64(const char *path, struct stat64 *ret);
@@ -52,7 +52,8 @@ int fcntl64(int fd, int command, ...)
 }
 
 #if __GLIBC_PREREQ(2, 38)
-/* The functions of C23, to which GNU headers refer; they also read 0b. */
+/* GNU headers refer to these functions of C23, which also read numbers with 0b. Here they call
+ * the older functions. */
 HIDDEN unsigned long __isoc23_strtoul(const char *text, char **end, int base);
 HIDDEN unsigned long long __isoc23_strtoull(const char *text, char **end, int base);
 HIDDEN long __isoc23_strtol(const char *text, char **end, int base);
@@ -96,8 +97,8 @@ int __isoc23_sscanf(const char *text, const char *format, ...)
 }
 #endif
 
-/* Before 2.34 it is in libpthread, which a program may not have loaded; the function that it calls
- * is in libc. */
+/* pthread_atfork() is in libpthread before 2.34, which a program may not have loaded; the
+ * function that it calls is in libc. */
 HIDDEN int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
                              void *library);
@@ -111,8 +112,8 @@ int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(vo
 #define ONCE_RUNS 1
 #define ONCE_DONE 2
 
-/* Remembers the process that runs the routine: a child forked meanwhile starts over, as with
- * glibc's. */
+/* Records the process that runs the routine: a child that is forked meanwhile starts over, as
+ * with glibc's function. */
 HIDDEN int pthread_once(pthread_once_t *control, void (*routine)(void))
 {
         static const struct timespec pause = { .tv_nsec = 50000 };
@@ -122,7 +123,7 @@ HIDDEN int pthread_once(pthread_once_t *control, void (*routine)(void))
 
         while (seen != ONCE_DONE) {
                 if (seen == running) {
-                        /* no yield: a real-time thread would spin on its own processor */
+                        /* does not yield: a real-time thread would spin on its own processor */
                         syscall(SYS_nanosleep, &pause, NULL);
                         seen = load_acquire(state);
                 } else if (cas_acq_rel(state, &seen, running)) {

@@ -11,19 +11,22 @@
 #include "shim/charge.h"
 #include "shim/session.h"
 
-/* A waiting request writes its wish again after WISH_NS. An older wish than WISH_FRESH_NS is void.
- */
+/* A waiting request writes its wish again after WISH_NS. A wish that is older than WISH_FRESH_NS
+ * does not count. */
 #define WISH_NS UINT64_C(10000000)
 #define WISH_FRESH_NS (4 * WISH_NS)
+/* A daemon that has answered no wish for this long counts as gone. */
 #define DAEMON_SILENT_NS UINT64_C(5000000000)
-/* Looks before a request is refused: another thread's charge may be about to be given back. */
+/* How often a request is checked, DOUBT_NS apart, before the answer counts: another thread's
+ * charge may be about to be given back. DOUBTS_OF_NO: before it is refused for good.
+ * DOUBTS_OF_YES: while it fits and yet was not admitted. */
 #define DOUBTS_OF_NO 3u
 #define DOUBTS_OF_YES 50u
 #define DOUBT_NS UINT64_C(100000)
 
 static const struct room_rows no_rows = { CHARGE_NO_DEVICE, CHARGE_NO_DEVICE, CHARGE_NO_DEVICE };
 
-/* The rows of a session that swaps are fixed when it is created. */
+/* Returns the rows of a session that swaps; they are fixed when the session is created. */
 static struct room_rows find_rows(const struct limits_page *limits)
 {
         struct room_rows rows = { .card = CHARGE_NO_DEVICE,
@@ -40,7 +43,7 @@ static struct room_rows find_rows(const struct limits_page *limits)
 
 struct room_rows room_rows(void)
 {
-        /* Each row plus 1, in a byte. Threads that race write the same value. */
+        /* Each row plus 1, one in a byte. Threads that race write the same value. */
         static _Atomic uint32_t known;
         uint32_t packed = load_relaxed(&known);
         const struct limits_page *limits;
@@ -121,8 +124,8 @@ void room_reap(void)
         process_reap((unsigned)rows.card);
 }
 
-/* The bytes of a dead process are recovered row by row. When the card's row has given them back,
- * the other rows must follow: used less out, and used less swappable, would look too small. */
+/* Recovers dead processes' bytes in the other two rows, once the card's row has given them back.
+ * Otherwise used less out, and used less swappable, would look too small. */
 static void reap_after_card(struct room_rows rows)
 {
         static _Atomic uint64_t seen_ns;
@@ -146,7 +149,7 @@ bool room_admits(enum room_kind kind)
         fence_seq_cst();
         reap_after_card(rows);
         books = room_read();
-        /* A session that runs has nothing out, so these bytes are a dead process's. */
+        /* A session that runs has nothing in the host, so these bytes belong to a dead process. */
         if (books.out_bytes && !load_acquire(shared_half(&session_limits()->gate))) {
                 process_reap((unsigned)rows.out);
                 books = room_read();
@@ -159,14 +162,15 @@ static bool is_same(const struct room_wish *a, const struct room_wish *b)
         return a->resident_bytes == b->resident_bytes && a->pinned_bytes == b->pinned_bytes;
 }
 
-/* Pinned bytes come first: a request for pinned memory can be refused, so it waits briefly. */
+/* Whether wish `a` goes before wish `b`. Pinned bytes are compared first: a request for pinned
+ * memory can be refused, so it must not wait long. */
 static bool is_larger(const struct room_wish *a, const struct room_wish *b)
 {
         return a->pinned_bytes != b->pinned_bytes ? a->pinned_bytes > b->pinned_bytes
                                                   : a->resident_bytes > b->resident_bytes;
 }
 
-/* The wish in the page, all zero if it is too old to count. */
+/* Returns the wish in the page; all zero if it is too old to count. */
 static struct room_wish read_wish(const struct page_meter *meter, uint64_t now_ns)
 {
         uint64_t at_ns = load_acquire(shared_word(&meter->wished_at_ns));
@@ -179,9 +183,9 @@ static struct room_wish read_wish(const struct page_meter *meter, uint64_t now_n
         };
 }
 
-/* The page has room for one wish, the largest. A request with a smaller one leaves the page alone
- * until the larger wish is no longer repeated: a wish that another request repeated would outlive
- * its own request. */
+/* Writes the request's wish into the page, which has room for one, the largest. A request with a
+ * smaller wish does not change the page until the larger wish is no longer repeated: if another
+ * request repeated it, it would outlast its own request. */
 static void wish(struct room_wait *wait, const struct room_books *books,
                  const struct room_want *want)
 {
@@ -205,7 +209,8 @@ static void wish(struct room_wait *wait, const struct room_books *books,
         store_release(shared_word(&meter->wished_at_ns), now_ns);
 }
 
-/* Whether the daemon has answered this wish, and not another one that replaced it in the page. */
+/* Whether the daemon has answered this request's wish, and not another one that replaced it in
+ * the page. */
 static bool is_answered(const struct room_wait *wait, const struct room_books *books)
 {
         const struct page_meter *meter = &session_slots()->meter[room_rows().card];
@@ -218,7 +223,7 @@ static bool is_answered(const struct room_wait *wait, const struct room_books *b
                is_same(&there, &wait->wish);
 }
 
-/* False: the answer is final. */
+/* Waits for the next check, at most `most` times. Returns false if the answer is final. */
 static bool wait_in_doubt(struct room_wait *wait, unsigned most)
 {
         if (wait->looks++ >= most)
@@ -227,6 +232,7 @@ static bool wait_in_doubt(struct room_wait *wait, unsigned most)
         return true;
 }
 
+/* Whether the daemon has not answered for too long. */
 static bool is_silent(const struct room_wait *wait, const struct room_books *books)
 {
         uint64_t heard_ns = max_u64(books->answered_at_ns, wait->began_ns);

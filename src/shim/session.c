@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding the session, once: settings, runtime folder, join or create, publish. A program without
- * settings gets a session from the daemon whose door is open (docs/swap-node.md), if there is one.
+ * Finds the session, once: reads the settings, finds the runtime folder, joins or creates the
+ * session, publishes it. A program without settings gets a session from a daemon that shares its
+ * card (docs/swap-node.md), if there is one.
  *
  * One thread finds the session while others wait for the state to change. That thread's process is
- * recorded, so a child forked meanwhile does not wait for a thread that it does not have. A call
- * from inside the lister gets SESSION_UNKNOWN (pass it on) instead of waiting for itself.
- * Everything is written before the state is released and never changes after, so readers need no
- * lock. No heap; no descriptor stays open except that of socket.h.
+ * recorded, so that a child forked meanwhile does not wait for a thread that it does not have. A
+ * call from inside the lister gets SESSION_UNKNOWN (pass it on), because it would otherwise wait
+ * for itself. Everything is written before the state is released and never changes after, so
+ * readers need no lock. No heap; no descriptor stays open except that of socket.h.
  */
 #include "shim/session.h"
 
@@ -35,18 +36,20 @@
 #include "shim/socket.h"
 #include "store/store.h"
 
-#define JOIN_ATTEMPTS 200 /* waits 2 s for a session that is being removed */
+#define JOIN_ATTEMPTS 200 /* waits 2 s in all for a session that is being removed */
 #define JOIN_PAUSE_NS 10000000
 #define START_PAUSE_NS 50000
 
 static struct {
-        _Atomic int state; /* enum session_state; released once, by the starter */
-        _Atomic uint64_t
-                starter;       /* pid << 32 | tid of the thread that finds the session; 0: none */
+        /* enum session_state; released once, by the thread that finds the session */
+        _Atomic int state;
+        /* pid << 32 | tid of the thread that finds the session; 0: none yet */
+        _Atomic uint64_t starter;
         _Atomic bool told_row; /* the line about a GPU without a row was written */
         _Atomic bool told_end; /* the line about the session's end was written */
 
-        /* Only the starter uses these until `state` is released; read-only after. */
+        /* Only the thread that finds the session uses these fields until `state` is released;
+         * read-only after that. */
         struct settings settings;
         struct settings_gpus gpus;
         bool has_gpus; /* the lister was called */
@@ -63,7 +66,7 @@ static void log_refusal(const char *what)
                 log_line(LOG_ERROR, "%s", what);
 }
 
-/* The GPUs in the driver's order; the lister is called at most once. */
+/* Returns the GPUs in the driver's order. Calls the lister at most once. */
 static const struct settings_gpus *list_gpus(session_gpu_lister *lister)
 {
         static struct session_gpu found[SETTINGS_GPUS];
@@ -86,8 +89,8 @@ static const struct settings_gpus *list_gpus(session_gpu_lister *lister)
         return &self.gpus;
 }
 
-/* The GPU of the settings. CUDA_VISIBLE_DEVICES decides before the start which GPUs a program
- * sees. */
+/* Checks that the GPU of the settings is the one that the program sees. CUDA_VISIBLE_DEVICES
+ * decides that before the program starts, so a running program cannot be given another GPU. */
 static int check_gpu(struct error *err)
 {
         const char *wanted = self.settings.gpu;
@@ -101,7 +104,7 @@ static int check_gpu(struct error *err)
                     text_shown(wanted));
 }
 
-/* Whether the environment has limits for a session, not only its name. */
+/* Whether the settings have limits for a session, not only its name. */
 static bool has_wishes(void)
 {
         const struct settings *settings = &self.settings;
@@ -117,7 +120,7 @@ static void pause_ns(long nanoseconds)
         nanosleep(&pause, NULL);
 }
 
-/* Shared by creating a session and by comparing with an existing one. */
+/* What is needed to create a session, and to compare the settings with an existing one. */
 struct session_wish {
         struct store store;
         struct store_request request;
@@ -166,15 +169,15 @@ static int check_joined(struct session_wish *wish, session_gpu_lister *lister, s
 
         if (!has_wishes())
                 return 0;
-        /* If the words differ, compares what they mean on this machine. */
+        /* If the text of the limits differs, compares what they mean on this machine. */
         if (strncmp(made, wish->canonical, sizeof(wish->canonical)) != 0)
                 resolve_limits(wish, lister, NULL);
         return store_check_same(&self.session, &wish->request, err);
 }
 
-/* Joins a daemon's session by its socket, if its folder is closed to this process or lacks files:
- * it is another user's daemon, or a container that got the socket only. Returns `rc` if there is no
- * socket. */
+/* Joins a daemon's session through its socket. For a session whose folder is closed to this
+ * process or lacks files: its daemon belongs to another user, or this is a container that has
+ * only the socket. Returns `rc` if there is no socket. */
 static int join_found_socket(struct session_wish *wish, int rc, struct error *err)
 {
         char path[STORE_PATH_BYTES + PAGE_NAME_BYTES + 32];
@@ -191,9 +194,9 @@ static int join_session(struct session_wish *wish, struct error *err)
 {
         int rc = store_join(&wish->store, wish->name, false, &self.session, err);
 
-        /* The settings give no name, and any user may have taken the default one. So the session
-         * must be the user's own by its files: through its socket, root would join any user's
-         * session. */
+        /* If the settings give no name, the default name is used, and any user may have created
+         * a session with it. So that session is joined only through its files, which must be the
+         * user's own: through a socket, root would join any user's session. */
         if (!self.settings.session[0])
                 return rc;
         if (rc == -EACCES || rc == -EPERM || rc == -EROFS || rc == -EPROTO)
@@ -201,18 +204,19 @@ static int join_session(struct session_wish *wish, struct error *err)
         return rc;
 }
 
-/* After a join that failed with `rc`: 0 to try again, or the final error. */
+/* Decides what to do after a join that failed with `rc`, and creates the session if it does not
+ * exist. Returns 0 to join again, or the final error. */
 static int make_joinable(struct session_wish *wish, int rc, session_gpu_lister *lister,
                          struct error *err)
 {
-        /* Another version of Aliquot left it: the process that would create it replaces it, unless
-         * it is in use. */
+        /* Another version of Aliquot left the session. A process that would create it replaces
+         * it, unless it is in use. */
         if (rc == -EPROTO && has_wishes() &&
             store_remove(&wish->store, wish->name, false, NULL) == 0)
                 return 0;
         if (rc == -ENOENT) {
                 rc = create_session(wish, lister, err);
-                /* joined read-only, whoever created it */
+                /* it is joined read-only, whoever created it */
                 if (rc == 0)
                         store_close(&self.session);
                 if (rc == 0 || rc == -EEXIST)
@@ -251,7 +255,7 @@ static int enter_folder(struct session_wish *wish, session_gpu_lister *lister, s
         return rc < 0 ? rc : join_or_create(wish, lister, err);
 }
 
-/* The program was started with the name of a socket: it joins that session or none. */
+/* Joins the session of the socket that the settings name, and no other. */
 static int enter_socket(struct session_wish *wish, session_gpu_lister *lister, struct error *err)
 {
         const struct settings *settings = &self.settings;
@@ -268,7 +272,7 @@ static int enter_socket(struct session_wish *wish, session_gpu_lister *lister, s
         return check_joined(wish, lister, err);
 }
 
-/* What readers of a session that was joined find besides its pages. */
+/* Sets what readers need of a joined session besides its pages. */
 static int publish_session(struct error *err)
 {
         int rc = text_put(self.slots_path, sizeof(self.slots_path), err, "%s%s", self.session.path,
@@ -302,8 +306,9 @@ static int enter_with_settings(session_gpu_lister *lister, struct error *err)
         return rc < 0 ? rc : publish_session(err);
 }
 
-/* A program that asked for it, by ALIQUOT_SWAP alone, is refused where there is no such session.
- * One that asked for nothing is told, and runs as without us. */
+/* Gets a session from a daemon that shares its card. If the program asked for that with
+ * ALIQUOT_SWAP alone, it is refused if there is none. If it asked for nothing and the session
+ * cannot be joined, one line is written, and calls pass through. */
 static enum session_state enter_share(void)
 {
         bool is_asked = self.settings.swaps;
@@ -332,9 +337,9 @@ static int read_environment(char *const *environment, struct error *err)
                                            : settings_read(&self.settings, environment, err);
 }
 
-/* A container's programs are in its share. Else what the program was started with stands, also when
- * it has tidied or changed its environment since; one that was started with nothing of ours may
- * still say it itself. */
+/* Reads the settings. Programs in a container with a given socket use that session. Otherwise
+ * the environment with which the program was started counts, even if the program has cleared or
+ * changed it since. Only if that has no settings, the present environment is read. */
 static int read_settings(struct error *err)
 {
         char *const *initial;
@@ -365,8 +370,8 @@ static enum session_state find_out(session_gpu_lister *lister)
                 rc = check_gpu(&err);
         }
         if (rc == 0 && (!self.settings.is_asked || self.settings.swaps)) {
-                /* Not as obvious as it looks: a shell that takes VCUDA_MEMORY_LIMIT=(...) for an
-                 * array keeps it to itself. */
+                /* Logged because it may surprise: a shell that takes VCUDA_MEMORY_LIMIT=(...)
+                 * for an array does not pass it on. */
                 if (!self.settings.is_asked)
                         log_line(LOG_INFO, "the environment asks for no limit");
                 state = enter_share();
@@ -381,13 +386,14 @@ static enum session_state find_out(session_gpu_lister *lister)
         return rc < 0 ? SESSION_BROKEN : SESSION_ACTIVE;
 }
 
-/* True: this thread is the one that finds the session. */
+/* Whether this thread is to find the session. `ret_is_nested`: this thread is finding it
+ * already. */
 static bool become_starter(uint64_t me, bool *ret_is_nested)
 {
         uint64_t starter = load_acquire(&self.starter);
 
         *ret_is_nested = starter == me;
-        /* no thread, or a thread of the parent process */
+        /* no thread has begun, or a thread of the parent process has */
         if (starter == 0 || starter >> 32 != me >> 32)
                 return cas_acq_rel(&self.starter, &starter, me);
         return false;
@@ -421,7 +427,7 @@ enum session_state session_start(session_gpu_lister *lister)
 
         if (state != SESSION_UNKNOWN)
                 return state;
-        /* A thread cancelled in an open() of ours would leave the others waiting. */
+        /* If a thread were cancelled in an open() of ours, the others would wait for ever. */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
         state = start_session(lister);
         pthread_setcancelstate(cancel_state, NULL);
@@ -459,7 +465,8 @@ int session_device(const uint8_t uuid[16], uint64_t card_bytes)
         return row < 0 ? SESSION_NO_ROW : row;
 }
 
-/* A remover that only checks takes `removed` back; removed limits stay removed. */
+/* `removed` alone does not show an end: a remover that only checks clears it again. Limits that
+ * were set to nothing stay so. */
 void session_tell_if_ended(int row)
 {
         const struct limits_page *page = session_limits();

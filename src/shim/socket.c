@@ -13,22 +13,23 @@
 
 _Static_assert(SETTINGS_TOKEN_BYTES == MESSAGE_TOKEN_MAX + 1, "any token can be said");
 
-/* By the machine's clock, whatever the GPU's clock: the daemon runs in real time. */
+/* Maximum wait for a new descriptor, and pause after a failure. In real time, whatever clock the
+ * GPU follows: the daemon runs in real time. */
 #define RENEW_WAIT_NS UINT64_C(1000000000)
 
 static int renew_slots(void);
 
-/* Written by the thread that finds the session; read-only after, except the atomic fields. */
+/* Written by the thread that finds the session; read-only after that, except the atomic fields. */
 static struct {
         char path[STORE_PATH_BYTES];
         uint8_t session_id[16];
         struct ask ask;
         bool is_joined;
-        _Atomic uint64_t failed_ns; /* when the socket was last asked in vain */
+        _Atomic uint64_t failed_ns; /* when the socket last gave no descriptor */
         struct liveness_kept kept;
 } self = { .kept = { .fd = -1, .renew = renew_slots } };
 
-/* Asks the socket for new descriptors; under the lock of the descriptors. */
+/* Asks the socket for a new descriptor of `slots`. The caller holds the lock of the descriptors. */
 static int renew_slots(void)
 {
         static _Atomic bool is_told;

@@ -37,7 +37,7 @@ void spans_unreserve(struct spans *spans)
         spans->reserved--;
 }
 
-/* The number of ranges that end at the address or below it. */
+/* Returns the number of ranges that end at the address or below it. */
 static uint64_t below(const struct spans *spans, uint64_t address)
 {
         uint64_t low = 0, high = spans->count;

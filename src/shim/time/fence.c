@@ -25,9 +25,9 @@ struct callers {
 struct threads {
         struct callers callers;
         _Atomic uint32_t is_registered; /* registered with the kernel for membarrier */
-        _Atomic uint32_t
-                is_barred;        /* the kernel bars membarrier: each thread makes its own fence */
-        _Atomic uint32_t is_late; /* membarrier was found to be barred at the last fence */
+        /* the kernel bars membarrier: each thread makes its own fence */
+        _Atomic uint32_t is_barred;
+        _Atomic uint32_t is_late;    /* membarrier was found to be barred at the last fence */
         _Atomic uint32_t is_crowded; /* a thread has no entry */
         struct lock lock;
         uint32_t numbers; /* numbers given to threads so far */

@@ -127,7 +127,7 @@ bool gate_switch(uint64_t key)
         credit->of = stream;
         credit->is_marked = is_to_be_marked(stream, credit);
         add_acq_rel(&stream->grants,
-                    1); /* park.c compares it to find a thread that adds a wait to the stream */
+                    1); /* park.c compares it to find a thread that submits to the stream */
         return true;
 }
 
