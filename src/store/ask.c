@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joining by socket; ask.h has the contract. One attempt is a connection, a HELLO, and perhaps an
- * answer; -EAGAIN means that another attempt may be made.
+ * Joins a session through its socket; ask.h has the contract. One attempt is a connection, a HELLO,
+ * and perhaps an answer. If it fails with -EAGAIN, another attempt may be made.
  */
 #include "store/ask.h"
 
@@ -23,21 +23,23 @@
 #include "store/raw.h"
 
 #define MS_NS UINT64_C(1000000)
-#define CROWDED_NS 1000000 /* the daemon has not yet taken those who came before */
-#define AWAY_NS 20000000   /* nobody listens: it may be starting */
-#define DESCRIPTORS_MAX 8u /* that an answer may bring; what is wrong with it is said */
+#define CROWDED_NS 1000000 /* pause if the daemon has not yet accepted earlier connections */
+#define AWAY_NS 20000000   /* pause if nobody listens, because the daemon may be starting */
+/* maximum number of descriptors that are received with an answer; more than expected, so that a
+ * wrong number can be reported */
+#define DESCRIPTORS_MAX 8u
 
 struct ask_attempt {
         const struct ask *ask;
         uint64_t began_ns, deadline_ns;
-        uint64_t pause_ns; /* before the next one */
+        uint64_t pause_ns; /* pause before the next attempt */
         int fd;            /* the connection */
         union message_answer answer;
-        int descriptor[DESCRIPTORS_MAX]; /* ours until taken */
+        int descriptor[DESCRIPTORS_MAX]; /* received descriptors, which this process must close */
         unsigned descriptors;
 };
 
-/* Fails with the text of the code. */
+/* Fails with the text of the errno. */
 static int fail_as(struct error *err, int code)
 {
         errno = -code;
@@ -52,8 +54,9 @@ static int again(struct ask_attempt *attempt, uint64_t pause_ns, struct error *e
 
 /* -- The connection --------------------------------------------------------------------------- */
 
-/* A path that is too long for an address is replaced by a name below its folder, which stays open
- * for it. */
+/* Makes the address of a socket. If the path is too long, its folder is opened, and the address
+ * is a name below that folder in /proc/self/fd; *ret_folder must stay open while the address is
+ * used. */
 static int address_of(const char *path, struct sockaddr_un *ret, int *ret_folder)
 {
         char folder[STORE_PATH_BYTES];
@@ -87,7 +90,7 @@ static int connect_to(struct ask_attempt *attempt)
         return rc;
 }
 
-/* Checks the user who listens on the socket, by the kernel's word. */
+/* Checks the user who listens on the socket, as the kernel reports it. */
 static int check_listener(const struct ask_attempt *attempt, struct error *err)
 {
         struct ucred peer;
@@ -167,7 +170,7 @@ static int say_hello(struct ask_attempt *attempt, struct error *err)
         return again(attempt, AWAY_NS, err, "the daemon closed the connection");
 }
 
-/* A signal to the program neither ends the wait nor prolongs it. */
+/* Waits for an answer. A signal to the program neither ends the wait nor prolongs it. */
 static int await(struct ask_attempt *attempt, struct error *err)
 {
         struct pollfd look = { .fd = attempt->fd, .events = POLLIN };
@@ -228,7 +231,8 @@ static int heed_refusal(struct ask_attempt *attempt, struct error *err)
 {
         const struct message_refused *refused = &attempt->answer.refused;
 
-        /* Another description of a session that is joined is not waited for. */
+        /* For another descriptor of a session that is already joined, the daemon's request to
+         * wait longer is not followed. */
         if (refused->wait_ms && !attempt->ask->session_id)
                 attempt->deadline_ns =
                         clock_machine_ns() + refused->wait_ms * MS_NS + attempt->ask->wait_ns;
@@ -286,7 +290,7 @@ static int ask_once(struct ask_attempt *attempt, struct error *err)
         return rc;
 }
 
-/* Asks until there is an answer; 0: the descriptors came with it. */
+/* Repeats attempts until there is an answer. Returns 0 if the descriptors came with it. */
 static int ask_until(struct ask_attempt *attempt, struct error *err)
 {
         int saved = errno;

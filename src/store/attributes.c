@@ -15,14 +15,15 @@
 #define USERS "user."
 #define FEW_BYTES 256u /* an access list and a security module's attributes are shorter */
 #define NAMES_BYTES 65536u
-#define ROUNDS_MAX 16u /* a tenant may add more as fast as they are removed */
+#define ROUNDS_MAX 16u /* a tenant may add attributes as fast as they are removed */
 
 static bool is_users(const char *name)
 {
         return strncmp(name, USERS, sizeof(USERS) - 1) == 0;
 }
 
-/* Lists few names only: listing takes time by length, and a tenant has many files. */
+/* Reads only a short list of names: listing takes time by length, and a tenant has many files. A
+ * longer list has attributes of a tenant. */
 bool store_has_attributes(const char *path, int fd)
 {
         char names[FEW_BYTES];
@@ -39,7 +40,7 @@ bool store_has_attributes(const char *path, int fd)
         return false;
 }
 
-/* Removes the attributes of a list; returns how many. */
+/* Removes the tenant's attributes in a list of names. Returns how many were removed. */
 static int drop_listed(int fd, const char *names, size_t bytes)
 {
         int dropped = 0;

@@ -2,15 +2,17 @@
 /*
  * Reads and changes the limits of a session that other processes use at the same time.
  *
- * All data here is in shared single words; the only lock makes changes take turns. A row is claimed
- * by one 16-byte swap of its UUID, and is valid once its limit is not 0. A process that finds a
- * claimed row without a limit writes the same value that the claimer would.
+ * All data is in shared single words; the only lock makes processes that change limits wait for
+ * each other. A row is claimed by one 16-byte swap of its UUID, and is valid once its limit is not
+ * 0. A process that finds a claimed row without a limit writes the same value that the claimer
+ * would.
  *
- * A claim and a change of the default may overlap. The changer writes the default and then each
- * row: a row with a limit gets the new one; in any other row it raises the count beside the limit.
- * The claimer reads that count, then the default, and writes the first limit by one swap of both
- * words: so the limit follows the present default, or the swap fails. Only the owner changes an
- * existing limit. A cap needs no such care: a row without a cap follows the default.
+ * The claim of a row and a change of the default may overlap. The changer writes the default and
+ * then each row: a row with a limit gets the new one; in any other row it raises the word beside
+ * the limit. The claimer reads that word, then the default, and writes the first limit by one swap
+ * of both words. So either the limit follows the new default, or the swap fails and is repeated.
+ * Only the owner changes an existing limit. A cap needs no such care: a row without a cap follows
+ * the default.
  */
 #include "store/store.h"
 
@@ -28,7 +30,8 @@
 #include "store/folder.h"
 #include "store/rows.h"
 
-#define LOOKS 16u /* readings of words that others change: limits are not changed continuously */
+/* how often words that other processes change are read; limits are not changed continuously */
+#define LOOKS 16u
 
 static bool is_row_of(const struct limits_device *row, const uint64_t uuid[2])
 {
@@ -83,7 +86,8 @@ int rows_default_limit(const struct limits_page *page, uint64_t card_bytes, uint
         return rc;
 }
 
-/* All claimers walk the same way, so no GPU gets two rows. */
+/* Returns the row of the GPU, and claims a free row if there is none. NULL: all rows are in use.
+ * All claimers try the rows in the same order, so no GPU gets two rows. */
 static struct limits_device *take_row(struct limits_page *page, const uint64_t uuid[2])
 {
         static const uint64_t nobody[2] = { 0, 0 };
@@ -97,7 +101,7 @@ static struct limits_device *take_row(struct limits_page *page, const uint64_t u
         return NULL;
 }
 
-/* After a change, waiting processes look again. */
+/* Publishes a change of the limits: waiting processes wake up and read them again. */
 static void publish_change(struct limits_page *page)
 {
         add_acq_rel(shared_half(&page->epoch), 1);
@@ -139,7 +143,7 @@ static int claim_row(struct limits_page *page, const uint64_t uuid[2], uint64_t 
         return rc < 0 ? rc : (int)(row - page->device);
 }
 
-/* The same file again, writable: the shim keeps only a read-only mapping. */
+/* Maps the session's `limits` file again, writable: the shim has only a read-only mapping. */
 static int map_writable(const struct store_session *session, struct limits_page **ret,
                         struct error *err)
 {
@@ -205,8 +209,9 @@ int store_claim_row(const struct store_session *session, const uint8_t uuid[16],
         return rc;
 }
 
-/* The new limit of a row, or 0 if it stays: a free row, one that its claimer will complete, or one
- * that stands for no card, which is fixed at creation. */
+/* Computes the new limit of a row. Sets *ret to 0 if the limit stays: the row is free, its
+ * claimer will complete it, or it stands for no card, so that it is fixed when the session is
+ * created. */
 static int plan_row(const struct limits_device *row, const struct settings_limits *limits,
                     uint64_t *ret, struct error *err)
 {
@@ -232,7 +237,7 @@ static int plan_row(const struct limits_device *row, const struct settings_limit
         return rc;
 }
 
-/* The new cap of a row, or 0 if it stays. */
+/* Returns the new cap of a row, or 0 if it stays. */
 static uint32_t plan_cap(const struct limits_device *row, const struct settings_limits *limits)
 {
         for (unsigned i = 0; i < limits->count; i++) {
@@ -244,8 +249,8 @@ static uint32_t plan_cap(const struct limits_device *row, const struct settings_
         return limits->has_default_cap ? limits->default_cap_ppm : 0;
 }
 
-/* 0: the row has a limit. 1: a process that is about to write the first one will read the limits
- * again. */
+/* Makes a process that is about to write a row's first limit read the limits again. Returns 1 if
+ * that was necessary, 0 if the row has a limit. */
 static int outdate_claims(struct limits_device *row)
 {
         for (unsigned look = 0; look < LOOKS; look++) {
@@ -276,9 +281,9 @@ static int set_row(struct limits_device *row, const struct settings_limits *limi
 }
 
 /* Lets the users of a session change it one at a time; otherwise the default could come from one
- * change and the rows from another. The lock ends with its holder, and tenants cannot take it: they
- * can open the files of a daemon's session, but then only the daemon's one thread changes it. It
- * ends with the descriptor. */
+ * change and the rows from another. The lock ends with the descriptor *ret_fd, and so with its
+ * holder. For a daemon's session no lock is taken: tenants can open its files and could hold the
+ * lock, and only the daemon's one thread changes the session. */
 static int take_turn(const struct store_session *session, int *ret_fd, struct error *err)
 {
         char path[STORE_PATH_BYTES];
@@ -322,7 +327,7 @@ int store_set(const struct store_session *session, const struct settings_limits 
         if (limits->has_default_cap)
                 store_release(shared_half(&page->default_cap_ppm), limits->default_cap_ppm);
         fence_seq_cst();
-        /* computed again: there may be new rows */
+        /* the limits are computed again, because there may be new rows */
         for (unsigned i = 0; i < PAGE_DEVICES; i++)
                 is_whole &= set_row(&page->device[i], limits) == 0;
         publish_change(page);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Creates a session: writes both files in a folder of another name, then renames it without
- * replacing anything. So a visible session is complete; of two creators one gets -EEXIST.
+ * Creates a session: writes both files in a folder with another name, then renames the folder
+ * without replacing anything. So a visible session is complete; if two processes create it, one
+ * gets -EEXIST.
  */
 #include "store/store.h"
 
@@ -37,8 +38,8 @@ static int copy_text(char *ret, size_t bytes, const char *text, const char *what
 _Static_assert(SETTINGS_CANONICAL_BYTES == sizeof(((struct limits_page *)0)->created_as),
                "the words of any settings fit the page");
 
-/* Adds the rows of host memory and of swappable memory. All memory of the session may leave its one
- * GPU; the daemon later writes how much may be on the card. */
+/* Adds the rows of host memory and of swappable memory. Any memory of the session may be swapped
+ * out of its one GPU; the daemon later writes how much may be on the card. */
 static int add_swap_rows(const struct settings_limits *limits, struct limits_page *page,
                          struct error *err)
 {
@@ -57,7 +58,7 @@ static int add_swap_rows(const struct settings_limits *limits, struct limits_pag
         return 0;
 }
 
-/* The rows that stand for no card, behind those of the GPUs. */
+/* Adds the rows that stand for no card, behind those of the GPUs. */
 static int add_other_rows(const struct settings_limits *limits, struct limits_page *page,
                           struct error *err)
 {
@@ -133,11 +134,11 @@ _Static_assert(sizeof(struct slots_head) <= offsetof(struct slots_page, slots_hi
                        offsetof(struct slots_head, session_id) ==
                                offsetof(struct slots_page, session_id),
                "the same layout");
-/* Writing the head backs the first page with memory, and that page has all that joiners access
- * before they take a slot. */
+/* Writing the head allocates memory for the first page, and that page has all that joining
+ * processes access before they get a slot. */
 _Static_assert(offsetof(struct slots_page, slot) <= 4096, "one page holds what comes first");
 
-/* A file of `bytes` that begins with `head` and is nothing but holes behind it. */
+/* A file of `bytes` that begins with `head` and has only holes behind it. */
 struct file_content {
         const void *head;
         size_t head_bytes;
@@ -185,7 +186,8 @@ static int write_session(int folder, const struct limits_page *limits, struct er
         return 0;
 }
 
-/* Never replaces: a file system without the flag still refuses a folder that is not empty. */
+/* Renames the new folder to the session's name. Never replaces a session: a file system without
+ * the flag still refuses to replace a folder that is not empty. */
 static int rename_into_place(int sessions, const char *temporary, const char *name,
                              struct error *err)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the runtime folder: the requested one, or the first of the default ones that works.
+ * Finds the runtime folder: the requested one, or the first default one that works.
  *
- * If the requested folder does not work, that is an error. Of the default folders only the last
- * one's failure is, because another user's folder in the first places must not prevent an own one.
- * A caller that only reads skips folders that it cannot write, too; otherwise it would not see
- * sessions created in a later one.
+ * If the requested folder does not work, that is an error. Of the default folders, only the failure
+ * of the last one is an error, because another user's folder at an earlier default path must not
+ * keep this user from having one. A caller that only reads skips folders that it cannot write, too;
+ * otherwise it would not see sessions created in a later folder.
  */
 #include "store/store.h"
 
@@ -22,7 +22,7 @@
 #include "common/text.h"
 #include "store/folder.h"
 
-/* Of one that is somebody else's, or could be. */
+/* Adds advice to an error about a folder that belongs, or could belong, to somebody else. */
 static int advise(int rc, struct error *err)
 {
         char why[sizeof(err->text)];
@@ -32,9 +32,10 @@ static int advise(int rc, struct error *err)
         return rc;
 }
 
-/* The live processes of a session are found by locks that last as long as a mapping
- * (store/liveness.h). On overlayfs the kernel maps the file of the lower layer, so the lock ends
- * with its descriptor: every process would count as dead, and its memory as free. */
+/* Refuses a folder on overlayfs. The live processes of a session are found by locks that last as
+ * long as a mapping (store/liveness.h). On overlayfs the kernel maps the file of the lower
+ * layer, so the lock ends with its descriptor: every process would count as dead, and its memory
+ * as free. */
 static int check_locks(int folder, const char *path, struct error *err)
 {
         struct statfs fs;
@@ -64,8 +65,9 @@ static int try_folder(const struct store *store, bool make, bool must_be_writabl
         return 0;
 }
 
-/* Whether the entry is foreign: neither a file that a daemon has there before the first session
- * (its lock, socket, perhaps its database), nor a session being created. */
+/* Whether the entry belongs to something other than Aliquot. Entries of Aliquot are those that a
+ * daemon has before the first session (its lock, its socket, perhaps its database), and a
+ * session that is being created. */
 static bool is_foreign(const char *name)
 {
         static const char *const ours[] = { ".", "..", "daemon.lock", "daemon", FOLDER_SESSIONS };
@@ -77,8 +79,9 @@ static bool is_foreign(const char *name)
         return strncmp(name, "aliquot", 7) != 0;
 }
 
-/* A folder with sessions may have other files too, and a folder that we may not list is a daemon's.
- * Otherwise it must be empty. */
+/* Checks that a requested folder is used for nothing else. A folder with sessions may have other
+ * files too, and a folder that we may not list belongs to a daemon. Any other folder must have
+ * no foreign entries. */
 static int check_ours(int folder, const char *path, struct error *err)
 {
         scoped_dir DIR *entries = NULL;
@@ -105,14 +108,14 @@ static int check_ours(int folder, const char *path, struct error *err)
         return 0;
 }
 
-/* Takes the folder that was asked for. */
+/* Tries the requested folder. */
 static int try_asked(const struct store *store, bool make, struct error *err)
 {
         scoped_fd int fd = -1;
         int rc = try_folder(store, make, make, err);
 
         if (rc ==
-            -EACCES) /* a daemon's: its sessions can be joined, but none can be created here */
+            -EACCES) /* a daemon's folder: its sessions can be joined, but none can be created */
                 rc = try_folder(store, false, false, err);
         if (rc < 0)
                 return rc;
@@ -121,7 +124,7 @@ static int try_asked(const struct store *store, bool make, struct error *err)
 }
 
 #define IN_XDG "/aliquot"
-#define OF_A_USER "/dev/shm/aliquot-" /* and the uid */
+#define OF_A_USER "/dev/shm/aliquot-" /* followed by the uid */
 
 bool store_is_usual(const struct store *store)
 {

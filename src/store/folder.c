@@ -20,7 +20,8 @@
 #include "store/raw.h"
 
 #define LOCK_PAUSE_NS UINT64_C(1000000)
-#define LOCK_TRIES 5000u /* 5 s; a holder of the lock is done in milliseconds */
+/* 5 s in all; a process that works normally holds the lock for milliseconds */
+#define LOCK_TRIES 5000u
 
 int folder_open_file(int at, const char *name, int flags)
 {
@@ -32,7 +33,8 @@ int folder_open_file(int at, const char *name, int flags)
 int folder_lock(int fd)
 {
         for (unsigned tries = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; tries++) {
-                /* O_PATH: a folder that we may not read is not ours to change. */
+                /* The descriptor was opened with O_PATH: a folder that we may not read is not
+                 * ours to change. */
                 if (errno == EBADF)
                         return -EACCES;
                 if (errno != EWOULDBLOCK && errno != EINTR)
@@ -65,8 +67,9 @@ static int check_directory(int fd, const char *name, struct error *err)
         return 0;
 }
 
-/* Restores mode bits that the umask removed. Not by name, because another file may have it by now;
- * and a folder without read permission has only such a descriptor. */
+/* Restores mode bits that the umask removed from a new folder. Not by name, because another file
+ * may have the name by now. Through /proc, because a folder without read permission can only be
+ * opened with O_PATH. */
 static int give_mode(int at, const char *name)
 {
         scoped_fd int fd = folder_open_file(at, name, O_PATH | O_DIRECTORY);
@@ -85,11 +88,11 @@ int folder_open_directory(int at, const char *name, bool make, struct error *err
 
         /* two processes may create it at once: EEXIST is fine */
         if (make && mkdirat(at, name, 0700) == 0)
-                give_mode(at, name); /* if that cannot be, opening says so */
+                give_mode(at, name); /* if that fails, opening the folder reports it */
         else if (make && errno != EEXIST)
                 return fail(err, -errno, "make %s: %m", name);
         fd = folder_open_file(at, name, O_RDONLY | O_DIRECTORY);
-        /* A daemon's folder of all sessions is not for tenants to list, only to go through. */
+        /* Tenants may pass through a daemon's folder of all sessions, but not list it. */
         if (fd == -EACCES)
                 fd = folder_open_file(at, name, O_PATH | O_DIRECTORY);
         if (fd < 0) {
@@ -115,17 +118,18 @@ int store_try_daemon(const struct store *store)
 
         if (text_put(address.sun_path, sizeof(address.sun_path), NULL, "%s/" STORE_DAEMON_SOCKET,
                      store->path) < 0)
-                return -ENOENT; /* nobody can listen there */
+                return -ENOENT; /* the path is too long for a socket, so nobody can listen there */
         fd = (int)raw_call(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
                 return fd;
         fd = liveness_raise(fd);
         rc = (int)raw_call(SYS_connect, fd, (long)&address, sizeof(address));
         liveness_close(fd);
-        return rc == -EAGAIN ? 0 : rc; /* its queue is full */
+        return rc == -EAGAIN ? 0 : rc; /* -EAGAIN: a daemon listens, but its queue is full */
 }
 
-/* Fails with the users who may create sessions there, and what else the user can do. */
+/* Fails with a text that says which users may create sessions in the runtime folder, and what
+ * else this user can do. */
 static int refuse_to_write(int runtime, const struct store *store, struct error *err)
 {
         const char *path = store->path;
@@ -178,7 +182,7 @@ int folder_temporary_name(const char *stem, char ret[PAGE_NAME_BYTES], struct er
         return rc < 0 ? rc : text_put(ret, PAGE_NAME_BYTES, err, "%s%016llx", stem, number);
 }
 
-/* Deeper folders do not occur by mistake. */
+/* Maximum depth of a folder to delete: deeper folders do not occur by mistake. */
 #define DELETE_DEPTH 16u
 
 static int delete_entry(int at, const char *name, unsigned depth);
@@ -209,7 +213,8 @@ static int open_entries(int at, const char *name, DIR **ret)
         return rc;
 }
 
-/* Another process may delete the same folder: an entry that is already gone counts as deleted. */
+/* Deletes an entry with its content. Another process may delete the same folder: an entry that
+ * is already gone counts as deleted. */
 static int delete_entry(int at, const char *name, unsigned depth)
 {
         scoped_dir DIR *entries = NULL;

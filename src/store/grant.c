@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives a tenant of another uid access to its session's folder.
+ * Gives a tenant with another uid access to its session's folder.
  *
- * Access lists name exactly that user, and not a group with other members: the user may pass
- * through the folder and read `limits`; `slots` is the tenant's own. Folder and `limits` stay ours,
- * so the tenant can neither replace nor widen them. The tenant may not list the folder: a process
- * that lists a folder into memory of a FUSE file system holds the folder's lock as long as it
- * likes, and creating or deleting a file there waits. On a file system without such lists, all
- * users may pass through the folder and read nothing in it; the session is then joined by its
- * socket.
+ * The access lists name exactly that user, and not a group with other members. The user may pass
+ * through the folder and read `limits`; `slots` belongs to the user. The folder and `limits` stay
+ * ours, so the tenant can neither replace them nor extend their access lists. The tenant may not
+ * list the folder: a process that lists a folder into memory of a FUSE file system holds the
+ * folder's lock as long as it likes, and creating or deleting a file in the folder then waits. On a
+ * file system without access lists, all users may pass through the folder but read nothing in it;
+ * then the session is joined through its socket.
  */
 #include <endian.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ enum list_tag { LIST_OWNER = 1, LIST_USER = 2, LIST_GROUP = 4, LIST_MASK = 16, L
 
 struct list_entry {
         uint16_t tag;
-        uint16_t permissions; /* 4 read, 2 write, 1 execute or go through */
+        uint16_t permissions; /* bits: 4 read, 2 write, 1 execute or pass through */
         uint32_t id;
 };
 
@@ -43,9 +43,10 @@ static struct list_entry entry(enum list_tag tag, unsigned permissions, uint32_t
                                     htole32(id) };
 }
 
+/* The access that a list gives. */
 struct list_wish {
         uint32_t tenant_uid;
-        unsigned owner, tenant; /* permissions */
+        unsigned owner, tenant; /* permissions of the owner and of the tenant */
 };
 
 static int let_tenant_use(int fd, const char *what, const struct list_wish *wish, struct error *err)

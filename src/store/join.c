@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Maps the pages of an existing session; each is checked before it is used.
+ * Maps the pages of an existing session. Each page is checked before it is used.
  */
 #include "store/store.h"
 
@@ -18,15 +18,18 @@
 #include "settings/settings.h"
 #include "store/folder.h"
 
-/* One of a session's two files, and how to open it. */
+/* One of a session's two files, and how to open and check it. */
 struct wanted {
         const char *name;
         uint64_t bytes;
         bool is_writable;
-        bool may_be_roots;  /* a daemon's word */
-        bool is_named_only; /* a tenant's file in a folder of ours: only its identity matters */
-        bool is_received;   /* its owner may be of another user namespace */
-        bool may_be_shared; /* a daemon's, which may have opened it to a container's users */
+        bool may_be_roots; /* root may own the file, because a daemon made it */
+        /* a tenant's file in a folder of ours: it is not opened, and only its identity matters */
+        bool is_named_only;
+        /* a daemon sent the descriptor; the file's owner may be of another user namespace */
+        bool is_received;
+        /* others may write the file, because a daemon may have opened it to a container's users */
+        bool may_be_shared;
 };
 
 static int check_file(int fd, const struct wanted *wanted, struct store_file *ret,
@@ -39,7 +42,8 @@ static int check_file(int fd, const struct wanted *wanted, struct store_file *re
         if (!S_ISREG(st.st_mode))
                 return fail(err, -EPROTO, "%s is no plain file", wanted->name);
         *ret = (struct store_file){ .device = st.st_dev, .inode = st.st_ino };
-        /* The owner may change its mode, list, size and lease, so none of them is checked. */
+        /* The tenant may change the file's mode, access list, size and lease, so none of them is
+         * checked. */
         if (wanted->is_named_only)
                 return 0;
         if (st.st_uid != geteuid() && !wanted->is_received &&
@@ -55,7 +59,8 @@ static int check_file(int fd, const struct wanted *wanted, struct store_file *re
         return 0;
 }
 
-/* O_PATH needs no permission on the file, and waits for no lease on it. */
+/* Returns the flags for opening the file. O_PATH needs no permission on the file, and waits for
+ * no lease on it. */
 static int open_flags(const struct wanted *wanted)
 {
         if (wanted->is_named_only)
@@ -88,7 +93,7 @@ static int map_descriptor(int fd, const struct wanted *wanted, void **ret, struc
         return 0;
 }
 
-/* Maps the file and returns its identity. */
+/* Maps the file. *ret_file gets its identity. */
 static int map_file(int folder, const struct wanted *wanted, void **ret,
                     struct store_file *ret_file, struct error *err)
 {
@@ -124,8 +129,8 @@ static int check_pages(const struct store_session *session, const char *name, st
         return 0;
 }
 
-/* A process that joins is metered in the pages; a process that removes them need not know their
- * content. */
+/* Checks that the pages have a version that this process can use. Only for a process that joins,
+ * which is metered in the pages; a process that removes them need not know their content. */
 static int check_version(const struct store_session *session, struct error *err)
 {
         uint32_t version = session->limits->version;
@@ -148,7 +153,8 @@ static int map_limits(int folder, struct store_session *session, struct error *e
         int rc = map_file(folder, &limits, &mapped, &session->limits_file, err);
 
         session->limits = mapped;
-        /* As map_file() has it; written for analysers, which do not see that fail() is negative. */
+        /* Always rc, because map_file() maps the file or fails. Written so for analysers, which
+         * do not know that fail() returns a negative number. */
         return mapped || rc < 0 ? rc : -EPROTO;
 }
 
@@ -194,7 +200,8 @@ static int map_owned(int folder, const char *name, struct store_session *session
 typedef int session_mapper(int folder, const char *name, struct store_session *session,
                            struct error *err);
 
-/* If the folder was renamed or deleted since it was opened, another process removes the session. */
+/* Whether the name still leads to the opened folder. If the folder was renamed or deleted since,
+ * another process removes the session. */
 static bool is_in_place(int sessions, const char *name, int folder)
 {
         struct stat named, opened;
@@ -224,7 +231,8 @@ static int open_session(const struct store *store, const char *name, session_map
         if (rc < 0) {
                 store_close(session);
                 wrap(err, "session %s in %s", name, store->path);
-                /* Only a missing folder is a missing session. */
+                /* A file that is missing from an existing folder does not mean that the session
+                 * is missing. */
                 return rc == -ENOENT && folder >= 0 && is_in_place(sessions, name, folder) ? -EPROTO
                                                                                            : rc;
         }
@@ -242,7 +250,7 @@ int folder_map_session(const struct store *store, const char *name, bool writabl
         return rc;
 }
 
-/* Which parts of a session to map, and for what. */
+/* Which parts of a session to map, and whether they are writable. */
 struct session_opening {
         session_mapper *map;
         bool is_writable;
@@ -279,7 +287,7 @@ int store_join_owned(const struct store *store, const char *name, struct store_s
         return open_as(&(struct session_opening){ map_owned, true }, store, name, ret, err);
 }
 
-/* Refuses sessions that no process may join, though their pages are valid. */
+/* Refuses sessions that no process may join although their pages are valid. */
 static int check_joinable(const struct store_session *session, const char *name, struct error *err)
 {
         int rc = check_version(session, err);
@@ -337,7 +345,7 @@ static int map_pages(int limits, int slots, struct store_session *session, struc
         mapped = NULL;
         rc = map_received(slots, &wanted[1], &mapped, &session->slots_file, err);
         session->slots = mapped;
-        /* As map_limits(). */
+        /* As in map_limits(). */
         return (session->limits && mapped) || rc < 0 ? rc : -EPROTO;
 }
 
@@ -397,7 +405,8 @@ int store_reserve_slot(int slots_fd, unsigned slot, struct error *err)
                            sizeof(struct page_slot), err);
         if (rc < 0)
                 return rc;
-        /* An unused ledger names the first slot, whether it was ever taken or not. */
+        /* The ledger of a device that nobody used names slot 0, whether that slot was ever used
+         * or not. */
         rc = reserve_pages(slots_fd, offsetof(struct slots_page, row), rows, err);
         if (rc < 0)
                 return rc;

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the `slots` of a removed session while its tenant has the file open: if it were deleted,
- * the tenant could go on writing, and nobody would find the file.
+ * Keeps the `slots` of a removed session while its tenant has the file open. If the file were
+ * deleted, the tenant could go on writing to it, and nobody could find the file.
  *
- * So it stays, as sessions/.open-.../slots, until the kernel reports that no process has it open
- * for writing; any failure on the way leads to another try later. If the session was removed by
- * force, its living processes keep their page. If the session is over (FOLDER_OVER), the file is
- * emptied, and a process that still uses its mapping gets SIGBUS. A read lease shows whether there
- * is a writer: none is granted then. If the kernel gives no leases, the file is deleted at once.
- * Once no process lives in the session, the file becomes ours, so no user can open it any more.
+ * So the file stays, as sessions/.open-.../slots, until the kernel reports that no process has it
+ * open for writing. Any failure on the way leads to another try later. If the session was removed
+ * by force, its living processes keep their page. If the session is over (FOLDER_OVER), the file is
+ * emptied, and a process that still uses its mapping gets SIGBUS. To find out whether there is a
+ * writer, a read lease is requested: the kernel grants none if there is one. If the file system has
+ * no leases, the file is deleted at once. Once no process lives in the session, the file is made
+ * ours, so that no user can open it any more.
  *
- * The content of a deleted file takes room until its last reader is gone, so a file is deleted only
- * after it was truncated.
+ * The content of a deleted file takes memory until its last reader is gone, so a file is deleted
+ * only after it was truncated.
  *
- * A tenant that holds a lease on the file keeps us from opening it, but not from taking ownership,
- * after which it cannot take another. Our first attempt begins to break the lease; the kernel ends
- * it after /proc/sys/fs/lease-break-time.
+ * A tenant that holds a lease on the file keeps us from opening it, but not from making it ours,
+ * after which the tenant cannot get another lease. Our first attempt to open it begins to break the
+ * lease; the kernel ends the lease after /proc/sys/fs/lease-break-time.
  *
- * Truncating the file, taking ownership, changing and deleting it need its inode's lock. A tenant
- * can hold that as long as it likes, for example in a write() from memory of a FUSE file system,
- * and nothing ends that wait. So the daemon only lists the work (store_list_kept()) and leaves it
- * to a process for each user (daemon/processes/cleanup.h). The user's id is in the folder's name,
- * because the file may be ours by then.
+ * Truncating the file, making it ours, changing and deleting it need the lock of its inode. A
+ * tenant can hold that lock as long as it likes, for example in a write() from memory of a FUSE
+ * file system, and nothing ends that wait. So the daemon only lists the work (store_list_kept())
+ * and leaves it to a process for each user (daemon/processes/cleanup.h). The user's id is in the
+ * folder's name, because the file may be ours by then.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -39,14 +40,17 @@
 #include "store/folder.h"
 #include "store/liveness.h"
 
-#define LOOKS_MAX 1024u /* at once; the next call looks at the others */
-/* Likewise: a look walks all locks on the file, whose number its tenant chooses. */
+#define LOOKS_MAX 1024u /* folders checked in one call; the next call checks the others */
+/* Processor time of one call: a check makes the kernel search all locks on the file, whose
+ * number the tenant chooses. */
 #define LOOKS_NS UINT64_C(10000000)
-#define BLOCK_BYTES 512u /* of st_blocks */
+#define BLOCK_BYTES 512u /* unit of st_blocks */
+/* Mode of a file that was made ours. */
 #define OURS_ALONE 0600u
 
-/* True also if it is unknown. If the lease is broken, it sends SIGURG, which is ignored, instead of
- * SIGIO, which would end us. */
+/* Whether a process has the file open for writing; true also if that is unknown. When the lease
+ * is broken, the kernel sends SIGURG, which is ignored, instead of SIGIO, which would end this
+ * process. */
 static bool may_have_writer(int fd)
 {
         if (fcntl(fd, F_SETSIG, SIGURG) < 0)
@@ -57,8 +61,8 @@ static bool may_have_writer(int fd)
         return false;
 }
 
-/* Needs no descriptor of the file, so a lease cannot prevent it. The mode bounds the access list
- * too. */
+/* Makes the file ours, and closes it to other users. Needs no descriptor of the file, so a lease
+ * cannot prevent it. The mode limits the access list too. */
 static void take_over(int folder)
 {
         struct stat st;
@@ -72,8 +76,9 @@ static void take_over(int folder)
                 fchmodat(folder, FOLDER_SLOTS, OURS_ALONE, 0);
 }
 
-/* 0: truncated. Opens for writing even if nothing is to be truncated, because only that begins to
- * break a lease of either kind. */
+/* Truncates `slots` to `bytes` and removes its attributes. Returns 0 if it has that size. Opens
+ * the file for writing even if nothing is to be truncated, because only that begins to break a
+ * lease of either kind. */
 static int cut_slots(int folder, off_t bytes)
 {
         scoped_fd int slots = folder_open_file(folder, FOLDER_SLOTS, O_WRONLY);
@@ -107,15 +112,15 @@ bool folder_is_anothers(int sessions, const char *name, uint32_t *ret_uid)
         if (fstatat(sessions, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
                 return errno != ENOENT && errno != ENOTDIR;
         *ret_uid = st.st_uid;
-        /* Of a container's, all may write. */
+        /* A container's file may be written by all users. */
         return S_ISREG(st.st_mode) && (st.st_uid != geteuid() || (st.st_mode & 022));
 }
 
-/* The state of a kept file, as far as it can be found without blocking. */
+/* What can be found out about a kept file without blocking. */
 struct kept {
         int folder;
-        int slots;    /* or the error that prevents opening it */
-        bool is_live; /* a process lives in it, and its session is not over */
+        int slots;    /* descriptor of `slots`, or the error of opening it */
+        bool is_live; /* a process lives in the session, and the session is not over */
 };
 
 static void open_kept(int sessions, const char *name, struct kept *ret)
@@ -139,8 +144,9 @@ static void close_kept(struct kept *kept)
                 close(kept->folder);
 }
 
-/* A living process has the page mapped. If the session is over, a lock does not show a living
- * process: it may lie in a socket's queue, and then no process maps the file. */
+/* Returns how many bytes of the file stay. A living process needs the whole page. If the session
+ * is over, a lock does not show a living process: the descriptor may be in a socket's queue, and
+ * then no process maps the file. */
 static off_t bytes_kept(const struct kept *kept)
 {
         return kept->is_live ? (off_t)sizeof(struct slots_page) : 0;
@@ -168,7 +174,7 @@ int folder_look_open(int sessions, const char *name)
         return rc;
 }
 
-/* Whether folder_look_open() would have nothing to do now. */
+/* Whether folder_look_open() would have nothing to do in the folder now. */
 static bool is_settled(int sessions, const char *name)
 {
         struct kept kept;
@@ -187,7 +193,7 @@ static bool is_settled(int sessions, const char *name)
         return is_settled;
 }
 
-/* -- All of them ------------------------------------------------------------------------------ */
+/* -- All kept folders ------------------------------------------------------------------------- */
 
 static DIR *open_all(const struct store *store)
 {
@@ -199,7 +205,8 @@ static DIR *open_all(const struct store *store)
         return entries;
 }
 
-/* The former owner, from the name; 0 if an earlier version gave it a name without that. */
+/* Whether the name is that of a kept folder. *ret_uid gets the former owner, from the name; 0 if
+ * an earlier version gave the folder a name without it. */
 static bool is_kept(const char *name, uint32_t *ret_uid)
 {
         const size_t open = sizeof(FOLDER_OPEN) - 1, over = sizeof(FOLDER_OVER) - 1;

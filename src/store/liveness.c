@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * File locks that show liveness; liveness.h has the contract. System calls are made directly: the
- * libc wrappers of open and fcntl are cancellation points, and a thread cancelled here would never
- * release the private lock. All calls on one descriptor are made so, or the thread sanitizer would
- * see only some of them.
+ * File locks that show liveness; liveness.h has the contract. System calls are made directly,
+ * because the libc wrappers of open and fcntl are cancellation points, and a thread that is
+ * cancelled in one would never release the caller's private lock. All calls on a descriptor are
+ * made directly, because the thread sanitizer would otherwise see only some of them.
  */
 #include "store/liveness.h"
 
@@ -16,10 +16,11 @@
 #include "common/atomic.h"
 #include "store/raw.h"
 
-/* Programs count on the low numbers: shells, daemons that close 0..255, select(). */
+/* Programs rely on the low numbers: shells, daemons that close 0..255, select(). */
 #define LOWEST_DESCRIPTOR 512
 
-/* The file's owner can hold a lease on it, for which a blocking open() waits 45 s. */
+/* The file's owner can hold a lease on it, for which an open() without O_NONBLOCK would wait 45
+ * s. */
 #define OPEN_FLAGS (O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
 static struct flock lock_of(short type, uint64_t byte, uint64_t count)
@@ -56,7 +57,7 @@ int liveness_raise(int fd)
         return high;
 }
 
-/* Raises the opened descriptor, if it is the mapped file. */
+/* Returns the opened descriptor, moved above 511, if it is of the mapped file; else closes it. */
 static int take_up(int fd, const struct liveness_file *file)
 {
         int rc;
@@ -72,8 +73,8 @@ static int take_up(int fd, const struct liveness_file *file)
         return fd;
 }
 
-/* Opens a new description. Checks first, because opening another file that has the number could
- * have side effects. */
+/* Opens the file of the descriptor anew. First checks that it is the mapped file, because
+ * opening another file that has the number could have side effects. */
 static int open_again(int fd, const struct liveness_file *file)
 {
         int rc = fd < 0 ? -EBADF : is_the_mapped_file(fd, file);
@@ -93,8 +94,9 @@ void liveness_keep(struct liveness_kept *kept, int fd)
                 liveness_close(fd);
 }
 
-/* If reopening does not work (no /proc), no descriptor is kept: the new one is used, and each look
- * asks for another. */
+/* Opens the file through the kept descriptor, and gets another one if needed. If opening anew
+ * does not work (no /proc), no descriptor is kept: the new one is used directly, and each call
+ * gets another. */
 static int open_kept(const struct liveness_file *file)
 {
         struct liveness_kept *kept = file->kept;
@@ -127,7 +129,7 @@ void liveness_close(int fd)
         raw_call(SYS_close, fd);
 }
 
-/* Of a lock without an end the length is 0. */
+/* The kernel reports a lock without an end with length 0. */
 int liveness_find(int fd, struct liveness_range *range)
 {
         struct flock lock = lock_of(F_WRLCK, range->first, range->count);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes a session: marks its page, checks that no process lives in it, renames it, deletes it.
+ * Removes a session: marks its page as removed, checks that no process lives in it, renames the
+ * folder, deletes it.
  *
- * A process that takes a slot checks `removed` after it has the lock; the remover checks the locks
- * after it has set `removed`. So either the process sees the mark, or the remover sees the lock.
+ * A process that gets a slot reads `removed` after it has locked the slot; the remover checks the
+ * locks after it has set `removed`. So either the process sees the mark, or the remover sees the
+ * lock.
  *
- * Removers take turns, by a lock on the folder of all sessions: otherwise a second one could take
- * back the first one's mark, or rename away a new session of the same name. The renamed folder is
- * deleted without the lock.
+ * A lock on the folder of all sessions lets one process at a time remove a session: otherwise a
+ * second remover could clear the first one's mark, or rename a new session of the same name. The
+ * renamed folder is deleted without the lock.
  */
 #include "store/store.h"
 
@@ -25,7 +27,8 @@
 #include "store/folder.h"
 #include "store/liveness.h"
 
-#define LEFTOVER_SECONDS 60 /* creating or removing never takes this long */
+/* after this time a leftover is deleted; creating or removing never takes this long */
+#define LEFTOVER_SECONDS 60
 
 int store_is_live(const struct store_session *session, struct error *err)
 {
@@ -39,7 +42,7 @@ int store_is_live(const struct store_session *session, struct error *err)
                 errno = -fd;
                 return rc < 0 ? rc : fail(err, fd, "%s: %m", path);
         }
-        /* a process that recovers a slot, or is about to take it, lives in it too */
+        /* a process that recovers a slot, or is about to get it, counts too */
         rc = liveness_probe_any(fd, PAGE_LOCK_LIVE(0), PAGE_LOCK_LIVE(PAGE_SLOTS));
         liveness_close(fd);
         if (rc < 0) {
@@ -49,8 +52,8 @@ int store_is_live(const struct store_session *session, struct error *err)
         return rc;
 }
 
-/* 0 if no process lives in the session and none can join any more. Completes a removal that another
- * process began. */
+/* Marks the session as removed. Returns 0 if no process lives in the session and none can join
+ * any more; otherwise clears the mark. Completes a removal that another process began. */
 static int retire_session(const struct store *store, const char *name, struct error *err)
 {
         struct store_session session;
@@ -72,8 +75,8 @@ static int retire_session(const struct store *store, const char *name, struct er
         return rc;
 }
 
-/* In use or broken: marks it for processes that still look, and goes on. `slots` is not mapped: it
- * may be another user's, who can truncate it meanwhile. */
+/* Marks a session that is in use or broken, for processes that still read the mark. `slots` is
+ * not mapped: it may belong to another user, who can truncate it meanwhile. */
 static void mark_removed(const struct store *store, const char *name)
 {
         struct store_session session;
@@ -84,10 +87,12 @@ static void mark_removed(const struct store *store, const char *name)
         store_close(&session);
 }
 
+/* A removal under way. */
 struct removal {
         bool is_forced;
-        bool is_over;     /* for everybody */
-        bool is_anothers; /* as found from here on */
+        bool is_over;     /* the session must not be used any more by anybody */
+        bool is_anothers; /* set by name_away(): `slots` belongs to another user */
+        /* the folder's new name */
         char away[PAGE_NAME_BYTES];
 };
 
@@ -105,7 +110,8 @@ static int name_away(int sessions, const char *name, struct removal *removal, st
         return rc < 0 ? rc : folder_temporary_name(stem, removal->away, err);
 }
 
-/* One remover at a time, and only for the rename: a tenant can block what follows. */
+/* Renames the session's folder, under the lock. Only the renaming is done under the lock,
+ * because a tenant can block what follows. */
 static int move_away(const struct store *store, const char *name, struct removal *removal,
                      struct error *err)
 {
@@ -132,8 +138,8 @@ static int move_away(const struct store *store, const char *name, struct removal
                 rc = retire_session(store, name, err);
         if (rc < 0)
                 return rc;
-        /* Both names are in one folder, so the kernel waits for no lock of the moved folder or its
-         * files. From here on any later remover finds it, if this one dies. */
+        /* Both names are in one folder, so the kernel waits for no lock of the moved folder or
+         * its files. If this process dies after the renaming, a later remover finds the folder. */
         return renameat(sessions, name, sessions, removal->away) < 0
                        ? fail(err, -errno, "session %s: %m", name)
                        : 0;
@@ -183,7 +189,7 @@ int store_set_aside(const struct store *store, const char *name, char ret[PAGE_N
         return 0;
 }
 
-/* Deletes what a killed creator or remover left behind. */
+/* Deletes a folder that a killed creator or remover left behind. */
 static void tidy(int sessions, const char *name)
 {
         struct timespec now;

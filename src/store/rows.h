@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the limits of a session that others change at this moment; for this folder alone.
+ * Reads the limits of a session that other processes may change at the same time. Only src/store
+ * includes this file.
  */
 #ifndef ALIQUOT_STORE_ROWS_H
 #define ALIQUOT_STORE_ROWS_H
@@ -9,21 +10,23 @@
 #include "proto/page.h"
 #include "settings/resolve.h"
 
-/* The row of a GPU; NULL: it has none. */
+/* Returns the row of a GPU; NULL if it has none. */
 struct limits_device *rows_find(struct limits_page *page, const uint64_t uuid[2]);
 
 /*
- * Reads the default limit into default_bytes and default_micro_percent. These are two words, and a
- * reader must never see the combination "no part of the card" and "any number of bytes". So they
- * are read twice, in the order in which a change writes them.
+ * Reads the default limit into default_bytes and default_micro_percent. These are two words that a
+ * change does not write at one instant. A reader must never combine "no percentage" of one default
+ * with "unlimited bytes" of the other, because that means no limit. So the percentage is read
+ * before and after the bytes, and both are read again if it changed; a change writes the words in a
+ * matching order.
  */
 void rows_default(const struct limits_page *page, struct settings_limits *ret);
 
-/* The limit of a card without a rule of its own. */
+/* Computes the limit of a card without a rule of its own, which has `card_bytes` of memory. */
 int rows_default_limit(const struct limits_page *page, uint64_t card_bytes, uint64_t *ret,
                        struct error *err);
 
-/* A stored cap as a part of the time, where 0 means no cap. */
+/* Returns a stored cap as a part of the time: 0 means no cap, which is the whole time. */
 static inline uint32_t rows_cap(uint32_t cap_ppm)
 {
         return cap_ppm ? cap_ppm : PAGE_WHOLE_PPM;

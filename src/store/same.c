@@ -12,7 +12,7 @@
 #include "store/rows.h"
 #include "store/store.h"
 
-/* The present limit of a row, or of a GPU without one. */
+/* Returns the present limit of the GPU's row, or of a GPU without a row. */
 static uint64_t current_limit(struct limits_page *page, const struct settings_limit *device)
 {
         struct limits_device *row;
@@ -36,8 +36,9 @@ static uint32_t current_cap(struct limits_page *page, const struct settings_limi
         return row ? page_cap_ppm(page, row) : rows_default_cap(page);
 }
 
-/* Whether the defaults are the same. They apply to GPUs without a rule that are not known here,
- * which a daemon's session never gets. If all GPUs are known, their rows say everything. */
+/* Whether the defaults are the same. They apply to GPUs that have no rule and are not known yet;
+ * a daemon's session never gets such GPUs. If the request knows all GPUs, comparing their rows
+ * is enough. */
 static bool is_same_default(struct limits_page *page, const struct settings_limits *limits)
 {
         struct settings_limits defaults = { 0 };
@@ -66,7 +67,8 @@ static bool is_same_host(const struct limits_page *page, uint64_t asked_bytes)
         return asked_bytes == SETTINGS_HOST_SPARE ? bytes != 0 : bytes == asked_bytes;
 }
 
-/* A request to swap without a size matches any limit. */
+/* Whether the present limit of the device is the requested one. A request to swap without a size
+ * matches any limit. */
 static bool is_same_limit(struct limits_page *page, const struct settings_limit *device)
 {
         return current_limit(page, device) == device->limit_bytes ||
@@ -97,8 +99,8 @@ static bool is_same_now(struct limits_page *page, const struct store_request *re
         return true;
 }
 
-/* The present limits where no row says otherwise. A daemon's session has rows only: its first
- * one. */
+/* Gets the present limits for GPUs whose row says nothing else. A daemon's session has no
+ * default; the limit of its first row is used. */
 static void usual_now(struct limits_page *page, struct settings_limits *ret)
 {
         rows_default(page, ret);
@@ -149,7 +151,7 @@ static void describe_caps(struct limits_page *page, struct text *text)
         }
 }
 
-/* The present limits, in the form of settings_canonical(). */
+/* Describes the present limits, in the form of settings_canonical(). */
 static void describe_now(struct limits_page *page, char *ret, size_t bytes)
 {
         struct settings_limits usual = { 0 };

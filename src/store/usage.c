@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists the processes of a session; usage.h has the contract. A process is identified across PID
- * namespaces by its start time and by its innermost pid, which /proc shows to an ancestor (NSpid).
+ * Lists the processes of a session; usage.h has the contract. A process in another PID namespace is
+ * identified by its start time and by its innermost pid, which /proc shows to an ancestor namespace
+ * (NSpid).
  */
 #include "store/usage.h"
 
@@ -19,7 +20,7 @@
 #include "common/minmax.h"
 #include "common/scoped.h"
 
-/* A small file of /proc, whole and terminated. */
+/* Reads a small file of /proc as a whole, and terminates it. */
 static bool read_small(const char *path, char *ret, size_t size)
 {
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -34,7 +35,8 @@ static bool read_small(const char *path, char *ret, size_t size)
         return true;
 }
 
-/* Field 22 of a stat file; the command in field 2 may hold spaces and brackets. */
+/* Returns field 22 of a stat file, the start time. The command in field 2 may contain spaces and
+ * brackets. */
 static uint64_t start_of(const char *stat_path)
 {
         char text[1024];
@@ -72,7 +74,8 @@ static void copy_printable(char *to, const char *from, size_t size)
         memset(to + i, 0, size - i);
 }
 
-/* Lines such as 0::/user.slice, or in version 1 4:memory:/docker/7f3e: the path comes last. */
+/* The path comes last in a line, for example 0::/user.slice or, in version 1,
+ * 4:memory:/docker/7f3e. */
 void usage_cgroup(uint32_t pid, char ret[USAGE_CGROUP_BYTES])
 {
         char path[64], text[4096];
@@ -131,7 +134,7 @@ static bool is_set(const uint64_t *bits, uint64_t at)
         return bits[at / 64] >> at % 64 & 1;
 }
 
-/* The first that is set from `at` on, or `end`. */
+/* Returns the first set bit from `at` on, or `end`. */
 static uint64_t next_set(const uint64_t *bits, uint64_t at, uint64_t end)
 {
         while (at < end) {
@@ -146,10 +149,10 @@ static uint64_t next_set(const uint64_t *bits, uint64_t at, uint64_t end)
         return min_u64(at, end);
 }
 
-/* Sets a bit for each locked byte below `end`. Each call to the kernel finds an unknown lock, or no
- * lock in a gap. So the number of calls depends on the locks, not on slots_high, which any writer
- * can forge. Each call walks the locks before the one that it finds, so the time is checked after
- * each. */
+/* Sets a bit for each locked byte below `end`. Each call to the kernel finds a lock that was not
+ * known yet, or shows that a gap has none. So the number of calls depends on the locks, and not
+ * on slots_high, which any writer can forge. Each call searches the locks before the one that it
+ * finds, so the time is checked after each call. */
 static int find_held(int fd, uint64_t end, uint64_t most_ns, uint64_t ret[LIVE_BYTES / 64])
 {
         const uint64_t began_ns = clock_thread_ns();
@@ -209,7 +212,7 @@ int usage_list_within(const struct slots_page *slots, const struct usage_look *l
         return rc < 0 ? rc : count;
 }
 
-/* The last number of the NSpid line: the pid in the process's own namespace. */
+/* Returns the last number of the NSpid line: the pid in the process's own namespace. */
 static uint32_t innermost_pid(const char *pid)
 {
         char path[64], text[4096];
@@ -251,9 +254,9 @@ bool usage_is_process(const struct usage_process *process, uint32_t pid)
         return innermost_pid(name) == process->pid && start_ticks_of(name) == process->start_ticks;
 }
 
-/* Sets the pid of the entries that are this process. Returns how many: more than one if slots are
- * forged. Reading a stat file can block (common/aside.h), and reading status cannot; for most
- * processes status is enough. */
+/* Sets the local pid of the entries that are this process. Returns how many: more than one if
+ * slots are forged. Reads the stat file only if the innermost pid matches: reading a stat file
+ * can block (common/aside.h), reading the status file cannot. */
 static size_t name_as(const char *pid, struct usage_process *list, size_t count)
 {
         const uint32_t inner_pid = innermost_pid(pid);
