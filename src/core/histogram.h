@@ -12,8 +12,8 @@
 #define HISTOGRAM_BOUNDS 15u
 
 struct histogram {
-        /* Number of durations in each bucket, not cumulative; the last bucket has no upper bound.
-         */
+        /* Number of durations in each bucket, not cumulative; the last bucket has no upper
+         * bound. */
         uint64_t count[HISTOGRAM_BOUNDS + 1];
         uint64_t sum_ns;
 };

@@ -74,8 +74,8 @@ enum ledger_status {
         LEDGER_TAKEN, /* attach only: another process has this slot; try another slot */
 };
 
-/* The name of an operation's next step. docs/ledger.md and the model's traces use the same names.
- */
+/* The name of an operation's next step. docs/ledger.md and the model's traces use the same
+ * names. */
 enum ledger_at {
         /* An operation on the row of `actor`: the caller's own slot, or a dead slot whose recover
          * lock the caller holds. */
@@ -122,15 +122,15 @@ enum ledger_at {
 /* One ledger operation under way; it lives on the caller's stack. */
 struct ledger_op {
         uint8_t at;      /* enum ledger_at */
-        uint8_t device;  /* the device of the current operation */
+        uint8_t device;  /* device of the current operation */
         bool is_attach;  /* an attach began this recovery, not a charge */
         bool is_reap;    /* run PASS alone; no charge follows */
         bool is_busy;    /* PASS: another process is recovering a slot */
         uint16_t self;   /* the caller's slot */
         uint16_t actor;  /* the slot whose operation runs: self, or a dead slot */
         uint16_t high;   /* PASS: one above the last slot to examine */
-        bool is_forced;  /* ignore the limit */
-        uint64_t amount; /* the caller's request, as a delta */
+        bool is_forced;  /* charge even above the limit */
+        uint64_t amount; /* the change that the caller requests, as a delta */
         uint64_t delta;  /* the change of the sum by the running operation */
         uint64_t seq;    /* the sequence number of the running operation */
         uint64_t tag;    /* the word's tag, as this operation read it */

@@ -37,15 +37,16 @@ enum policy_key {
         POLICY_GPUS,   /* a set; bit i stands for the GPU at index i of struct policy_cards */
         POLICY_MEMORY, /* bytes of one session, summed over all its GPUs */
         POLICY_MEMORY_IN_ALL, /* bytes of all sessions of one user, or of one profile */
-        POLICY_COMPUTE,       /* the cap of a session, in thousandths of a percent */
+        /* the cap of a session on a GPU, in thousandths of a percent of the GPU's time */
+        POLICY_COMPUTE,
         /* sum of the guarantees of one user's (or profile's) sessions on all GPUs, in the unit of
          * the cap */
         POLICY_GUARANTEE_IN_ALL,
         POLICY_WEIGHT,
-        POLICY_PRIORITY, /* 0 batch, 1 normal, 2 rt */
+        POLICY_PRIORITY, /* priority of a session: 0 batch, 1 normal, 2 rt */
         POLICY_SESSIONS, /* number of sessions of one user, or of one profile */
         POLICY_TTL,      /* nanoseconds; a session without an end asks for POLICY_ANY */
-        POLICY_SWAP,     /* 0 no, 1 yes */
+        POLICY_SWAP,     /* whether a session may swap: 0 no, 1 yes */
         POLICY_KEYS,
 };
 

@@ -111,7 +111,8 @@
 #define SCHED_BUCKET_SPAN_NS (20 * SCHED_MS)
 /* The burst of the token bucket while other members keep the member waiting. */
 #define SCHED_BUCKET_WAIT_NS (100 * SCHED_MS)
-#define SCHED_PROMISE_SPAN_NS (100 * SCHED_MS) /* the burst of a guarantee */
+/* the burst of a guarantee, as the time in which its account fills */
+#define SCHED_PROMISE_SPAN_NS (100 * SCHED_MS)
 /* Long kernels of other members enlarge both bursts, by at most this time. */
 #define SCHED_LONG_MAX_NS (1000 * SCHED_MS)
 /* On a device with rt members, the time between the opening of a guaranteed turn and the member's
@@ -146,12 +147,15 @@
 /* Classes in ascending rank, with the numbers of sessions_one.priority. */
 enum sched_class { SCHED_CLASS_BATCH, SCHED_CLASS_NORMAL, SCHED_CLASS_RT };
 
-/* A member's limits: what the scheduler guarantees, and what the member must not exceed. */
+/* A member's terms: what the scheduler guarantees, and what the member must not exceed. */
 struct sched_terms {
-        uint32_t cap_ppm;       /* maximum part of the device's time; SCHED_WHOLE_PPM: no cap */
-        uint32_t guarantee_ppm; /* minimum part, at most the cap; 0: no guarantee */
-        uint32_t weight;        /* 1..SCHED_WEIGHT_MAX; usually 100 */
-        uint32_t gang;          /* members with the same number form a gang; 0: no gang */
+        /* maximum part of the device's time for the member; SCHED_WHOLE_PPM: no cap */
+        uint32_t cap_ppm;
+        /* guaranteed part of the device's time, at most the cap; 0: no guarantee */
+        uint32_t guarantee_ppm;
+        /* share of turns relative to other members: 1..SCHED_WEIGHT_MAX, usually 100 */
+        uint32_t weight;
+        uint32_t gang; /* members with the same number form a gang; 0: no gang */
         /* enum sched_class; members of a gang have the same class, though it is changed one member
          * at a time */
         uint8_t class;
@@ -166,13 +170,13 @@ enum sched_mode {
 
 /* Why a member got its turn. */
 enum sched_turn {
-        SCHED_TURN_FAIR,  /* it had the least held time for its weight */
-        SCHED_TURN_OWED,  /* it is behind its guarantee */
-        SCHED_TURN_FLOOR, /* it would starve */
+        SCHED_TURN_FAIR,  /* the member had the least held time for its weight */
+        SCHED_TURN_OWED,  /* the member is behind its guarantee */
+        SCHED_TURN_FLOOR, /* the member would starve */
 };
 
-/* What is known of a unit: a gang, or a member without a gang. Each member of the unit has a copy.
- */
+/* What is known of a unit: a gang, or a member without a gang. Each member of the unit has a
+ * copy. */
 struct sched_unit {
         uint32_t step;    /* the value of sched.steps when this copy was computed */
         uint32_t devices; /* a bit for each device on which the unit has a member */
@@ -181,7 +185,8 @@ struct sched_unit {
         uint8_t urgency;  /* enum urgency: whether the unit goes before the classes, and why */
         bool wants;       /* at least one member wants its device */
         bool may;         /* the caps of all members let them run */
-        /* the unit is urgent, or no unit of a higher class wants one of its devices */
+        /* no class keeps the unit waiting: it is urgent, or no unit of a higher class wants its
+         * devices */
         bool has_way;
         int64_t most_ahead; /* scratch value of units_order(), in the head's copy only */
 };
@@ -193,8 +198,8 @@ struct sched_member {
         uint8_t turn;     /* enum sched_turn of the last time it opened */
         bool is_wanting;  /* the member has blocked or submitted launches, or will launch at once */
         bool is_draining; /* the gate is closed, and the member's submitted work may still run */
-        /* The member missed its drain deadline: no other member waits for it until it has drained.
-         */
+        /* The member missed its drain deadline: no other member waits for it until it has
+         * drained. */
         bool is_late;
         bool is_back;      /* the member slept, wants the device again, and has not had it since */
         bool is_protected; /* the present turn may not be ended early by other members */
@@ -202,13 +207,14 @@ struct sched_member {
         bool is_begun;     /* the member has launched since it opened */
         bool is_cut;       /* the turn ended while the member still wanted the device */
         int64_t told_target_ns; /* .target_ns of the last FREE or OPEN */
-        int64_t open_ns;        /* when it last opened */
-        int64_t end_ns;         /* end of its lease */
-        int64_t close_ns;       /* when it last closed */
+        int64_t open_ns;        /* when the member last opened */
+        int64_t end_ns;         /* end of the member's present lease */
+        int64_t close_ns;       /* when the member last closed */
         /* usual length of the member's drains: a smoothed mean of the completed ones */
         int64_t drain_ns;
-        int64_t late_since_ns; /* if is_late: when it first closed after its last completed drain */
-        int64_t idle_ns;       /* when it stopped wanting the device */
+        /* if is_late: when the member first closed after its last completed drain */
+        int64_t late_since_ns;
+        int64_t idle_ns;       /* when the member stopped wanting the device */
         int64_t gap_ns;        /* usual length of the member's pauses; SCHED_NEVER: unknown */
         int64_t wait_since_ns; /* since when the member has wanted the device without being open */
         /* decaying estimate of how late the member's process wakes up after its turn opens */
@@ -231,7 +237,7 @@ struct sched_member {
         int64_t ahead_ns;
         struct sched_unit unit;
         int64_t ahead;  /* how far the member's unit is ahead in the order of the device */
-        uint64_t vtime; /* held time by weight: ns * SCHED_WEIGHT_MAX / weight; wraps around */
+        uint64_t vtime; /* virtual time: held ns * SCHED_WEIGHT_MAX / weight; wraps around */
         /* the rest of the division in vtime */
         int64_t vtime_rest;
         /* how long the device was kept idle for the member since the member's last turn */
@@ -249,8 +255,8 @@ struct sched_member {
 struct sched_times {
         /* by class: from wanting to opening, including time in which the cap closes the gate */
         struct histogram wait[3];
-        struct histogram yield;    /* from a closing that cut a turn short to DRAINED */
-        struct histogram handover; /* from DRAINED to the next member's first launch */
+        struct histogram yield;    /* time from a closing that cut a turn short to DRAINED */
+        struct histogram handover; /* time from DRAINED to the next member's first launch */
 };
 
 struct sched_device {
@@ -262,8 +268,8 @@ struct sched_device {
         uint32_t claim;
         /* by class: virtual time of the member whose turn is next; never decreases */
         uint64_t vtime[3];
-        int64_t at_ns;      /* the accounts are settled up to this time */
-        int64_t gap_ns;     /* from DRAINED to the next member's first launch, smoothed */
+        int64_t at_ns;      /* time up to which the accounts are settled */
+        int64_t gap_ns;     /* time from DRAINED to the next member's first launch, smoothed */
         int64_t drained_ns; /* when a member last drained */
         int64_t hold_ns;    /* until when the device is kept idle for rt members */
         /* budget of time that may be lost because the device is kept for rt members */
@@ -288,8 +294,8 @@ struct sched {
 };
 
 enum sched_event_type {
-        SCHED_ADD,    /* .device, .terms; .member is a free index */
-        SCHED_CHANGE, /* .terms */
+        SCHED_ADD,    /* a new member: .device, .terms; .member must be a free index */
+        SCHED_CHANGE, /* the member's terms change: .terms */
         SCHED_REMOVE, /* the member has ended or died; none of its work runs */
         SCHED_WANT,   /* the member has blocked launches, or it began to work while FREE */
         /* the member has submitted nothing and blocked nothing for longer than the grace time */
@@ -317,7 +323,7 @@ enum sched_action_type { SCHED_FREE, SCHED_OPEN, SCHED_CLOSE, SCHED_ALARM };
 struct sched_action {
         enum sched_action_type type;
         uint32_t member;
-        int64_t end_ns; /* OPEN */
+        int64_t end_ns; /* OPEN: when the gate closes */
         /* FREE, OPEN: the member must keep less GPU time than this in flight; 0: no bound */
         int64_t target_ns;
 };

@@ -94,7 +94,8 @@ static bool is_promised(const struct sched_member *member, int64_t now_ns)
 static void promises_fill(struct sched_member *member, int64_t ns, uint32_t floor_ppm,
                           int64_t now_ns, bool is_long)
 {
-        const int64_t lease = SCHED_LEASE_MAX_NS * FINE; /* a whole turn can always be owed */
+        /* room for a whole turn, so that a whole turn can always be owed */
+        const int64_t lease = SCHED_LEASE_MAX_NS * FINE;
         int64_t span_ns = SCHED_PROMISE_SPAN_NS + (is_long ? SCHED_LONG_MAX_NS : 0);
         uint32_t promised = member->terms.guarantee_ppm;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks whether a member's terms are valid, by themselves and beside the guarantees of the other
- * members of the device.
+ * Checks whether a member's terms are valid, in themselves and together with the guarantees of the
+ * device's other members.
  */
 #include "core/sched_parts.h"
 

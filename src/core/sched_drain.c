@@ -62,8 +62,8 @@ void drain_said(const struct step *step, unsigned i)
         struct sched_member *member = &step->sched->member[i];
         int64_t ns = min_i64(step->now_ns - member->close_ns, SCHED_DRAIN_MAX_NS);
 
-        /* The usual length grows quickly and shrinks slowly, because drains vary with the kernels.
-         */
+        /* The usual length grows quickly and shrinks slowly, because drains vary with the
+         * kernels. */
         if (member->is_draining)
                 member->drain_ns += (ns - member->drain_ns) / (ns > member->drain_ns ? 2 : 16);
         drain_end(step->sched, member, step->now_ns);

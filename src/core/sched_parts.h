@@ -83,18 +83,18 @@ void account_refund(const struct sched *sched, struct sched_member *member, int6
 /* Advances the virtual time of each class to that of the class's least served member. Also limits
  * how far a member that wants the device may lag behind that time. */
 void account_level(struct sched *sched, unsigned device);
-/* Whether the member's cap lets it run now. */
+/* Whether the member's cap lets it run now: there is no cap, or the bucket is not empty. */
 bool account_may(const struct sched_member *member);
 /* Returns when the member's cap lets it run next, if no usage is reported until then. */
 int64_t account_may_ns(const struct sched_member *member, int64_t now_ns);
 
 /* -- sched_drain.c ---------------------------------------------------------------------------- */
 
-/* Begins a drain: the member's gate has just closed. */
+/* Begins a drain when the member's gate has just closed. */
 void drain_begin(struct sched_member *member, int64_t now_ns);
-/* Ends a drain: the member reported that none of its work is in flight. */
+/* Ends a drain because the member reported that none of its work is in flight. */
 void drain_said(const struct step *step, unsigned member);
-/* Ends a drain, if there is one, because nothing shows work of the member in flight. */
+/* Ends a drain, if there is one, because nothing shows that work of the member is in flight. */
 void drain_end(struct sched *sched, struct sched_member *member, int64_t now_ns);
 /* Returns until when other members wait for this member's drain; 0: they do not wait. */
 int64_t drain_deadline_ns(const struct sched_member *member);
@@ -106,7 +106,7 @@ void drain_settle(struct sched *sched, unsigned device, int64_t now_ns);
 
 /* -- sched_pick.c ----------------------------------------------------------------------------- */
 
-/* The member whose turn is next, and why. */
+/* The result of pick_next(): the member whose turn is next, and why. */
 struct pick {
         unsigned member; /* the index of the member; NOBODY: there is none */
         enum sched_turn turn;
@@ -115,7 +115,7 @@ struct pick {
 
 /* Picks the member that gets the device's next turn. */
 struct pick pick_next(struct step *step, unsigned device);
-/* Whether a member that could open now outranks the holder and so ends its turn. */
+/* Whether a member that could open now outranks the holder and so ends the holder's turn. */
 bool pick_revokes(struct step *step, unsigned holder);
 /* Whether `sleeper`, which wants nothing now, will end the turn of `holder` when it wants the
  * device again. */
@@ -147,7 +147,7 @@ bool gang_has_all(const struct sched *sched, unsigned member);
 unsigned gang_kept_for(const struct sched *sched, unsigned device);
 /* Drops all claims of the unit. */
 void gang_release(struct sched *sched, unsigned member);
-/* Drops the claims of gangs that cannot use them any more. */
+/* Drops the claims of gangs that do not want, or may not use, their devices any more. */
 void gang_sweep(struct sched *sched);
 
 /* gang_link() adds a member to the ring of its gang; gang_unlink() removes it from there. */

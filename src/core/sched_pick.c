@@ -94,8 +94,8 @@ static bool is_candidate(const struct sched *sched, unsigned i)
                (unit_decider(sched, i) == member->device && unit_has_way(sched, i));
 }
 
-/* Whether the device is kept idle for an rt member that ran a moment ago, and not for this member.
- */
+/* Whether the device is kept idle for an rt member that ran a moment ago, and not for this
+ * member. */
 static bool is_held_off(const struct step *step, const struct member_rank *rank, unsigned device)
 {
         return rank->class < SCHED_CLASS_RT && rank->urgency == 0 &&

@@ -70,10 +70,10 @@ static int64_t target_beside(const struct sched_member *sleeper)
         return clamp_i64(sleeper->gap_ns / 4, SCHED_TARGET_MIN_NS, SCHED_TARGET_MAX_NS);
 }
 
-/* Whether member i may soon preempt the holder. An rt member may, unless it wants the device all
- * the time and the holder's turn serves a guarantee: guarantees of others go first. Any other
- * member may if it sleeps, usually returns within SCHED_GAP_MAX_NS and would outrank the holder.
- */
+/* Whether member i may soon end the holder's turn. An rt member may, unless it wants the device
+ * all the time and the holder's turn serves a guarantee, because guarantees go before classes.
+ * Any other member may if it sleeps, usually returns within SCHED_GAP_MAX_NS and would outrank
+ * the holder. */
 static bool is_expected(const struct sched *sched, unsigned i, unsigned holder)
 {
         const struct sched_member *one = &sched->member[i], *other = &sched->member[holder];

@@ -115,8 +115,9 @@ struct sessions_share {
          * lower limit does not take back. Only this module sets it; SESSIONS_RESTORE trusts the
          * saved value. */
         uint64_t ceiling_bytes;
-        uint32_t compute_milli_percent;   /* the cap; 0 or SESSIONS_WHOLE_MILLI_PERCENT: no cap */
-        uint32_t guarantee_milli_percent; /* 0: no guarantee */
+        uint32_t compute_milli_percent; /* the cap; 0 or SESSIONS_WHOLE_MILLI_PERCENT: no cap */
+        /* the guaranteed part of the GPU's time; 0: no guarantee */
+        uint32_t guarantee_milli_percent;
 };
 
 /* The container that a session belongs to. Stored for the code that creates and ends sessions of
@@ -138,13 +139,13 @@ enum sessions_state {
 
 struct sessions_one {
         char name[SESSIONS_NAME_BYTES];
-        uint8_t id[16]; /* random; a later session of the same name has another id */
+        uint8_t id[16]; /* random; a later session with the same name has another id */
         uint32_t owner_uid;
-        uint32_t weight;     /* 1..10000; usually 100 */
-        uint8_t priority;    /* 0 batch, 1 normal, 2 rt */
+        uint32_t weight;     /* the session's share of turns: 1..10000, usually 100 */
+        uint8_t priority;    /* enum sched_class: 0 batch, 1 normal, 2 rt */
         uint8_t state;       /* enum sessions_state */
         uint8_t ending;      /* enum sessions_ending */
-        uint8_t share_count; /* 1..SESSIONS_GPUS */
+        uint8_t share_count; /* number of shares: 1..SESSIONS_GPUS */
         bool is_context_free;
         /* memory of the host that the session may use in place of GPU memory; 0: none */
         uint64_t host_bytes;
@@ -183,7 +184,7 @@ struct sessions {
         unsigned count;   /* number of sessions */
         unsigned entries; /* one above the last entry in use */
         struct sessions_one session[SESSIONS_MAX];
-        /* Private to the files of core/sessions. */
+        /* The fields from here to the end are private to the files of core/sessions. */
         struct sessions_due due[SESSIONS_MAX];
         uint32_t name_sum[SESSIONS_MAX]; /* hash of each session's name; 0: the entry is free */
         /* the entry from which the next TICK searches, so that every session gets its turn */
@@ -323,8 +324,8 @@ enum sessions_answer {
         /* There is no such session. Also the answer about another owner's session, so that its
          * existence stays secret. */
         SESSIONS_UNKNOWN,
-        SESSIONS_STALE, /* .version is not the session's version */
-        SESSIONS_BUSY,  /* programs run, and the request was not forced */
+        SESSIONS_STALE, /* .version is neither 0 nor the session's version */
+        SESSIONS_BUSY,  /* programs of the session run, and the request was not forced */
         /* There is no free entry for a session or a GPU. If owner_most is the reason, .field is
          * "owner". */
         SESSIONS_FULL,

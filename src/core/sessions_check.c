@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks a policy, and a session by itself, without regard to the rest of the node.
+ * Checks a policy, and the fields of a session, without regard to the rest of the node.
  */
 #include "core/sessions_parts.h"
 

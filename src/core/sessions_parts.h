@@ -104,7 +104,8 @@ void raise_version(struct sessions_one *one);
 void end_begin(const struct sessions_step *step, unsigned index, enum sessions_note why);
 /* Sends SIGKILL to the processes that still run in an ending session. */
 void end_kill(const struct sessions_step *step, unsigned index);
-/* Closes the session to new processes, and sends its processes the signal of its state. */
+/* Closes the session to new processes, and sends its processes the signal that its state
+ * demands. */
 void end_shut(const struct sessions_step *step, unsigned index);
 /* Removes a session in which no process runs any more. */
 void end_bury(const struct sessions_step *step, unsigned index);
@@ -120,8 +121,8 @@ void ask_release(const struct sessions_step *step);
 
 /* -- sessions_policy.c ------------------------------------------------------------------------ */
 
-/* Returns the longest TTL that the requester may have; 0: there is no bound, and no TTL is needed.
- */
+/* Returns the longest TTL that the requester may have; 0: there is no bound, and no TTL is
+ * needed. */
 uint64_t ruled_ttl_ns(const struct sessions_step *step);
 /* Whether the requester may have this TTL; 0: no TTL. */
 bool ruled_may_last(const struct sessions_step *step, uint64_t ttl_ns);

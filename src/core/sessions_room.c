@@ -381,7 +381,7 @@ static void offer_all_time(struct offer *offer)
                 offer->room[i].free_milli_percent = SESSIONS_WHOLE_MILLI_PERCENT;
 }
 
-/* Whether the shares would fit if the node had no other session. */
+/* Whether the shares would fit on some GPUs if the node had no other session. */
 static bool is_any_possible(const struct offer *offer, const struct sessions_one *one,
                             struct sessions_actions *ret)
 {

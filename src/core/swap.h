@@ -90,7 +90,7 @@
 #define SWAP_TURN_COSTS 24u
 #define SWAP_TURN_MIN_NS UINT64_C(200000000)
 #define SWAP_TURN_MAX_NS UINT64_C(30000000000)
-/* No turn ends for a pause shorter than this. */
+/* Minimum idle time of a session before its turn can end early. */
 #define SWAP_IDLE_MIN_NS UINT64_C(20000000)
 #define SWAP_DRAIN_MAX_NS UINT64_C(2000000000)
 #define SWAP_MOVE_MAX_NS UINT64_C(10000000000)
@@ -109,7 +109,7 @@ enum swap_class { SWAP_CLASS_BATCH, SWAP_CLASS_NORMAL, SWAP_CLASS_RT };
 
 /* What a session's pages say at a poll. */
 struct swap_seen {
-        uint64_t used_bytes; /* memory of its programs, on the card or in the host */
+        uint64_t used_bytes; /* memory of the session's programs, on the card or in the host */
         /* part of used_bytes that can be moved to the host; a larger value is cut to used_bytes */
         uint64_t swappable_bytes;
         /* part of swappable_bytes that is in the host now; a larger value is cut */
@@ -177,7 +177,7 @@ struct swap_session {
         /* when the session got stuck first, if all tries since have failed; else 0 */
         uint64_t since_ns;
         bool is_overdue;
-        /* For display. */
+        /* Totals for display: number of holds, and the time and bytes below. */
         uint64_t holds;
         uint64_t held_ns;
         uint64_t moved_bytes; /* bytes moved out and in, together */
@@ -204,7 +204,7 @@ struct swap_card {
         /* card memory for all sessions that swap together; set by the caller */
         uint64_t capacity_bytes;
         uint64_t cost_ns;   /* duration of the last change of turns; 0: not known yet */
-        uint64_t turn_ns;   /* when the present turns began */
+        uint64_t turn_ns;   /* when the clock of the card's present turns started */
         uint64_t change_ns; /* when the present change began; 0: there is none */
         uint64_t changes;   /* number of changes, for display */
         bool is_short;      /* the sessions do not all fit, or may not all run */

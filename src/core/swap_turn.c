@@ -38,15 +38,16 @@ static const struct {
 };
 
 struct turns {
-        unsigned most;        /* how many sessions may have a turn at the same time */
-        unsigned count;       /* number of placed sessions, without stuck ones */
-        uint64_t floor_bytes; /* bytes of all sessions that stay on the card in any case */
+        unsigned most;  /* how many sessions may have a turn at the same time */
+        unsigned count; /* number of placed sessions, without stuck ones */
+        /* sum of the bytes of all sessions that stay on the card in any case */
+        uint64_t floor_bytes;
         uint64_t sum_bytes; /* floor_bytes, and what the placed sessions need beyond their floors */
         uint64_t all_bytes; /* sum of the needs of all sessions */
         bool is_over;       /* the clock of the turns has run out */
         bool is_passed;     /* a session that waits, for a turn or to grow, did not fit */
-        bool has_come;      /* a session that waits was placed */
-        bool starts;        /* the clock starts again */
+        bool has_come;      /* a session that waited was placed */
+        bool starts;        /* the clock of the turns starts again */
 };
 
 static uint64_t turn_ns_of(const struct swap_look *look)

@@ -44,8 +44,8 @@ static const struct watch_session *known_session(const struct watch *watch, uint
         return &watch->session[place];
 }
 
-/* Returns the record of the session's place. If another session was there before, clears it first.
- */
+/* Returns the record of the session's place. If another session was there before, clears it
+ * first. */
 static struct watch_session *session_at(struct watch *watch, const struct watch_sight *sight)
 {
         struct watch_session *session = &watch->session[sight->place];
@@ -329,7 +329,7 @@ bool watch_next(struct watch *watch, const struct watch_policy *policy, uint64_t
 
 bool watch_is_close(const struct watch *watch)
 {
-        struct watch *all = (struct watch *)(uintptr_t)watch; /* case_at() does not write */
+        struct watch *all = (struct watch *)(uintptr_t)watch; /* case_at() does not change it */
         const struct watch_case *one;
 
         for (unsigned i = 0; (one = case_at(all, i)); i++) {

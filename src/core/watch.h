@@ -98,7 +98,7 @@ struct watch_case {
         uint64_t termed_ns;
 };
 
-/* A table of cases. Users can cause any number of cases, so the table is bounded. */
+/* A table of cases. Users can cause any number of cases, so its size is fixed. */
 struct watch_file {
         unsigned entries; /* one above the last case in use */
         struct watch_case one[WATCH_CASES];

@@ -59,8 +59,7 @@ struct world {
         int error;    /* why the slots file could not be opened or locked; 0: it could */
 };
 
-/* -- the ledger's ports --------------------------------------------------------------------------
- */
+/* -- The ledger's ports ------------------------------------------------------------------------ */
 
 static bool world_open(struct world *world)
 {
@@ -163,8 +162,7 @@ static struct ledger world_ledger(struct world *world)
                                 .context = world };
 }
 
-/* -- memory of the process -----------------------------------------------------------------------
- */
+/* -- Memory of the process --------------------------------------------------------------------- */
 
 struct process *process_here(void)
 {
@@ -216,8 +214,7 @@ static void process_map(void)
         errno = saved;
 }
 
-/* -- taking and leaving a slot -------------------------------------------------------------------
- */
+/* -- Taking and leaving a slot ----------------------------------------------------------------- */
 
 static bool slot_try(struct world *world, uint32_t slot)
 {

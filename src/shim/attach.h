@@ -24,7 +24,7 @@
 
 /* What this process keeps about a device of the session. */
 struct process_device {
-        _Alignas(64) struct lock lock; /* one operation of our slot on this device at a time */
+        _Alignas(64) struct lock lock; /* held during each operation of our slot on this device */
         /* list of this device's free nodes in struct blocks */
         uint32_t free_nodes;
         /* set by process_reap() when the session has many processes */
@@ -39,8 +39,8 @@ struct process {
         struct lock descriptors;
         /* number of the slot plus 1; 0: not attached; set last (release) */
         _Atomic uint32_t slot_plus_one;
-        void *live_pin;                  /* keeps our live lock, see liveness_unlock() */
-        bool has_left;                   /* the session is being removed; never attach again */
+        void *live_pin; /* keeps our live lock, see liveness_unlock() */
+        bool has_left;  /* the session is being removed, so this process never attaches again */
         _Atomic uint32_t forking_thread; /* the thread whose fork holds `descriptors` */
         struct process_device device[PAGE_DEVICES];
         struct blocks blocks;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rings the bell of a session: wakes the node's scheduler, which then reads the session's pages.
- * Any thread.
+ * Any thread may call.
  */
 #ifndef ALIQUOT_SHIM_BELL_H
 #define ALIQUOT_SHIM_BELL_H

@@ -46,8 +46,7 @@ static unsigned top_bit(uint32_t value)
         return 31u - (unsigned)__builtin_clz(value);
 }
 
-/* -- nodes --------------------------------------------------------------------------------------
- */
+/* -- Nodes ------------------------------------------------------------------------------------- */
 
 static unsigned node_segment(uint32_t node)
 {
@@ -127,8 +126,7 @@ void blocks_return(struct blocks *blocks, uint32_t *free_list, uint32_t node)
         *free_list = node;
 }
 
-/* -- buckets ------------------------------------------------------------------------------------
- */
+/* -- Buckets ----------------------------------------------------------------------------------- */
 
 /*
  * Returns the hash of a key. Blocks that are neighbours in the address space get neighbouring
@@ -203,8 +201,7 @@ static void shard_grow(struct blocks *blocks, struct block_shard *shard)
         bucket_split(blocks, shard);
 }
 
-/* -- the table ----------------------------------------------------------------------------------
- */
+/* -- The table --------------------------------------------------------------------------------- */
 
 /* Returns the link to the key's node: follow it to read the node, change it to unlink the node.
  * NULL: the key is unknown. */

@@ -41,9 +41,9 @@ enum charge_space {
         /* the handle of a memory pool; the bytes are those that the pool has reserved */
         SPACE_POOL,
         SPACE_CONTEXT, /* a context's number, or for a primary context: device + 1 */
-        SPACE_MODULE,  /* a module or library */
+        SPACE_MODULE,  /* a module's or library's handle */
         SPACE_GRAPH,   /* graph memory of a device; the key is device + 1 */
-        SPACE_IMPORT,  /* IPC and external memory */
+        SPACE_IMPORT,  /* memory imported through IPC or external memory */
         /* memory freed in a stream that has not reached the free yet; the key is a number */
         SPACE_FREED,
         /* host memory in place of a card's that was freed so; the key is a number */

@@ -27,7 +27,7 @@ struct helper {
         _Atomic uint32_t state;
         _Atomic uint32_t bell;      /* futex word that helper_kick() changes */
         _Atomic uint32_t is_asleep; /* the helper sleeps without a time */
-        _Atomic uint32_t is_over;   /* the program exits */
+        _Atomic uint32_t is_over;   /* the program exits, so no task runs any more */
         /* the process that runs the helper; another process that shares our memory may exit
          * before this one */
         _Atomic uint32_t process;

@@ -28,9 +28,9 @@
 
 /* The session's rows in the page. All are CHARGE_NO_DEVICE if the session does not swap. */
 struct room_rows {
-        int card; /* all memory of the session on its GPU, wherever it is now */
-        int out;  /* memory that is in the host now */
-        int swap; /* swappable memory: it can be in the host */
+        int card; /* row of all memory of the session on its GPU, wherever the memory is now */
+        int out;  /* row of the memory that is in the host now */
+        int swap; /* row of the swappable memory, which can be in the host */
 };
 /* Returns the session's rows. */
 struct room_rows room_rows(void);
@@ -70,7 +70,7 @@ enum room_answer {
 };
 enum room_kind { ROOM_OF_PINNED, ROOM_OF_SWAPPABLE };
 
-/* Whether `more_bytes` fit beside what is charged already. */
+/* Whether `more_bytes` fit beside what is already charged, for a request of this kind. */
 enum room_answer room_answer(const struct room_books *books, uint64_t more_bytes,
                              enum room_kind kind);
 

@@ -250,7 +250,8 @@ static int enter_folder(struct session_wish *wish, session_gpu_lister *lister, s
 
         if (rc == 0)
                 rc = store_find(&wish->store, settings->runtime_dir, true, err);
-        if (rc == -EROFS && settings->session[0]) /* a daemon's session may be joined there */
+        /* a session of a daemon may exist in a folder that cannot be written */
+        if (rc == -EROFS && settings->session[0])
                 rc = store_find(&wish->store, settings->runtime_dir, false, err);
         return rc < 0 ? rc : join_or_create(wish, lister, err);
 }

@@ -26,9 +26,9 @@
 
 enum session_state {
         SESSION_UNKNOWN, /* session_start() was not called yet */
-        SESSION_NONE,    /* no settings: pass everything through */
+        SESSION_NONE,    /* no settings, so calls pass through */
         SESSION_ACTIVE,
-        SESSION_BROKEN, /* refuse; the reason went to standard error */
+        SESSION_BROKEN, /* calls are refused; the reason went to standard error */
 };
 
 /* A physical device or MIG instance, as the front end's driver names it. */

@@ -13,7 +13,7 @@
 #include "store/store.h"
 
 #define USERS "user."
-#define FEW_BYTES 256u /* an access list and a security module's attributes are shorter */
+#define FEW_BYTES 256u /* enough for an access list and a security module's attributes */
 #define NAMES_BYTES 65536u
 #define ROUNDS_MAX 16u /* a tenant may add attributes as fast as they are removed */
 

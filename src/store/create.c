@@ -122,7 +122,7 @@ static int fill_limits(const struct store_request *request, struct limits_page *
         return rc;
 }
 
-/* The beginning of struct slots_page. */
+/* The first fields of struct slots_page. */
 struct slots_head {
         uint64_t magic;
         uint32_t version;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares requested limits with those of a session, and describes both in words.
+ * Compares requested limits with those of a session, and describes both in the error text.
  */
 #include <errno.h>
 #include <string.h>

@@ -44,8 +44,8 @@ struct store_file {
 /* A session whose pages are mapped. Ends with store_close(), or with the process. */
 struct store_session {
         char path[STORE_PATH_BYTES]; /* the session's folder */
-        struct limits_page *limits;  /* read-only unless `is_writable` */
-        struct slots_page *slots;    /* always writable */
+        struct limits_page *limits;  /* mapped read-only unless `is_writable` */
+        struct slots_page *slots;    /* always mapped writable */
         struct store_file limits_file;
         struct store_file slots_file;
         bool is_writable;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See account.h.
+ * The GPU time account; account.h has the contract.
  */
 #include "shim/time/account.h"
 

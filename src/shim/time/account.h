@@ -42,10 +42,10 @@ struct account {
 struct terms {
         uint32_t cap_ppm; /* PAGE_WHOLE_PPM: no cap */
         uint32_t mode;    /* enum page_mode; PAGE_MODE_FREE if there is no scheduler */
-        bool is_watched;  /* a scheduler writes the lease */
+        bool is_watched;  /* a scheduler is alive and writes the lease */
         /* the session belongs to a daemon, so a scheduler may start to write the lease */
         bool is_daemons;
-        uint32_t turn; /* number of the lease's turn; even */
+        uint32_t turn; /* number of the lease's present turn; even */
         /* end of the lease */
         uint64_t end_ns;
         uint64_t target_ns; /* maximum GPU time of the work in flight; 0: no bound */
@@ -89,7 +89,7 @@ void account_settle(struct account *account, uint64_t begin_ns, uint64_t now_ns)
  * notifies the scheduler, with the number `turn` of the lease. */
 void account_end(struct account *account, int64_t rest_ns, uint32_t turn, uint64_t now_ns);
 
-/* Writes into the page that this process waits at the gate with nothing in flight. */
+/* Writes into the page that this process waits at the gate and has nothing in flight. */
 void account_stand(const struct account *account, uint64_t now_ns);
 
 /* What the processes of the session do on the device. */
@@ -130,7 +130,8 @@ static inline bool terms_keep_cap(const struct terms *terms)
 
 /* -- The scheduler ---------------------------------------------------------------------------- */
 
-/* Writes into the page that this process waits at a closed gate. */
+/* Writes into the page that this process waits at a closed gate, and notifies the scheduler if
+ * needed. */
 void account_want(const struct account *account, const struct terms *terms, uint64_t now_ns);
 
 /* Adds to the number of submissions that passed the gate. A negative number takes back

@@ -24,13 +24,14 @@ struct callers {
 
 struct threads {
         struct callers callers;
-        _Atomic uint32_t is_registered; /* registered with the kernel for membarrier */
+        /* this process is registered with the kernel for membarrier */
+        _Atomic uint32_t is_registered;
         /* the kernel bars membarrier: each thread makes its own fence */
         _Atomic uint32_t is_barred;
         _Atomic uint32_t is_late;    /* membarrier was found to be barred at the last fence */
         _Atomic uint32_t is_crowded; /* a thread has no entry */
         struct lock lock;
-        uint32_t numbers; /* numbers given to threads so far */
+        uint32_t numbers; /* how many numbers were given to threads so far */
 };
 
 WIPED_AT_FORK(struct threads, threads);

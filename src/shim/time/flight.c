@@ -24,7 +24,7 @@ static uint64_t slot_length_ns(const struct flight *flight, uint64_t slot_ns)
         return FLIGHT_SLOT_NS;
 }
 
-/* Sets the slot that begins at `slot_ns`, and the random moment of its poll. Slots begin at
+/* Sets the slot that begins at `slot_ns`, and the random moment of its look. Slots begin at
  * multiples of their length, whenever the flight began. */
 static void take_slot(struct flight *flight, uint64_t slot_ns)
 {

@@ -349,7 +349,7 @@ static void grant_credit(const struct asking *asking, const struct terms *terms,
 /* What the window gives for a submission. */
 struct part {
         uint32_t units;  /* number of units of the round being filled; 0: none now */
-        bool is_due;     /* the round is full and needs its markers */
+        bool is_due;     /* the round is full, and needs its markers */
         uint64_t due_ns; /* if the stream is parked and must wait: until when; else 0 */
 };
 

@@ -528,7 +528,8 @@ static void look_at_let_out(struct time_device *device)
         lock_drop(&device->lock);
 }
 
-/* Whether a look finds nothing in flight. */
+/* Looks at all streams of the device, and ends the flight if nothing is in flight. Returns
+ * whether it ended. */
 static bool finds_nothing(struct time_device *device)
 {
         struct found found;

@@ -189,7 +189,7 @@ static void make_busy(struct time_stream *stream, uint64_t now_ns)
         }
 }
 
-/* Notes this thread as the stream's only user, or as one of many. */
+/* Notes this thread as the stream's only user, or STREAM_MANY if it is not the first one. */
 static void note_user(struct time_stream *stream)
 {
         uint32_t number = credit_here.number, user = load_relaxed(&stream->user);
@@ -428,8 +428,7 @@ void stream_forget(struct time_stream *stream)
         lock_drop(&stream->lock);
 }
 
-/* -- The end of a context -----------------------------------------------------------------------
- */
+/* -- The end of a context ---------------------------------------------------------------------- */
 
 static void stop_looks(void)
 {

@@ -87,7 +87,7 @@ enum stream_order {
 
 /* The names of a stream, as the front end gives them. */
 struct stream_name {
-        uint64_t key; /* never 0 */
+        uint64_t key; /* identifies the stream in the front end; never 0 */
         uint64_t handle;
         uint64_t context;
         enum stream_order order;
@@ -124,7 +124,7 @@ struct time_stream {
          * blocks while the stream is full. */
         struct lock parking;
         struct park park[TIME_PARKS]; /* the waits in the stream, oldest first */
-        _Atomic uint32_t parker;      /* number of the thread that adds a wait right now; 0: none */
+        _Atomic uint32_t parker;      /* number of the thread that is adding a wait; 0: none */
         uint32_t parker_grants;       /* the value of `grants` when that thread began */
         _Atomic uint32_t parks;       /* number of waits in `park`; written under `parking` */
         /* When the stream was first seen parked, if it still is; else 0. This field and
@@ -151,7 +151,7 @@ struct time_driver {
         bool (*is_unseen)(const struct time_stream *stream);
         /* Whether the stream is empty. Not called for a captured or unseen stream. */
         bool (*is_empty)(struct time_stream *stream);
-        /* Returns the marker for reuse. */
+        /* Gives the marker back to the front end for reuse. */
         void (*drop)(struct time_stream *stream, void *marker);
         /* relax(true): until the matching relax(false), calls of this thread disturb no other
          * thread's capture, and the thread's current context changes only by our calls. */
@@ -161,7 +161,7 @@ struct time_driver {
 /* A marker of a round. */
 struct time_marker {
         struct time_stream *stream;
-        void *marker; /* NULL: passed */
+        void *marker; /* the event; NULL: it has passed */
 };
 
 /* What this process keeps about a device of the session. */

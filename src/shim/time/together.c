@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See together.h.
+ * The rules for several devices under a cap; together.h has the contract.
  */
 #include "shim/time/together.h"
 
