@@ -4,9 +4,10 @@
  *
  * The file has only names, values and layouts on which a program and libnvidia-ml.so.1 must agree,
  * so that the build needs no NVML package. The names are the library's, so they do not follow the
- * project's style. If a struct begins with "version", the caller must set that member to the
- * constant with the struct's name, which contains the struct's size; so a new layout gets a new
- * name. The exception is nvmlGpmMetricsGet_t: its array grows with each release while its version
+ * project's style. In a struct whose first member is `version`, the caller must set it to the
+ * constant of the same name without `_t` (nvmlMemory_v2 for nvmlMemory_v2_t). The constant encodes
+ * the struct's size and version number, so NVML gives a changed layout a new struct name (_v1,
+ * _v2). The exception is nvmlGpmMetricsGet_t: its array grows with each release while its version
  * stays 1.
  *
  * Where a real nvml.h is installed, tools/check-abi.py compares sizes, offsets and values with it.

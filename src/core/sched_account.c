@@ -269,8 +269,10 @@ int64_t account_may_ns(const struct sched_member *member, int64_t now_ns)
         return account_may(member) ? now_ns : time_after(now_ns, wait_ns);
 }
 
-/* Bills reported usage, at most the time on the device. Reports come from samples, so they may
- * exceed one turn and fall short of the next; the difference is carried from turn to turn. */
+/* Bills the usage that the member reports, but no more than the time on the device that it has not
+ * reported yet (untold_ns). Reports come from samples, so one may be too high for its turn and the
+ * next too low. The excess is kept in ahead_ns, and the member's later time on the device pays for
+ * it. */
 void account_use(const struct step *step, unsigned i)
 {
         struct sched_member *member = &step->sched->member[i];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computes what is known of each unit, once per step. Decisions ask for these facts for every pair
- * of members; if they were computed at each question, a step would take the cube of a gang's
- * members.
+ * Computes facts about each unit (a gang, or a member without a gang; sched_parts.h) once per step.
+ * The decisions need these facts for every pair of members. If they were computed each time, the
+ * time of a step would grow with the cube of the number of a gang's members.
  *
- * Wants, terms and accounts change before a step decides, never while it does. The virtual times of
- * a device change when account_level() runs; then the order of the device's units is computed
- * again.
+ * Which members want the device, their terms (class, weight, ...) and their accounts change before
+ * the decisions of a step, never during them. The virtual times of a device change when
+ * account_level() runs; then the order of the device's units is computed again.
  */
 #include "core/sched_parts.h"
 

@@ -97,7 +97,8 @@ struct sessions_policy {
 
 struct sessions_gpu {
         uint8_t uuid[16];
-        /* memory of the card that the driver can allocate, including the reserve */
+        /* memory of the card that the driver can allocate for programs; policy.reserve_bytes is
+         * not subtracted from it */
         uint64_t card_bytes;
         /* False: the GPU is gone. Its sessions keep their shares; no session gets a new one. */
         bool is_here;

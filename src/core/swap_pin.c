@@ -22,8 +22,8 @@ struct pins {
         uint64_t pinned_bytes;  /* P: the bytes that all sessions have pinned */
         uint64_t left_bytes;    /* how much more all sessions may pin together */
         uint64_t may_pin_bytes; /* how much all sessions may pin by their old and new orders */
-        unsigned tight;         /* number of sessions that may have grown beyond their new limit */
-        /* the entry of one of them */
+        unsigned tight; /* sessions that possibly hold more memory than their new limit allows */
+        /* the index in swap->session of one of these sessions */
         uint16_t one_tight;
 };
 

@@ -36,7 +36,8 @@ struct spin {
         CUuuid uuid;
         driver_busy *engine;      /* NULL: the GPU is not simulated */
         struct spin_stamp *stamp; /* a ring, written by the kernels */
-        uint32_t next;            /* index of the next stamp to read, not reduced to the ring */
+        /* number of the next stamp to read; keeps counting up, and is read at next % SPIN_RING */
+        uint32_t next;
         CUdeviceptr stamps, count;
         uint64_t busy_ns, until_ns; /* sum of the intervals read, and the end of the last one */
 };

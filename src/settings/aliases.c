@@ -119,8 +119,8 @@ static int read_vcuda(const struct said *said, struct settings_rules *memory, st
 static int read_xpushare(const struct said *said, struct settings_rules *memory, struct error *err)
 {
         struct size size = { 0 };
-        /* xpushare's K, M and G are decimal, and Ki, Mi and Gi are binary. An added B makes
-         * them ours. */
+        /* For xpushare K, M and G are decimal, and Ki, Mi and Gi are binary. size_parse() reads a
+         * bare K as binary, but KB as decimal and KiB as binary, so a B is appended. */
         char spelled[64];
         struct text text;
         size_t length = strlen(said->value);

@@ -12,10 +12,11 @@
 #define NETWORK_BYTES 8 /* bytes of an IPv6 address that identify its /64 */
 #define MAPPED_BYTES 12 /* bytes of an IPv6 address before the IPv4 address that it maps */
 #define RESERVE 16u     /* one of this many connections is reserved */
-/* A call usually takes a few microseconds; one that notifies thousands of watchers takes this
- * long. */
+/* A system call on a peer's socket that takes at least this much CPU time is a long call. A usual
+ * call takes a few microseconds; one that notifies thousands of watchers of the socket reaches
+ * this. */
 #define LONG_CALL_NS UINT64_C(2000000)
-#define RESTS_TIMES 500u
+#define RESTS_TIMES 500u  /* after a long call the peer rests for this many times its length */
 #define GROUPS_MAX 65536u /* NGROUPS_MAX of Linux */
 
 unsigned peers_reserve(unsigned most)

@@ -15,7 +15,7 @@
 #define LIVE true
 #define RESTART false
 /* Arguments: section, name, type, field, default, minimum, maximum, whether a reload applies it,
- * meaning, words. */
+ * help text, and for CONFIG_WORD the permitted values. */
 #define KEY(of, called, kind, member, normal, low, high, is_live, text, ...)                       \
         {                                                                                          \
                 .section = of, .name = called, .type = CONFIG_##kind,                              \

@@ -179,7 +179,8 @@ static int share_of(const struct sessions_one *session, const uint8_t uuid[16])
         return NOBODY;
 }
 
-/* A session with processes on the GPUs, while it is judged. */
+/* What see_process() and see_sum() need about one session while its processes' memory is compared
+ * with its ledger. */
 struct seeing {
         const struct sessions_one *session;
         const struct folder_use *use;

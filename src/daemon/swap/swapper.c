@@ -85,8 +85,9 @@ static void take_wishes(struct swapper *self)
         pthread_mutex_unlock(&self->lock);
 }
 
-/* Whether dead slots of this session may be read in this pass: each pass begins after the last
- * session for which they were. */
+/* Whether the slots of dead processes of this session may be read in this pass. A pass reads those
+ * of at most WALKS_MAX sessions. If it reached that maximum, the next pass continues with the
+ * session after the last one. */
 static bool may_walk(const struct swapper *self, unsigned at)
 {
         return self->walks < WALKS_MAX && at >= self->walk_from;

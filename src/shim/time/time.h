@@ -199,7 +199,8 @@ struct time_device {
         uint32_t busy_count;
         struct time_stream *busy[TIME_STREAMS];
         _Atomic uint32_t waiting_count; /* number of entries of `waiting`; written under `lock` */
-        /* streams that are parked, or have a wait ahead */
+        /* streams with at least one recorded wait (struct park): the stream is in that wait now, or
+         * still has work to do before it */
         struct time_stream *waiting[TIME_WAITING];
 };
 

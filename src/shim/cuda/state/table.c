@@ -45,7 +45,7 @@ static void grow_buckets(struct handle_table *table, uint64_t count)
                 munmap(old, old_count * sizeof(struct table_link *));
 }
 
-/* Adds a chunk, which doubles the number of records. */
+/* Adds a chunk, which has twice as many records as the one before. */
 static void grow_records(struct handle_table *table, size_t bytes)
 {
         uint64_t count = (uint64_t)FIRST_CHUNK << table->chunks;
