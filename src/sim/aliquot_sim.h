@@ -4,7 +4,6 @@
  *
  * A module is an ELF shared object. A kernel in it is a host function, called once a launch (the
  * whole grid, not once a thread), on a thread of the simulated driver:
- *
  *      ALIQUOT_SIM_KERNEL(scale, sizeof(uint64_t), sizeof(float), sizeof(uint64_t))
  *      {
  *              uint64_t count = *(const uint64_t *)params[2];
@@ -16,8 +15,8 @@
  *
  * Build with `cc -shared -fPIC`. Variables with default visibility are the module's globals. Device
  * addresses are valid host addresses as long as they are mapped; memory() says whether they are,
- * and turns a bad one into the sticky error that a real kernel would raise. Without spend_ns() a
- * kernel takes the time that the function itself took.
+ * and raises the sticky error of a real kernel if they are not. Without spend_ns() a kernel takes
+ * the time that its host function took.
  */
 #ifndef ALIQUOT_SIM_ALIQUOT_SIM_H
 #define ALIQUOT_SIM_ALIQUOT_SIM_H
@@ -33,17 +32,17 @@ struct aliquot_sim_launch;
 
 struct aliquot_sim_services {
         uint32_t struct_size;
-        /* The simulator's clock, in ns; real or virtual as configured. */
+        /* The simulator's clock in ns: real or virtual time, as configured. */
         uint64_t (*now_ns)(const struct aliquot_sim_launch *launch);
-        /* Occupies the device for `ns` of device time, shared with other contexts by time slices.
-         */
+        /* Occupies the device for `ns` of device time. The engine is time-sliced with other
+         * contexts. */
         void (*spend_ns)(const struct aliquot_sim_launch *launch, uint64_t ns);
-        /* The bytes at a device address, or NULL after raising "illegal address" if any is unmapped
-         * or, when `is_written`, read-only. */
+        /* Returns a pointer to the bytes at a device address. NULL, after raising "illegal
+         * address", if any byte is unmapped or, with `is_written`, read-only. */
         void *(*memory)(const struct aliquot_sim_launch *launch, uint64_t address, uint64_t bytes,
                         int is_written);
-        /* Ends the launch with a driver error (a CUresult), sticky as on hardware. Return after it.
-         */
+        /* Ends the launch with a driver error (a CUresult), which is sticky as on hardware. The
+         * kernel must return after this call. */
         void (*fail)(const struct aliquot_sim_launch *launch, int result);
 };
 
@@ -55,12 +54,12 @@ struct aliquot_sim_launch {
         uint32_t shared_bytes;
         uint32_t is_cooperative;
         const struct aliquot_sim_services *services;
-        void *driver; /* the driver's own */
+        void *driver; /* private to the simulated driver */
 };
 
-/* What the loader reads: one note a kernel, in section .note.aliquot. */
+/* What the loader reads: one note for each kernel, in section .note.aliquot. */
 struct aliquot_sim_note {
-        uint32_t owner_size; /* 8 */
+        uint32_t owner_size; /* sizeof(owner): 8 */
         uint32_t body_size;
         uint32_t type;
         char owner[8]; /* "Aliquot" */
@@ -78,7 +77,8 @@ struct aliquot_sim_note {
 #define ALIQUOT_SIM_EXTERN
 #endif
 
-/* Declares kernel `name` with the sizes of its parameters and begins its definition. */
+/* Declares kernel `name` with the sizes of its parameters, and begins the definition of its
+ * function. */
 #define ALIQUOT_SIM_KERNEL(name, ...)                                                             \
         ALIQUOT_SIM_EXTERN __attribute__((visibility("default"))) void name(                      \
                 const struct aliquot_sim_launch *launch, void *const *params);                    \

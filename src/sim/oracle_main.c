@@ -2,7 +2,8 @@
 /*
  * aliquot-sim-oracle [STATE_DIR]: prints what the simulated node has granted, as JSON.
  *
- * Without an argument, the folder is that of ALIQUOT_SIM. Exit 0, or 1 when there is no node.
+ * Without an argument, it reads the state folder that ALIQUOT_SIM configures. Exit status 0, or 1
+ * when there is no node.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -31,7 +31,8 @@ CUresult sim_cuLaunchHostFunc(bool is_per_thread, CUstream handle, CUhostFn func
         return stream_push(stream, COMMAND_HOST, &host, sizeof(host));
 }
 
-/* Whether the stream sleeps or spins while it waits for the function shows nowhere. */
+/* `how` (sleep or spin while the stream waits for the function) is only checked: the model has no
+ * difference between the two. */
 CUresult sim_cuLaunchHostFunc_v2(bool is_per_thread, CUstream handle, CUhostFn function,
                                  void *argument, unsigned how)
 {

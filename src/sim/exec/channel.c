@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which channel a stream gets. See channel.h.
+ * Chooses the channel of a new stream. See channel.h.
  */
 #include "sim/exec/channel.h"
 
@@ -8,7 +8,8 @@
 
 #include "common/environment.h"
 
-/* The program's number, within the hardware's bounds; else the configuration's. */
+/* Returns the number of channels of a context: CUDA_DEVICE_MAX_CONNECTIONS if it is within the
+ * hardware's range, otherwise the configured number. */
 static unsigned channel_count(void)
 {
         const char *text = environment_get("CUDA_DEVICE_MAX_CONNECTIONS");

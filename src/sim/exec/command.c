@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each kind of command does when its turn in the stream has come.
+ * Executes each kind of command, when the stream's worker has reached it.
  */
 #include "sim/exec/event.h"
 #include "sim/exec/stream.h"
@@ -12,7 +12,8 @@ static void run_callback(CUstream stream, struct op_run *run,
 {
         CUstream handle = stream;
 
-        /* The program gave 0 or a special handle for a default stream; it gets that back. */
+        /* For a default stream the program passed 0 or a special handle, so its callback gets such
+         * a handle too. */
         if (stream->kind == STREAM_LEGACY)
                 handle = NULL;
         else if (stream->kind == STREAM_PER_THREAD)
@@ -122,7 +123,8 @@ void command_drop(struct stream_command *command)
         case COMMAND_WORK: {
                 const struct command_work *work = payload;
 
-                /* bookkeeping (a pool's free) must happen even if the device has failed */
+                /* also after a failure of the device: the function keeps records, such as those of
+                 * a pool's free memory */
                 if (work->function)
                         work->function(work->argument);
                 break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The execution side of a context, with the functions that the memory side calls (exec.h).
+ * The streams' side of a context, and the functions of exec.h that wait for a context's work.
  */
 #include "sim/exec/exec.h"
 
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* All contexts ever made. A closed one stays in the list, so that walks of the list are safe, and
- * is reused for the next context. */
+/* All entries ever made. The entry of a closed context stays in the list, so that other threads can
+ * traverse it, and is reused for the next context. */
 static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct exec_context *opened;
 
@@ -128,7 +128,7 @@ struct exec_place *exec_place_of(struct exec_context *exec)
         return load_acquire(&exec->has_place) ? &exec->place : NULL;
 }
 
-/* All work that was queued in any stream before a certain moment. */
+/* All work queued in any stream of `exec` with a ticket up to `ticket`. */
 struct drained {
         struct exec_context *exec;
         uint64_t ticket;
@@ -145,8 +145,8 @@ static bool is_drained(void *argument)
         struct exec_context *exec = drained->exec;
         bool is_done = true;
 
-        /* a failed context counts as done: none of its work goes on, though a thread may still be
-         * in it */
+        /* The work of a failed context counts as done: no more of it runs, although a thread may
+         * still be within one command. */
         if (load_acquire(&exec->context->error))
                 return true;
         pthread_mutex_lock(&exec->lock);
@@ -166,7 +166,8 @@ CUresult exec_context_synchronize(CUcontext context)
         return (CUresult)load_acquire(&context->error);
 }
 
-/* An opened context of the device behind `*after` in the list; its work so far. */
+/* Finds the next open context of the device after `*after` in the list, and stores its work queued
+ * so far. False: there is none. */
 static bool next_on(CUdevice device, struct exec_context **after, struct drained *ret_drained)
 {
         struct exec_context *at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Planning and issuing copies. See copy.h.
+ * Translates copies and queues them. See copy.h.
  */
 #include "sim/exec/copy.h"
 
@@ -12,7 +12,7 @@
 #include "sim/memory/memory.h"
 #include "sim/node/clock.h"
 
-/* One side of a box, source and destination alike. */
+/* The source or the destination of a box, with the fields that both have in CUDA_MEMCPY3D. */
 struct box_side {
         CUmemorytype type;
         uint64_t host, device;
@@ -37,15 +37,15 @@ static CUresult plan_array(const struct box_side *side, const CUDA_MEMCPY3D *box
         ret->pitch = side->array->pitch_bytes;
         ret->slice = side->array->pitch_bytes * side->array->height;
         ret->address = side->array->data + side->z * ret->slice + side->y * ret->pitch + side->x;
-        /* The array's storage answers for itself; its bounds were just checked. */
+        /* No context's access rights apply to an array's storage; the bounds were just checked. */
         ret->context = NULL;
         ret->is_array = true;
         ret->device = side->array->context->device;
         return CUDA_SUCCESS;
 }
 
-/* The context whose access rights apply to device memory: another device's memory is staged by that
- * device's context. */
+/* Returns the context whose access rights apply to device memory. For memory of another device that
+ * is the context that allocated it, because the copy is staged there. */
 static CUcontext rights(CUdeviceptr address, CUcontext context)
 {
         struct memory_block block;
@@ -56,7 +56,8 @@ static CUcontext rights(CUdeviceptr address, CUcontext context)
         return context;
 }
 
-/* Rows and slices do not overlap, and a copy of some bytes has an address. */
+/* Returns whether rows and slices do not overlap, and whether a copy that is not empty has an
+ * address. */
 static bool is_box_sound(const struct box_side *side, const CUDA_MEMCPY3D *box, uint64_t base,
                          const struct op_side *planned)
 {
@@ -67,7 +68,8 @@ static bool is_box_sound(const struct box_side *side, const CUDA_MEMCPY3D *box, 
                (base || is_empty);
 }
 
-/* A device address where nothing lives any more is not host memory either. */
+/* Returns whether the address is in device memory. An address in the arena whose memory was freed
+ * counts as device memory too: it cannot be host memory. */
 static bool is_on_device(CUmemorytype type, uint64_t address)
 {
         struct memory_block block;
@@ -159,7 +161,7 @@ static bool is_host(const struct op_side *side)
                                    block.kind == MEMORY_HOST || block.kind == MEMORY_REGISTERED);
 }
 
-/* On the caller's thread, after everything before it in the stream. */
+/* Runs the copy on the caller's thread, after all work that is queued in the stream. */
 static CUresult copy_now(CUstream stream, const struct op_copy *copy)
 {
         struct exec_mark mark = { 0 };

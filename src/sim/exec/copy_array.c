@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of a run of bytes into or out of a one-dimensional array.
+ * Copies of consecutive bytes into or out of a one-dimensional array.
  */
 #include "sim/entries.h"
 #include "sim/exec/copy.h"
@@ -8,7 +8,7 @@
 #define HOST CU_MEMORYTYPE_HOST
 #define DEVICE CU_MEMORYTYPE_DEVICE
 
-/* An array, and where in it; or, without one, an address. */
+/* One side of the copy: an array with an offset, or (array NULL) an address. */
 struct copy_side {
         CUarray array;
         size_t offset;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of boxes: 2D, 3D, between contexts, and in batches.
+ * The driver's calls that copy boxes: 2D, 3D, between contexts, and in batches.
  */
 #include "sim/context/context.h"
 #include "sim/entries.h"
@@ -125,7 +125,8 @@ CUresult sim_cuMemcpy3DAsync(const CUDA_MEMCPY3D_v1 *copy, CUstream stream)
         return sim_cuMemcpy3DAsync_v2(false, &wide, stream);
 }
 
-/* The two forms of a box differ only where one has reserved words and the other contexts. */
+/* Both structures have the same layout: CUDA_MEMCPY3D has reserved words where the peer form has
+ * contexts. */
 static CUDA_MEMCPY3D box_of_peer(const CUDA_MEMCPY3D_PEER *from)
 {
         CUDA_MEMCPY3D made;
@@ -144,7 +145,7 @@ CUresult sim_cuMemcpy3DPeerAsync(bool is_per_thread, const CUDA_MEMCPY3D_PEER *c
         CUresult rc = CUDA_SUCCESS;
 
         request.box = box_of_peer(copy);
-        /* the context given for an array is ignored */
+        /* for a side that is an array, the given context is ignored */
         if (copy->srcMemoryType != CU_MEMORYTYPE_ARRAY)
                 request.from_context = copy->srcContext;
         if (copy->dstMemoryType != CU_MEMORYTYPE_ARRAY)
@@ -156,7 +157,7 @@ CUresult sim_cuMemcpy3DPeerAsync(bool is_per_thread, const CUDA_MEMCPY3D_PEER *c
         return rc == CUDA_SUCCESS ? copy_issue(is_per_thread, stream, &request) : rc;
 }
 
-/* Whether a batch may name this stream; it may not name the legacy default stream. */
+/* Returns whether a batch may use this stream. The legacy default stream is not allowed. */
 static bool may_batch(bool is_per_thread, CUstream stream)
 {
         return stream != CU_STREAM_LEGACY && (stream || is_per_thread);
@@ -223,7 +224,7 @@ CUresult sim_cuMemcpyBatchAsync(bool is_per_thread, CUdeviceptr *to, CUdeviceptr
         return batch_issue(is_per_thread, stream, &batch, ret_failed ? ret_failed : &ignored);
 }
 
-/* A copy alone may go into any stream. */
+/* A single copy with attributes is allowed in any stream, unlike a batch. */
 CUresult sim_cuMemcpyWithAttributesAsync(bool is_per_thread, CUdeviceptr to, CUdeviceptr from,
                                          size_t bytes, CUmemcpyAttributes *how, CUstream stream)
 {
@@ -237,8 +238,8 @@ CUresult sim_cuMemcpyWithAttributesAsync(bool is_per_thread, CUdeviceptr to, CUd
         return copy_issue(is_per_thread, stream, &request);
 }
 
-/* Array offsets count elements; a pointer's rows and layers count elements of one byte here, as
- * the operand carries no format. */
+/* Translates an operand pair into a box. Array offsets count elements. For a pointer, rows and
+ * layers are counted in elements of one byte, because its operand gives no format. */
 static CUDA_MEMCPY3D box_of_batch(const CUDA_MEMCPY3D_BATCH_OP *op)
 {
         CUDA_MEMCPY3D made = { .WidthInBytes = op->extent.width,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of a run of bytes: the entry points that name both sides by kind.
+ * Copies of consecutive bytes: the calls whose name gives the kind of both sides (HtoD, DtoD and so
+ * on).
  *
- * The forms without _v2 are from when an address had 32 bits: the same, by values that were short.
+ * The forms without _v2 are from the time of 32-bit device addresses. They do the same, with
+ * narrower parameters.
  */
 #include "sim/context/context.h"
 #include "sim/entries.h"
@@ -71,7 +73,7 @@ CUresult sim_cuMemcpyDtoDAsync_v2(bool is_per_thread, CUdeviceptr to, CUdevicept
                      (struct copy_linear){ to, DEVICE, from, DEVICE, bytes });
 }
 
-/* Between two contexts; neither need have enabled the other as a peer. */
+/* Copies between two contexts. Peer access between them is not needed. */
 CUresult sim_cuMemcpyPeerAsync(bool is_per_thread, CUdeviceptr to, CUcontext to_context,
                                CUdeviceptr from, CUcontext from_context, size_t bytes,
                                CUstream stream)

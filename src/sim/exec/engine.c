@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Engines shared between processes: seats, slices and links.
+ * Engines shared between processes: seats and slices. The links are in link.c.
  *
  * A thread that runs work reads its seat's clock. If the clock has not reached the end of the work,
- * the thread sleeps until it can (as holder), or until the present slice ends (otherwise). There is
- * always a holder while any seat wants the engine.
+ * the thread sleeps: the holder until its clock can reach that end, any other seat until the
+ * present slice ends. There is always a holder while any seat has work.
  *
- * Changes are made in drafts (cell.h); other threads are notified after the commit.
+ * Changes are made in drafts (cell.h); other threads are woken after the commit.
  */
 #include "sim/exec/engine.h"
 
@@ -17,14 +17,15 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* Longest single sleep: bounds how late a long kernel's end and its meters are noticed. */
+/* Longest single sleep. It limits how late the end of a long kernel, and the meters, are
+ * updated. */
 #define NAP_NS 20000000ULL
 #define DEFAULT_SLICE_NS 2000000ULL
-/* A holder that keeps its turn for longer than this after its queued work is done did not only wake
- * up late: pass_over() checks whether its process is stopped (SIGSTOP). */
+/* If a holder keeps the engine for longer than this after its queued work is done, it did not
+ * merely wake up late: pass_over() then checks whether its process is stopped (SIGSTOP). */
 #define STOPPED_NS 1000000ULL
 
-/* A change of the engine's record. */
+/* A change of the engine's record that is being prepared. `is_turned`: the holder changes. */
 struct engine_change {
         struct exec_device *device;
         struct exec_state *state;
@@ -37,7 +38,8 @@ static bool has_bit(const uint64_t *bits, unsigned i)
         return bits[i / 64] >> (i % 64) & 1;
 }
 
-/* The active seat that follows `after` in turn, or EXEC_NO_SEAT. `after` itself comes last. */
+/* Returns the active seat that follows `after` in turn, or EXEC_NO_SEAT. `after` itself is
+ * considered last. */
 static int next_active(const struct exec_state *state, int after)
 {
         unsigned words = EXEC_SEATS / 64;
@@ -60,7 +62,7 @@ static bool is_contended(const struct exec_state *state)
         return state->holder != EXEC_NO_SEAT && next_active(state, state->holder) != state->holder;
 }
 
-/* The engine is `seat`'s from `at_ns` on, and works for it once it has been switched over. */
+/* Makes `seat` the holder from `at_ns` on. Its work starts when the context switch is over. */
 static void give_engine(struct exec_state *state, int seat, uint64_t at_ns)
 {
         bool is_switch = state->last != EXEC_NO_SEAT && state->last != seat;
@@ -69,7 +71,7 @@ static void give_engine(struct exec_state *state, int seat, uint64_t at_ns)
         state->hold_start_ns = at_ns + (is_switch ? state->switch_ns : 0);
 }
 
-/* Ends the hold at `end_ns` and gives the engine to the next seat that wants it. */
+/* Takes the engine from the holder at `end_ns` and gives it to the next active seat. */
 static void hand_over(struct engine_change *change, uint64_t end_ns)
 {
         struct exec_state *state = change->state;
@@ -113,18 +115,18 @@ static void take_turn(struct engine_change *change, int seat, uint64_t ready_ns)
         change->is_changed = true;
 }
 
-/* The seat of a dead process must get no slices. */
+/* Frees the seat if its process is dead, so that it gets no slices. */
 static void drop_dead(struct engine_change *change, int seat)
 {
         struct exec_seat *at = &change->state->seat[seat];
         struct sim_node *node = node_get();
 
-        /* A row serves one process after the other. */
+        /* A row is reused, so a live row with another generation belongs to another process. */
         if (!node ||
             (node->row[at->row].generation == at->generation && node_row_is_alive(node, at->row)))
                 return;
         leave_turn(change, (unsigned)seat);
-        /* otherwise the next user of the seat would seem to have held the engine since */
+        /* otherwise the next process with this seat would be counted as the holder since then */
         if (change->state->holder == seat)
                 hand_over(change, sim_now_ns());
         *at = (struct exec_seat){ 0 };
@@ -139,7 +141,7 @@ static uint64_t seat_clock(const struct exec_state *state, int seat, uint64_t at
         return clock;
 }
 
-/* When the seat's clock showed `clock`, which it has reached. */
+/* Returns the time at which the seat's clock showed `clock`, a value that it has reached. */
 static uint64_t clock_time(const struct exec_state *state, int seat, uint64_t clock)
 {
         const struct exec_seat *at = &state->seat[seat];
@@ -151,8 +153,8 @@ static uint64_t clock_time(const struct exec_state *state, int seat, uint64_t cl
         return at->hold_end_ns > back ? at->hold_end_ns - back : 0;
 }
 
-/* Skips a holder that has done all its queued work and whose process is stopped, so that it does
- * not leave by itself. */
+/* Skips the holder if it has done all its queued work and its process is stopped: a stopped process
+ * cannot give up the engine itself. */
 static bool pass_over(struct engine_change *change, uint64_t now_ns)
 {
         struct exec_state *state = change->state;
@@ -169,7 +171,8 @@ static bool pass_over(struct engine_change *change, uint64_t now_ns)
         return true;
 }
 
-/* Turns every slice that is over by `now_ns`, one after the other, as if each had been watched. */
+/* Performs all changes of the holder that were due by `now_ns`, one after the other, at the times
+ * when they were due. */
 static void turn_slices(struct engine_change *change, uint64_t now_ns)
 {
         struct exec_state *state = change->state;
@@ -180,14 +183,15 @@ static void turn_slices(struct engine_change *change, uint64_t now_ns)
 
                 if (pass_over(change, now_ns))
                         continue;
-                /* Also while the slice lasts: a holder that never needs a whole one would leave the
-                 * rest of the time to the dead, again and again. */
+                /* Even before the slice is over: otherwise, when the holder gives up the engine
+                 * early, a dead process's seat would get the rest of the time, again and again. */
                 drop_dead(change, next);
                 if (!has_bit(state->active, (unsigned)next))
                         continue;
                 if (end_ns > now_ns)
                         break;
-                /* The holder was alone until the next one came. */
+                /* The next seat got its work only after the slice was over; until then the holder
+                 * had no rival. */
                 if (state->seat[next].wanted_ns > end_ns)
                         end_ns = state->seat[next].wanted_ns;
                 hand_over(change, end_ns);
@@ -200,7 +204,7 @@ static void change_begin(struct engine_change *change, struct exec_device *devic
         change->state = cell_begin(&device->cell, device->state, &change->draft);
 }
 
-/* False: another thread committed first, and nothing has happened. */
+/* Commits the change. False: another thread committed first, and nothing was changed. */
 static bool change_end(struct engine_change *change)
 {
         struct exec_device *device = change->device;
@@ -235,7 +239,7 @@ static void engine_open(struct exec_device *device)
         device->is_open = 1;
 }
 
-/* A free one, or EXEC_NO_SEAT. */
+/* Returns a free seat, or EXEC_NO_SEAT. */
 static int find_seat(struct engine_change *change)
 {
         struct exec_state *state = change->state;
@@ -300,7 +304,7 @@ void exec_place_close(struct exec_place *place)
         } while (!change_end(&change));
 }
 
-/* Adds to the meters what the seat has used since the last report. */
+/* Adds the time that the seat has used since the last report to the meters. */
 static void report_use(struct exec_place *place, uint64_t clock, uint64_t now_ns)
 {
         uint64_t seen = load_acquire(&place->reported_clock);
@@ -312,7 +316,7 @@ static void report_use(struct exec_place *place, uint64_t clock, uint64_t now_ns
                               now_ns > clock - seen ? now_ns - (clock - seen) : 0, now_ns);
 }
 
-/* Sleeps until the holder changes or `deadline_ns`. */
+/* Sleeps until the holder changes or until `deadline_ns`. */
 static void await_turn(struct exec_device *device, uint32_t seen, uint64_t deadline_ns)
 {
         if (deadline_ns <= sim_now_ns())
@@ -327,7 +331,7 @@ static bool has_stopped(const struct exec_place *place)
         return load_relaxed(&place->is_closing) || load_relaxed(place->error);
 }
 
-/* The seat has work up to this clock. */
+/* Raises the seat's queued_clock to `clock`: the seat has work up to there. */
 static void promise(struct exec_place *place, uint64_t clock)
 {
         _Atomic uint64_t *queued = &place->device->queued_clock[place->seat];
@@ -342,7 +346,8 @@ void place_promise(struct exec_place *place, struct exec_queue *queue, uint64_t 
         promise(place, load_relaxed(&queue->clock) + add_relaxed(&queue->ns, ns) + ns);
 }
 
-/* Likewise, when the work begins whose chain the mark describes. */
+/* Records in the stream's queue where its current work starts, and raises the seat's queued_clock
+ * by the work queued there. */
 static void promise_ahead(struct exec_place *place, const struct exec_mark *mark)
 {
         struct exec_queue *queue = mark->queue;
@@ -365,7 +370,8 @@ void place_on(struct exec_place *place, struct exec_mark *mark, uint64_t ready_n
                 change.is_changed |= !mark->is_on;
                 clock = seat_clock(change.state, place->seat, ready_ns);
         } while (!change_end(&change));
-        /* A chain that was on goes on where it ended, unless this work came later. */
+        /* The operation starts where the previous one of the sequence ended, unless it was ready
+         * only later. */
         if (!mark->is_on || (ready_ns > mark->end_ns && clock > mark->end_clock))
                 mark->end_clock = clock;
         if (ready_ns > mark->end_ns)
@@ -374,15 +380,15 @@ void place_on(struct exec_place *place, struct exec_mark *mark, uint64_t ready_n
         promise_ahead(place, mark);
 }
 
-/* Whether the seat's clock has reached the end of the work, and when it did; else until when to
- * sleep. */
+/* How far a seat is: whether its clock has reached the end of the work, and at which time
+ * (`end_ns`); otherwise when the thread should look again (`wake_ns`). */
 struct standing {
         bool is_reached, is_holder;
         uint64_t end_ns, wake_ns;
 };
 
-/* The part of the clock that is work: a stopped process that is alone at the engine holds it beyond
- * its queued work, until it continues and leaves. */
+/* Returns the part of the seat's clock that is work. A stopped process with the only active seat
+ * stays the holder after its queued work, until it continues and gives up the engine. */
 static uint64_t worked_clock(const struct exec_place *place, uint64_t clock, uint64_t end_clock)
 {
         uint64_t queued = load_acquire(&place->device->queued_clock[place->seat]);
@@ -403,7 +409,8 @@ static void look_at_seat(struct exec_place *place, uint64_t end_clock, struct st
                 state = change.state;
                 now_ns = sim_now_ns();
                 clock = seat_clock(state, place->seat, now_ns);
-                /* It was passed over, and has gone on. */
+                /* The seat was skipped while its process was stopped, and the process has
+                 * continued. */
                 if (clock < end_clock && !has_bit(state->active, (unsigned)place->seat))
                         take_turn(&change, place->seat, now_ns);
                 turn_slices(&change, now_ns);
@@ -470,7 +477,7 @@ void place_off(struct exec_place *place, struct exec_mark *mark)
         } while (!change_end(&change));
         if (!is_last)
                 return;
-        /* estimates of finished work no longer count */
+        /* estimates of the finished work no longer count */
         store_relaxed(&place->device->queued_clock[place->seat], clock);
         report_use(place, clock, now_ns);
 }

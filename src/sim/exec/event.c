@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events. See event.h.
+ * CUDA events. See event.h.
  *
- * An event's memory serves events for ever. Interprocess events have their state in a shared file
- * (event_ipc.c), where no futex of ours reaches the other process: waits on those poll.
+ * Memory of an event is never returned to the heap, only reused for other events. Interprocess
+ * events have their state in a shared file (event_ipc.c). Our futexes do not reach other processes,
+ * so waits for such events poll.
  */
 #include "sim/exec/event.h"
 
@@ -24,14 +25,15 @@
 static pthread_mutex_t late_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t free_lock = PTHREAD_MUTEX_INITIALIZER;
 static CUevent free_events;
-static CUevent made_events; /* all there are */
+static CUevent made_events; /* list of all events, destroyed ones included */
 
 static bool is_event(CUevent event)
 {
         return event && event->magic == EVENT_MAGIC;
 }
 
-/* A live primary context may be in another life than the one in which the event was made. */
+/* Returns whether the event's context has ended. A primary context can end and start again at the
+ * same address; then its id differs from the one stored with the event. */
 static bool is_context_over(CUevent event)
 {
         return load_acquire(&event->context->is_destroyed) ||
@@ -70,7 +72,8 @@ void event_release(CUevent event)
         pthread_mutex_unlock(&free_lock);
 }
 
-/* A new event stays in the list for good: when its context ends, no other code may know it. */
+/* Returns a free or new event. A new event stays in the list for good: when its context ends, no
+ * other structure may lead to it. */
 static CUevent event_take(void)
 {
         CUevent event;
@@ -114,7 +117,7 @@ uint64_t event_record_begin(CUevent event)
         return add_relaxed(&event->state->recorded, 1) + 1;
 }
 
-/* Without memory the records between are taken as complete. */
+/* Adds the records `from` .. `to` - 1. If memory runs out, they are treated as complete. */
 static void late_add(struct event_late *late, uint64_t from, uint64_t to)
 {
         size_t count = load_relaxed(&late->count);
@@ -262,7 +265,8 @@ CUresult sim_cuEventDestroy_v2(CUevent event)
         return rc;
 }
 
-/* A record in an idle stream completes at once, unless it has a cost: no thread must be woken. */
+/* Records the event. In an idle stream, a record without cost completes at once, so that no thread
+ * must be woken. */
 static CUresult record_now(CUstream stream, CUevent event)
 {
         struct command_event record = { event, event_record_begin(event), config_get()->event_ns };
@@ -384,7 +388,7 @@ CUresult sim_cuEventSynchronize(CUevent event)
         return context_check(event->context);
 }
 
-/* By the device's clock. */
+/* Returns the event's time by the device's clock, which drifts and has a resolution. */
 static uint64_t stamp_ns(CUevent event)
 {
         const struct sim_config *config = config_get();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interprocess events. The handle has a mark and the number of the file with the state.
+ * Interprocess events. The handle contains HANDLE_MARK and the number of the file with the state.
  *
- * The file is made with the event and stays until the state folder is cleared: another process may
- * open it while the maker lives, and it is not known when the last process is done with it.
+ * The file is created with the event and stays until the state folder is cleared: other processes
+ * may open it as long as the creator lives, and nothing tells when the last process has closed it.
  */
 #include "sim/exec/event_ipc.h"
 

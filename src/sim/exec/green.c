@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Green contexts, as far as memory is concerned: a part of the multiprocessors, and the device's
+ * Green contexts, modelled for memory only: a subset of the multiprocessors, and the device's
  * primary context, which each green context retains (manual of cuGreenCtxCreate).
  *
- * The CUcontext of a green context is the primary context itself, so memory and streams made in it
- * belong to the primary context; on hardware it is another handle. Work is not confined to the
- * part.
+ * The CUcontext of a green context is the primary context itself, so memory and streams created in
+ * it belong to the primary context. On hardware it is another handle. Work is not confined to the
+ * subset of multiprocessors.
  */
 #include "common/atomic.h"
 #include "sim/context/context.h"
@@ -19,19 +19,22 @@
 #define GREEN_MAGIC 0x4772656eu
 
 struct CUdevResourceDesc_st {
-        struct CUdevResourceDesc_st *next; /* in descs */
+        struct CUdevResourceDesc_st *next; /* next in `descs` */
         CUdevResource sm;
 };
 
 struct CUgreenCtx_st {
-        struct CUgreenCtx_st *next; /* in greens */
-        uint32_t magic; /* GREEN_MAGIC; 0 when destroyed, then kept: a handle may be about */
+        struct CUgreenCtx_st *next; /* next in `greens` */
+        /* GREEN_MAGIC, or 0 when destroyed. The memory is kept then, because a program may still
+         * use the handle. */
+        uint32_t magic;
         CUdevice device;
         CUcontext primary;
         CUdevResource sm;
 };
 
-/* All that were made: nothing ends a descriptor, and a destroyed context is kept. */
+/* Lists of all that were created. No call destroys a descriptor, and a destroyed context is
+ * kept. */
 static struct CUdevResourceDesc_st *_Atomic descs;
 static struct CUgreenCtx_st *_Atomic greens;
 
@@ -40,8 +43,9 @@ static CUresult green_check(CUgreenCtx green)
         return green && green->magic == GREEN_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* Multiprocessors come in groups: 8 from compute capability 9.0 on, by twos and at least 4 in 8.x,
- * by twos before (programming guide, green contexts). */
+/* Describes all multiprocessors of the device. They are allotted in groups: multiples of 8 from
+ * compute capability 9.0 on, multiples of 2 before, with a minimum of 4 in 8.x (programming guide,
+ * green contexts). */
 static void whole_device(CUdevResource *ret)
 {
         const struct model_spec *spec = model_spec((enum sim_model)node_get()->model);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches: every entry point checks, copies the parameters into the stream's queue, returns.
+ * The driver's launch calls: each checks its arguments, copies the parameters into the stream's
+ * queue, and returns.
  *
- * Nothing is allocated; a captured launch becomes a kernel node instead.
+ * A launch allocates no memory. In a captured stream, it becomes a kernel node instead.
  */
 #include "sim/exec/launch.h"
 
@@ -35,7 +36,8 @@ CUresult launch_check(CUfunction function, const struct op_launch *shape)
         return CUDA_SUCCESS;
 }
 
-/* Where the parameter bytes are when they come packed; NULL when they come one by one. */
+/* Finds the buffer if the program passed its parameters packed; NULL if it passed an array of
+ * pointers. */
 static CUresult find_packed(CUfunction function, const struct launch_params *params,
                             const void **ret_buffer, size_t *ret_bytes)
 {
@@ -105,7 +107,8 @@ static CUresult capture_launch(CUstream stream, const struct op_launch *shape,
         return rc;
 }
 
-/* Checks parameters before space is taken in the queue: a begun command must be committed. */
+/* Checks the parameters before room is taken in the queue, because a command that was begun must be
+ * committed. */
 static CUresult params_check(CUfunction function, const struct launch_params *params)
 {
         const void *buffer;
@@ -176,7 +179,8 @@ CUresult sim_cuLaunchKernel(bool is_per_thread, CUfunction function, unsigned gx
         return launch(is_per_thread, stream, &shape, &given);
 }
 
-/* All blocks must be resident at once: as many as occupancy allows, on every multiprocessor. */
+/* Checks that all blocks fit on the device at once: as many on each multiprocessor as occupancy
+ * allows. */
 static CUresult cooperative_check(const struct op_launch *shape)
 {
         const struct model_spec *model = model_spec((enum sim_model)node_get()->model);
@@ -205,7 +209,8 @@ CUresult sim_cuLaunchCooperativeKernel(bool is_per_thread, CUfunction function, 
         return rc == CUDA_SUCCESS ? launch(is_per_thread, stream, &shape, &given) : rc;
 }
 
-/* Applies an attribute that changes the model; others tune hardware that is not modelled. */
+/* Applies an attribute that has an effect in the model; others tune hardware that is not
+ * modelled. */
 static CUresult attribute_take(const CUlaunchAttribute *attribute, struct op_launch *shape,
                                CUevent *ret_event)
 {
@@ -249,7 +254,8 @@ CUresult sim_cuLaunchKernelEx(bool is_per_thread, const CUlaunchConfig *config, 
         rc = shape.is_cooperative ? cooperative_check(&shape) : CUDA_SUCCESS;
         if (rc == CUDA_SUCCESS)
                 rc = launch(is_per_thread, config->hStream, &shape, &given);
-        /* The event of a launch is recorded when the whole kernel is over: late, never early. */
+        /* The launch's event is recorded when the whole kernel has ended, so it may be late but
+         * never early. */
         if (rc == CUDA_SUCCESS && event)
                 rc = is_per_thread ? cuEventRecord_ptsz(event, config->hStream)
                                    : cuEventRecord(event, config->hStream);

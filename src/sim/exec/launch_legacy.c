@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launching as before CUDA 4: the function holds block shape, shared bytes and parameters.
+ * Launch calls from before CUDA 4, where block shape, shared bytes and parameters are set on the
+ * function.
  */
 #include "sim/entries.h"
 #include "sim/exec/launch.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The links of a device, which all processes share: a copy reserves a link and sleeps until its
- * end.
+ * The links of a device (copy engines between host and device, or between devices), which all
+ * processes share: a copy reserves a link and sleeps until the end of its reservation.
  *
- * A reservation follows the last one of its link, and its length is fixed when it is made. Beside
- * reservations of the other direction it is longer (duplex=). The earlier copy was reserved as if
- * it were alone, and keeps its time: the later copy gets the rest.
+ * A reservation follows the last one of its link, and its length is fixed when it is made. While
+ * the opposite direction has reservations, a new one is longer (setting duplex=). The earlier copy
+ * was reserved as if it were alone, and keeps its time: the later copy gets the remaining rate.
  *
  * Reservations are made in drafts (cell.h), so a process that dies or stops delays others by the
  * length of its copy at most.
@@ -16,12 +16,12 @@
 #include "sim/node/clock.h"
 #include "sim/node/config.h"
 
-/* Longest sleep in one go: how soon a copy hears that its context ends. */
+/* Longest single sleep. It limits how late a copy notices that its context ends. */
 #define NAP_NS 20000000ULL
 
-/* The length of a copy that takes `ns` alone, if the other direction is busy for `beside_ns` from
- * its start on. Reservations of a link have no gaps between them, so a direction that is free at
- * some time was busy until then. */
+/* Returns the length of a copy that takes `ns` alone, if the opposite direction is busy for the
+ * first `beside_ns` of it. Reservations of a link have no gaps between them, so a direction is busy
+ * until the time from which it is free. */
 static uint64_t duplex_ns(uint64_t ns, uint64_t beside_ns)
 {
         uint64_t percent = config_get()->duplex_percent - 100;
@@ -32,7 +32,7 @@ static uint64_t duplex_ns(uint64_t ns, uint64_t beside_ns)
         return done_ns < ns ? beside_ns + ns - done_ns : ns * 100 / percent;
 }
 
-/* For how long the other direction is busy from `start_ns` on. */
+/* Returns for how long the opposite direction is busy from `start_ns` on. */
 static uint64_t other_way_ns(const struct exec_links *links, enum exec_link link, uint64_t start_ns)
 {
         uint64_t other_ns = 0;
@@ -44,7 +44,7 @@ static uint64_t other_way_ns(const struct exec_links *links, enum exec_link link
         return other_ns > start_ns ? other_ns - start_ns : 0;
 }
 
-/* Reserves the link: the end, and the start in `ret_start_ns`. */
+/* Reserves the link. Returns the end of the reservation, and stores its start in `ret_start_ns`. */
 static uint64_t link_reserve(struct exec_place *place, enum exec_link link, uint64_t ns,
                              uint64_t ready_ns, uint64_t *ret_start_ns)
 {

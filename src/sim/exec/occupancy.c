@@ -2,8 +2,8 @@
 /*
  * Occupancy: how many blocks of a function fit on one multiprocessor of the model.
  *
- * Limits are threads (rounded up to warps), blocks, and shared memory. Registers never limit, as
- * kernels here have none.
+ * Limits are threads (rounded up to warps), blocks, and shared memory. Registers never limit:
+ * simulated kernels have none.
  */
 #include "sim/context/device.h"
 #include "sim/entries.h"
@@ -61,7 +61,7 @@ struct block_question {
         int limit;
 };
 
-/* The block that keeps the most threads resident; among equals the largest. */
+/* Finds the block size that keeps the most threads resident; the largest one if several do. */
 static CUresult best_block(int *ret_grid, int *ret_block, CUfunction handle,
                            const struct block_question *question)
 {

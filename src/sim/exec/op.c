@@ -55,7 +55,7 @@ static bool copy_ensure(const struct op_copy *copy)
                backing_ensure(copy->to.address, extent(&copy->to, copy), ACCESS_WRITE);
 }
 
-/* The device that has the memory, or CU_DEVICE_CPU. */
+/* Returns the device that has the memory, or CU_DEVICE_CPU. */
 static CUdevice home(const struct op_side *side)
 {
         struct memory_block block;
@@ -116,7 +116,7 @@ static void move_bytes(const struct op_copy *copy)
         }
 }
 
-/* The compute engine is at it from now on, ... */
+/* Starts an operation on the compute engine. Returns the start time for engine_end(). */
 static uint64_t engine_begin(struct op_run *run)
 {
         struct exec_place *place = exec_place_of(run->exec);
@@ -126,7 +126,8 @@ static uint64_t engine_begin(struct op_run *run)
         return sim_now_ns();
 }
 
-/* ... for as long as the bytes take it; where the host is slower, the host's time counts. */
+/* Ends an operation on the compute engine, after the time that its bytes take at the device's rate,
+ * or after the time that the host took if that is longer. */
 static void engine_end(struct op_run *run, uint64_t began_ns, uint64_t bytes)
 {
         struct exec_place *place = exec_place_of(run->exec);
@@ -139,7 +140,8 @@ static void engine_end(struct op_run *run, uint64_t began_ns, uint64_t bytes)
                 run->mark->end_ns = sim_now_ns();
 }
 
-/* The bytes are there at once; ... */
+/* Copies the bytes, at once. The modelled time of the copy follows in engine_end() or
+ * link_end(). */
 static CUresult copy_move(struct op_run *run, const struct op_copy *copy, bool is_within,
                           uint64_t *ret_began_ns)
 {
@@ -157,8 +159,8 @@ static CUresult copy_move(struct op_run *run, const struct op_copy *copy, bool i
         return rc;
 }
 
-/* ... this is for how long they are under way. Where the host is slower than the modelled link, the
- * host's time counts. */
+/* Occupies the link for the modelled time of the copy, or for the time that the host took if that
+ * is longer. */
 static void link_end(struct op_run *run, const struct op_copy *copy, uint64_t moved_ns)
 {
         struct exec_place *place = exec_place_of(run->exec);
@@ -198,7 +200,7 @@ void op_copy(struct op_run *run, const struct op_copy *copy)
                 context_poison(run->exec->context, CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-/* From the first byte to the last. */
+/* Returns the number of bytes from the first to the last byte of the fill. */
 static uint64_t set_extent(const struct op_set *set)
 {
         if (!set->width || !set->rows)
@@ -298,7 +300,8 @@ static CUresult word_check(struct op_run *run, CUdeviceptr address, uint64_t byt
         return backing_ensure(address, bytes, access) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Once more: memory that was freed meanwhile is still readable, unmapped memory is not. */
+/* Reads the word and compares it, after another check that it is mapped: freed memory stays
+ * readable, unmapped memory does not. */
 static CUresult word_look(struct op_run *run, const struct CUstreamMemOpWaitValueParams_st *wait,
                           bool is_wide, bool *ret_is_met)
 {
@@ -312,7 +315,8 @@ static CUresult word_look(struct op_run *run, const struct CUstreamMemOpWaitValu
         return is_unmapped ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
 }
 
-/* The word may be written by anything that maps it, so it is watched. */
+/* Waits until the word has its value. It polls, because anything that maps the word may write
+ * it. */
 static CUresult word_await(struct op_run *run, const struct CUstreamMemOpWaitValueParams_st *wait,
                            bool is_wide)
 {

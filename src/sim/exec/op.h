@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The operations of a device, as data, and how each is executed.
+ * The operations of a device, as data, and the functions that execute them.
  *
- * A stream's queue and a graph's nodes hold the same descriptions and run them through the same
- * functions. Each operation runs on the caller's thread, not before `run->ready_ns`, has its
- * effect, takes its modelled time, and stores its end in run->mark. An access that memory_check()
- * refuses poisons the context, as hardware raises a sticky error. So does memory that was unmapped
- * while an operation used it.
+ * A stream's queue and a graph's nodes contain the same descriptions and execute them through the
+ * same functions. Each function runs on the caller's thread, not before `run->ready_ns`. It
+ * performs the operation, waits for the operation's modelled time, and stores the end in run->mark.
+ * An access that memory_check() refuses makes all later calls of the context fail, like a sticky
+ * error of real hardware. So does memory that was unmapped while an operation used it.
  */
 #ifndef ALIQUOT_SIM_EXEC_OP_H
 #define ALIQUOT_SIM_EXEC_OP_H
@@ -19,14 +19,16 @@
 
 struct exec_context;
 
-/* The executing side: one stream's worker, or a thread that does a synchronous copy itself. */
+/* Where an operation runs: in a stream's worker, or in a thread that makes a synchronous copy
+ * itself. */
 struct op_run {
         struct exec_context *exec;
         struct exec_mark *mark;
         uint64_t ready_ns;
 };
 
-/* A launch; its parameters follow, each at its function's offset. */
+/* A kernel launch, with its parameters behind it. Each parameter is at the offset that the function
+ * gives it. */
 struct op_launch {
         CUfunction function;
         uint32_t grid[3];
@@ -38,13 +40,14 @@ struct op_launch {
         unsigned char params[];
 };
 
-/* One side of a copy: a box of rows, `pitch` apart, in slices `slice` apart. */
+/* One side of a copy: a box of rows that are `pitch` bytes apart, in slices that are `slice` bytes
+ * apart. */
 struct op_side {
         CUdeviceptr address;
         uint64_t pitch, slice;
-        CUcontext context; /* its access rights apply; NULL for host memory */
+        CUcontext context; /* the context whose access rights apply; NULL for host memory */
         bool is_array;
-        CUdevice device; /* for an array, whose storage memory_find() does not know */
+        CUdevice device; /* device of an array, whose storage memory_find() does not know */
 };
 
 struct op_copy {
@@ -55,7 +58,7 @@ struct op_copy {
 struct op_set {
         CUdeviceptr address;
         uint64_t pitch;
-        uint64_t width, rows; /* in elements */
+        uint64_t width, rows; /* both in elements */
         uint32_t value, element_bytes;
         CUcontext context;
 };
@@ -67,23 +70,26 @@ struct op_host {
 
 void op_launch(struct op_run *run, const struct op_launch *launch);
 
-/* Estimated engine time: as long as the function's last launch, unless the parameters say it. */
+/* Returns the estimated engine time of the launch: what its parameters give, or else the time of
+ * the function's last launch. */
 uint64_t op_launch_estimate_ns(const struct op_launch *launch);
 
-/* Whether the compute engine copies (within a device); otherwise a link does. */
+/* Returns whether the compute engine makes the copy, which it does within a device. Otherwise a
+ * link makes it. */
 bool op_copy_is_within(const struct op_copy *copy);
 void op_copy(struct op_run *run, const struct op_copy *copy);
 void op_set(struct op_run *run, const struct op_set *set);
 void op_host(struct op_run *run, const struct op_host *host);
 
-/* Stream memory operations, in order; waits block the calling thread. */
+/* Performs stream memory operations in order. Wait operations block the calling thread. */
 void op_memory(struct op_run *run, unsigned count, const CUstreamBatchMemOpParams *operations);
 
-/* Does every byte of both sides exist? For calls that can tell at once. */
+/* Check that every byte that the operation uses exists. For calls that can report such an error at
+ * once. */
 CUresult op_copy_check(const struct op_copy *copy);
 CUresult op_set_check(const struct op_set *set);
 
-/* True while the calling thread runs a host function, which may not call the driver. */
+/* Returns whether the calling thread runs a host function, which may not call the driver. */
 bool op_is_in_host_function(void);
 
 #endif

@@ -18,27 +18,28 @@
 
 #define ASKED_MAX 8
 
-/* Memory that the kernel asked for. */
+/* An access to memory that the kernel announced through the service memory(). */
 struct kernel_access {
         CUdeviceptr address;
         uint64_t bytes;
         unsigned access;
 };
 
-/* Behind aliquot_sim_launch.driver. */
+/* State of a running kernel, reached through aliquot_sim_launch.driver. */
 struct running {
         struct op_run *run;
         struct exec_place *place;
         CUresult result;
-        uint64_t spent_ns;  /* asked for */
-        uint64_t waited_ns; /* of the host's time, while it was being spent */
+        uint64_t spent_ns;  /* device time requested with spend_ns() */
+        uint64_t waited_ns; /* real time that passed within spend_ns() */
         bool is_touching;   /* between memory_touch_begin() and memory_touch_end() */
         unsigned asked_count;
-        struct kernel_access asked[ASKED_MAX]; /* the first ones */
+        struct kernel_access asked[ASKED_MAX]; /* the first ASKED_MAX accesses */
 };
 
-/* The built-in kernels access memory before they spend time. The accesses of other functions are
- * unknown, and a function that waits for memory to change would block cuMemUnmap. */
+/* Protects the memory that a built-in kernel uses from being unmapped: built-in kernels access
+ * memory before they spend time. Other functions are not protected. Their accesses are unknown, and
+ * a function that waits for memory to change would block cuMemUnmap. */
 static void touch_begin(struct running *running, kernel_entry entry)
 {
         running->is_touching = builtin_is(entry);
@@ -81,7 +82,7 @@ static void fail_launch(const struct aliquot_sim_launch *launch, int result)
                 running->result = (CUresult)result;
 }
 
-/* Managed memory that a kernel asks for comes to the device that made it. */
+/* Moves managed memory that a kernel accesses to the device that allocated it. */
 static void touch(CUcontext context, CUdeviceptr address)
 {
         struct memory_block block;
@@ -140,7 +141,8 @@ static void call(struct running *running, const struct op_launch *launch)
         touch_end(running);
 }
 
-/* Hardware would have found out whenever the kernel used it. */
+/* Returns whether memory that the kernel announced has since been unmapped. Hardware would have
+ * failed at whatever time the kernel used it. */
 static bool is_asked_unmapped(const struct running *running)
 {
         for (unsigned i = 0; i < running->asked_count; i++) {

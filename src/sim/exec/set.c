@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fills of device memory. All are queued, the ones without stream in the default stream: even
- * those return before the memory is filled, as on hardware.
+ * Fills of device memory. All are queued; fills without a stream go to the default stream and, as
+ * on hardware, also return before the memory is filled.
  */
 #include "sim/context/context.h"
 #include "sim/entries.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue of a stream: how commands get in. worker.c takes them out.
+ * The queue of a stream: functions that add commands and wait for them. worker.c takes the commands
+ * out.
  */
 #include "sim/exec/stream.h"
 
@@ -14,11 +15,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* One per-thread default stream for each context that the thread used. */
+/* A per-thread default stream: one for each context that the thread has used. */
 struct thread_stream {
         CUcontext context;
         CUstream stream;
-        unsigned long long id; /* its memory may have become another stream's */
+        unsigned long long
+                id; /* the stream's id; another id in `stream` means that its memory was reused */
         struct thread_stream *next;
 };
 
@@ -166,7 +168,8 @@ static bool has_room(void *argument)
                        room->pending_max;
 }
 
-/* Its places in the order of the context's streams, and in its channel: the two must not differ. */
+/* Gives the command its ticket among the context's streams and its number in the channel, in one
+ * step: both orders must agree. */
 static void number(CUstream stream, struct stream_command *command)
 {
         struct exec_context *exec = stream->exec;
@@ -186,8 +189,9 @@ static bool try_lock(void *argument)
         return pthread_mutex_trylock(&((CUstream)argument)->lock) == 0;
 }
 
-/* The holder of the lock may be waiting for space, which takes modelled time: a thread that frees
- * space announces it, and so does the command that the holder then adds. */
+/* Takes the stream's lock. Its holder may be waiting for space, which takes modelled time, so in
+ * virtual time this must wait with progress_wait(). The threads that free space and the command
+ * that the holder then adds both announce progress. */
 static void lock_stream(CUstream stream)
 {
         if (clock_authority())
@@ -211,7 +215,8 @@ void *stream_begin(CUstream stream, enum command_kind kind, size_t bytes)
                 return NULL;
         }
         if (__builtin_expect(!has_room(&room), 0)) {
-                /* Once full, a stretch is freed before the caller is woken, not one command. */
+                /* Once the queue is full, the caller waits until half of the commands are done, so
+                 * that it is not woken for every single one. */
                 room.pending_max = STREAM_PENDING_MAX / 2;
                 progress_wait(has_room, &room);
         }
@@ -273,7 +278,8 @@ CUresult stream_push(CUstream stream, enum command_kind kind, const void *payloa
         return CUDA_SUCCESS;
 }
 
-/* `oldest` only grows, so a late value may delay a command, but never lets one pass too early. */
+/* `oldest` only grows, so an outdated value may delay a command but never lets one run too
+ * early. */
 bool stream_is_past(CUstream stream, uint64_t ticket)
 {
         uint64_t enqueued = load_acquire(&stream->enqueued);
@@ -351,7 +357,8 @@ CUresult stream_wait(CUstream stream)
         return (CUresult)load_acquire(&stream->context->error);
 }
 
-/* Streams without a worker; `next` links them. Never returned to the heap (stream.h). */
+/* Memory of ended streams, linked by `next`, for new streams. It is never returned to the heap
+ * (stream.h). */
 static pthread_mutex_t recycled_lock = PTHREAD_MUTEX_INITIALIZER;
 static CUstream recycled;
 

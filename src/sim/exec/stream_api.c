@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver's calls on streams: making, waiting, asking, ending.
+ * The driver's calls on streams: create, wait, query, destroy.
  */
 #include "sim/entries.h"
 #include "sim/exec/exec.h"
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* Lower numbers are more urgent. */
+/* The range of stream priorities; lower numbers are more urgent. */
 #define PRIORITY_MIN 0
 #define PRIORITY_GREATEST (-5)
 
@@ -93,7 +93,7 @@ CUresult sim_cuStreamSynchronize(bool is_per_thread, CUstream handle)
                 rc = exec_capture_check_unsafe();
         if (rc != CUDA_SUCCESS)
                 return rc;
-        /* the legacy stream also means the blocking streams */
+        /* waiting for the legacy stream includes the blocking streams */
         rc = stream->kind == STREAM_LEGACY ? stream_drain(stream) : stream_wait(stream);
         memory_synchronized(stream->context->device);
         return rc;
@@ -130,7 +130,7 @@ CUresult sim_cuStreamGetCtx(CUstream stream, CUcontext *ret_context)
         return CUDA_SUCCESS;
 }
 
-/* No stream belongs to a green context here. */
+/* In the simulator, no stream belongs to a green context. */
 CUresult sim_cuStreamGetCtx_v2(CUstream stream, CUcontext *ret_context, CUgreenCtx *ret_green)
 {
         *ret_green = NULL;
@@ -143,7 +143,7 @@ CUresult sim_cuStreamGetGreenCtx(CUstream stream, CUgreenCtx *ret_green)
         return CUDA_SUCCESS;
 }
 
-/* Where an attribute is kept; NULL for those that streams do not have. */
+/* Returns where an attribute is stored; NULL for attributes that streams do not have. */
 static CUstreamAttrValue *attribute(CUstream stream, CUstreamAttrID id)
 {
         switch (id) {

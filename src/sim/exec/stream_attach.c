@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attaching managed memory to a stream.
+ * Attaches managed memory to a stream.
  *
- * An attachment changes who may touch the memory when; since managed memory here is open to all at
- * all times, only its arguments are checked.
+ * On hardware an attachment restricts when host and device may access the memory. Simulated managed
+ * memory is always accessible to both, so only the arguments are checked.
  */
 #include "sim/entries.h"
 #include "sim/exec/stream.h"

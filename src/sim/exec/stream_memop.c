@@ -2,8 +2,8 @@
 /*
  * Stream memory operations: a stream waits for a word in memory, or writes one.
  *
- * The old and the _v2 forms differ in what hardware had to support, not in what they do here.
- * Captured, each call is one batch node.
+ * The old and the _v2 forms differ in the hardware support that they required; the simulator treats
+ * them alike. In a captured stream, each call becomes one batch node.
  */
 #include "sim/entries.h"
 #include "sim/exec/stream.h"

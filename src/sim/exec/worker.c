@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The thread of a stream: takes commands out of the queue and executes them in order.
- *
  *      sleep until there is a command; wait until implicit barriers allow it;
  *      run it; count it as complete; wake the waiting threads
  *
  * Between commands that use the compute engine the stream keeps its seat, so that a backlog runs
  * without gaps; before a command that may block it leaves the seat. In a context with a sticky
- * error, or one that is ending, commands complete without effect.
+ * error, or one that is being closed, commands complete without effect.
  */
 #include "sim/exec/event.h"
 #include "sim/exec/stream.h"
@@ -21,10 +20,12 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-/* How long a waiter looks before it sleeps; longer than a wake-up would cost is no use. */
+/* How long a waiting thread polls before it sleeps. Polling for longer than a wake-up costs is
+ * useless. */
 #define SPIN_NS 5000
-/* Everything that matters to a waiter is announced, except that a context failed: in real time it
- * looks so often. In virtual time a failure that is not announced must be one of lost=. */
+/* Maximum sleep of a waiting thread in real time. All progress is announced, but the failure of a
+ * context may not be, so the thread checks for one at this interval. In virtual time, only a loss
+ * of the devices (setting lost=) may go unannounced. */
 #define NAP_NS 20000000
 
 static _Atomic uint32_t progress_word;
@@ -71,7 +72,7 @@ void progress_wait(bool (*check)(void *argument), void *argument)
         sim_wake_up();
 }
 
-/* Waits for a command; false when the stream is closing and empty. */
+/* Waits for a command. False: the stream is closing and empty. */
 static bool await_command(CUstream stream, uint64_t head)
 {
         uint64_t spin_end_ns = sim_spin_end_ns(SPIN_NS);
@@ -148,7 +149,7 @@ static bool is_turn(void *argument)
         return channel_is_turn(turn->channel, turn->number);
 }
 
-/* Whether the command blocks its channel until it is complete. */
+/* Returns whether the command blocks its channel until it is complete. */
 static bool holds_channel(const struct stream_command *command)
 {
         return command->kind == COMMAND_WAIT || command->kind == COMMAND_MEMORY ||
@@ -161,7 +162,7 @@ static void leave_engine(CUstream stream, struct exec_mark *mark)
                 place_off(&stream->exec->place, mark);
 }
 
-/* Waits until the earlier commands of the channel have begun. */
+/* Waits until the earlier commands of the channel have started. */
 static void await_channel(CUstream stream, const struct stream_command *command, struct op_run *run)
 {
         struct channel_turn turn = { stream->channel, command->number };
@@ -215,13 +216,14 @@ static void serve_command(CUstream stream, struct stream_command *command, struc
         store_release(&stream->end_ns, mark->end_ns);
 }
 
-/* When the last command completed; for a dropped one, now. */
+/* Returns when the last command completed; the present time if the command was dropped. */
 static uint64_t end_ns_of(CUstream stream, const struct exec_mark *mark)
 {
         return is_dead(stream) ? sim_now_ns() : mark->end_ns;
 }
 
-/* Leaves the context, unless that is going away: then exec_context_close() joins us. */
+/* Removes the stream from its context. If the context is being closed, exec_context_close() does
+ * that and joins this thread. */
 static void end_stream(CUstream stream)
 {
         struct exec_context *exec = stream->exec;
@@ -271,7 +273,7 @@ void *stream_worker(void *argument)
                 if (command->is_in_flight)
                         flights_complete(stream->context->unit, end_ns_of(stream, &mark));
                 add_relaxed(&stream->queue.ns, -command->estimate_ns);
-                /* its time is counted before waiting threads are woken */
+                /* before waiting threads are woken, the meters get the time of the command */
                 if (load_acquire(&stream->published) == head)
                         leave_engine(stream, &mark);
                 retire_command(stream, head);
