@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Taking part in virtual time: joining, leaving, waiting, waking. See authority.h.
+ * Takes part in virtual time: joining, leaving, waiting, waking. See authority.h.
  */
 #include "sim/node/authority.h"
 
@@ -17,11 +17,12 @@
 #include "sim/node/authority_internal.h"
 #include "sim/node/robust.h"
 
-/* How often a waiting party checks the running one, in real time: the party that began to wait
- * last, and the others, which only make sure that there is such a party. */
+/* How often a waiting party checks the running one, in real time. WATCH_NS is for the watcher, the
+ * party that began to wait last. All others use WATCH_FOR_WATCHER_NS: they only make sure that
+ * there is a watcher. */
 #define WATCH_NS 2000000
 #define WATCH_FOR_WATCHER_NS 50000000
-/* For threads without an entry among the parties: time between two checks, in real time. */
+/* Time between two checks by a thread that has no entry among the parties, in real time. */
 #define LOOK_NS 1000000
 #define BEGIN_BY_NS (10 * CLOCK_SECOND_NS)
 
@@ -41,7 +42,7 @@ void authority_make(struct authority *authority)
         store_relaxed(&state->idle_since_ns, clock_shared_ns());
 }
 
-/* The state of the thread's own party in the record. */
+/* Reads `go` and `is_woken` of the thread's own party from the record. Returns `go`. */
 static uint32_t read_party(struct authority *authority, uint32_t index, bool *ret_is_woken)
 {
         uint64_t seen;
@@ -57,8 +58,8 @@ static uint32_t read_party(struct authority *authority, uint32_t index, bool *re
         return go;
 }
 
-/* Checks the running party, unless that is the caller by now. If another thread changes the record
- * meanwhile, the check is void and not needed. */
+/* Checks the running party, unless the caller is the running party by now. If another thread
+ * changes the record meanwhile, the check is void and not needed. */
 static void look_after(struct authority *authority, uint32_t index, uint32_t seen)
 {
         struct draft draft;
@@ -72,7 +73,8 @@ static void look_after(struct authority *authority, uint32_t index, uint32_t see
         (void)draft_commit(&draft);
 }
 
-/* Sleeps until it may run: until `go` is no longer as it was seen. Whether it was woken. */
+/* Sleeps until the party may run: until its `go` differs from `seen`. Returns whether another party
+ * woke it. */
 static bool rest_until_go(struct authority *authority, uint32_t index, uint32_t seen)
 {
         struct party_place *place = &authority->place[index];
@@ -95,7 +97,8 @@ static bool rest_until_go(struct authority *authority, uint32_t index, uint32_t 
         return is_woken;
 }
 
-/* The party is in line or waits: gives the turn on, and rests. False: nothing has happened. */
+/* Lets another party run, after the caller put its own party in line or made it wait, and sleeps
+ * until it may run again. False: the commit failed, and nothing has changed. */
 static bool yield(struct draft *draft, struct party *party, bool *ret_is_woken)
 {
         struct authority *authority = draft->authority;
@@ -141,7 +144,9 @@ static bool has_foreground(const struct authority_state *state)
         return false;
 }
 
-/* Before the first of a company of programs: those before it are gone. */
+/* Prepares for the first program of a new group: removes dead parties and, if no foreground thread
+ * is left, makes time begin anew. Also raises the number of processes for which the beginning
+ * waits. */
 static void prepare_beginning(struct draft *draft, uint32_t begin_with)
 {
         struct authority_state *state = draft->state;
@@ -156,7 +161,7 @@ static void prepare_beginning(struct draft *draft, uint32_t begin_with)
                 state->begin_with = begin_with;
 }
 
-/* False: to be tried again. */
+/* Tries to join, with one draft. False: try again. */
 static bool try_join(struct authority *authority, enum time_role role, uint32_t begin_with)
 {
         struct draft draft;
@@ -214,13 +219,13 @@ uint64_t authority_word(const _Atomic uint32_t *address, bool is_private)
 {
         uint64_t at = (uint64_t)(uintptr_t)address;
 
-        /* However a page is mapped, a word's place in it is the same. */
+        /* The offset within a page is the same in every process that maps the page. */
         if (!is_private)
                 return (at & 4095) | 2;
         return (at ^ (uint64_t)getpid() << 42) | 1;
 }
 
-/* Waits with real sleeps, for a thread that found no entry. */
+/* Waits with real sleeps, for a thread for which there was no free party. */
 static bool wait_outside(struct authority *authority, bool has_word, uint64_t deadline_ns)
 {
         const struct timespec nap = { .tv_nsec = LOOK_NS };
@@ -231,12 +236,12 @@ static bool wait_outside(struct authority *authority, bool has_word, uint64_t de
         return authority_now(authority) < deadline_ns;
 }
 
-/* What a thread waits for besides the time. */
+/* The words for which a thread waits. */
 struct awaited {
         unsigned count;
         const _Atomic uint32_t *const *address;
         const uint32_t *expected;
-        uint64_t word, words; /* as in the party */
+        uint64_t word, words; /* as in struct party */
 };
 
 static bool has_changed(const struct awaited *awaited)
@@ -322,7 +327,7 @@ bool authority_wait_any(struct authority *authority, const _Atomic uint32_t *con
         return wait_for(authority, &awaited, deadline_ns);
 }
 
-/* The party that has waited longest for the word, or NULL. */
+/* Returns the party that has waited longest for the word, or NULL. */
 static struct party *first_waiter(struct authority_state *state, uint64_t word, bool is_private)
 {
         struct party *first = NULL;
@@ -339,8 +344,8 @@ static struct party *first_waiter(struct authority_state *state, uint64_t word, 
         return first;
 }
 
-/* Commits even if no party waits: a thread that has read the word and is about to wait then reads
- * it again. */
+/* Commits even if no party waits. That makes the draft void of any thread that has read the word
+ * and is about to wait, so that it reads the word again. */
 void authority_wake(struct authority *authority, uint64_t word, uint32_t count)
 {
         bool is_private = word & 1;
@@ -376,7 +381,7 @@ uint32_t authority_expect(struct authority *authority, enum time_role role)
                 party_make_ready(&draft, party);
                 authority_dispatch(&draft);
         } while (!draft_commit(&draft));
-        /* Free for the thread that is to come. */
+        /* Unlocked for the thread that will be created. */
         pthread_mutex_unlock(&authority->place[draft.taken].alive);
         return draft.taken;
 }
@@ -386,7 +391,7 @@ void authority_begin(struct authority *authority, uint32_t index)
         struct draft draft;
         uint32_t seen;
 
-        /* a party that checks whether the holder is alive has the mutex for a moment */
+        /* a party that checks whether this one's thread is alive has the mutex for a moment */
         if (robust_lock(&authority->place[index].alive) == EOWNERDEAD)
                 pthread_mutex_consistent(&authority->place[index].alive);
         do {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes of the authority's record, and the owners of its parties. See authority.h.
+ * Changes of the authority's record, and the threads of its parties. See authority.h.
  *
  * A thread may reach the same authority through two libraries of a process, each with this code and
  * its own thread-local memory: a library that has no party for the thread yet searches for it by
@@ -19,7 +19,7 @@
 static __thread struct {
         struct authority *authority;
         uint32_t index, generation;
-        struct authority *placed_by; /* on its processor */
+        struct authority *placed_by; /* the authority on whose processor the thread was placed */
 } self __attribute__((tls_model("initial-exec")));
 
 void draft_begin(struct draft *draft, struct authority *authority)
@@ -31,8 +31,8 @@ void draft_begin(struct draft *draft, struct authority *authority)
         draft->state = cell_begin(&authority->cell, authority->state, &draft->cell);
 }
 
-/* Rings after a commit that may have picked the next party. If the ringing process stops or dies in
- * between, the woken party's own periodic check makes up for it. */
+/* Wakes a party after a commit that may have picked it to run next. If the waking process stops or
+ * dies in between, the periodic check of the woken party makes up for it. */
 static void ring(struct party_place *place)
 {
         add_acq_rel(&place->bell, 1);
@@ -44,7 +44,8 @@ static void ring(struct party_place *place)
 bool draft_commit(struct draft *draft)
 {
         struct authority *authority = draft->authority;
-        uint32_t begin_with = draft->state->begin_with; /* then it is another's to write on */
+        /* read before the commit: afterwards another thread may write to the copy */
+        uint32_t begin_with = draft->state->begin_with;
         bool is_first = cell_commit(&draft->cell);
 
         if (!is_first && draft->taken != AUTHORITY_NOBODY) {
@@ -66,7 +67,7 @@ void draft_drop(struct draft *draft)
         pthread_setcancelstate(draft->cancelling, NULL);
 }
 
-/* Its parent's parties are not its own. */
+/* A forked child owns no parties of its parent. */
 static void forked_child(void)
 {
         self.authority = NULL;
@@ -111,8 +112,8 @@ struct party *own_party(struct draft *draft)
         return NULL;
 }
 
-/* Finds the first free party whose `alive` can be taken, which the caller then holds; also counts
- * the parties of this process. */
+/* Finds the first free party whose `alive` mutex can be locked, which the caller then holds. Also
+ * finds the highest number among the parties of this process. */
 static struct party *find_free(struct draft *draft, uint64_t *ret_number)
 {
         struct authority_state *state = draft->state;
@@ -124,7 +125,7 @@ static struct party *find_free(struct draft *draft, uint64_t *ret_number)
 
                 if (i >= state->high && free)
                         break;
-                /* A copy has none above those that are used. */
+                /* Drafts do not copy the parties from `high` on. */
                 if (i >= state->high)
                         *at = (struct party){ 0 };
                 if (at->state != PARTY_FREE) {
@@ -165,9 +166,9 @@ struct party *party_take(struct draft *draft, enum time_role role)
         return party;
 }
 
-/* Moves the thread to the node's processor, if it may run there. One party runs at a time: on one
- * processor the turn passes by a switch of threads; on two, by waking a sleeping thread, which
- * takes at least ten times as long. */
+/* Moves the thread to the node's processor, if it may run there. One party runs at a time. On one
+ * processor, the next party runs after a switch of threads; on two processors, a sleeping thread
+ * must be woken, which takes at least ten times as long. */
 static void place_thread(struct authority *authority)
 {
         cpu_set_t processors;

@@ -2,9 +2,9 @@
 /*
  * Offers the node's virtual time to other code in the process: common/time_authority.h.
  *
- * If the time is requested before the driver is initialised, the node is not mapped yet: it is
- * found or made then. If that fails, the machine's time is used, because nothing of the simulator
- * will work.
+ * If the time is requested before the driver is initialised, the node is not mapped yet, and is
+ * opened or created at that time. If that fails, no function of the simulator will work, and the
+ * machine's real time is used.
  */
 #include "common/time_authority.h"
 
@@ -66,7 +66,8 @@ static bool will_rest(struct authority *time, const struct export_awaited *await
         return !has_changed(awaited) && deadline_ns > authority_now(time);
 }
 
-/* A thread that was woken without a reason waits on, and is late when there is one. */
+/* Ends a wait. A thread that returned early without a change of its words will wait again; only one
+ * whose words changed has the configured delay. */
 static void end_rest(const struct export_awaited *awaited, bool is_early)
 {
         if (!is_early || has_changed(awaited))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The internal interface between the files of the authority: a change of its record, from beginning
- * to end.
+ * The interface between the files of the authority (authority.h): a change of its record, from the
+ * draft to the commit.
  */
 #ifndef ALIQUOT_SIM_NODE_AUTHORITY_INTERNAL_H
 #define ALIQUOT_SIM_NODE_AUTHORITY_INTERNAL_H
@@ -15,10 +15,13 @@ struct draft {
         struct authority *authority;
         struct authority_state *state; /* a private copy until it is committed */
         struct cell_draft cell;
-        uint32_t taken; /* the party whose `alive` the caller took for it; AUTHORITY_NOBODY: none */
-        uint32_t let_in;      /* the party that may run next; likewise */
-        uint32_t begins_with; /* time begins with this many processes; 0: it does not begin */
-        int cancelling; /* the thread's former cancel state: no thread is cancelled with a draft */
+        /* the party whose `alive` mutex the caller locked for this draft; AUTHORITY_NOBODY: none */
+        uint32_t taken;
+        uint32_t let_in; /* the party that may run after the commit; AUTHORITY_NOBODY: none */
+        /* number of processes with which time begins; 0: it does not begin in this draft */
+        uint32_t begins_with;
+        /* the thread's former cancel state; it is not cancelled while it has a draft */
+        int cancelling;
 };
 
 static inline uint32_t party_index(const struct draft *draft, const struct party *party)
@@ -26,50 +29,52 @@ static inline uint32_t party_index(const struct draft *draft, const struct party
         return (uint32_t)(party - draft->state->party);
 }
 
-/* Begins a draft, and disables the thread's cancellation until its end, because the work may read
- * /proc. */
+/* Begins a draft and disables cancellation of the thread until the draft ends, because the work on
+ * it may read /proc. */
 void draft_begin(struct draft *draft, struct authority *authority);
 
-/* False: another thread committed first, and nothing has happened. */
+/* Commits the draft. False: another thread committed first, and nothing was changed. */
 bool draft_commit(struct draft *draft);
 void draft_drop(struct draft *draft);
 
-/* The calling thread's party, or NULL. */
+/* Returns the calling thread's party, or NULL. */
 struct party *own_party(struct draft *draft);
 
-/* Takes a free party for this process, not for a thread yet: draft->taken. NULL: no room. */
+/* Reserves a free party for this process, without a thread yet, and stores it in draft->taken.
+ * NULL: no room. */
 struct party *party_take(struct draft *draft, enum time_role role);
 
-/* Makes the calling thread, which holds the party's `alive`, the party. */
+/* Makes the calling thread the thread of the party, whose `alive` mutex it holds. */
 void party_be(struct draft *draft, struct party *party);
 void party_be_none(void);
 
 /* Lets the next party run if none runs; moves time if none is ready. */
 void authority_dispatch(struct draft *draft);
 
-/* Puts a party at the end of the line. */
+/* Puts a party at the end of the line of ready parties. */
 void party_make_ready(struct draft *draft, struct party *party);
 
 /* Removes a party. */
 void party_drop(struct draft *draft, struct party *party);
 
-/* Whether its thread exists, by the kernel's word. */
+/* Returns whether the party's thread exists, as the kernel reports it. */
 bool party_is_alive(struct draft *draft, const struct party *party);
 
-/* Takes a party's `alive` for the calling thread. */
+/* Locks a party's `alive` mutex for the calling thread. False: another thread has it. */
 bool party_claim(struct party_place *place);
 
-/* Drops the dead. */
+/* Removes the parties whose threads are dead. */
 void authority_sweep(struct draft *draft);
 
-/* Checks the running party: removes a dead one, and marks one that does something else as
- * absent. */
+/* Checks the running party: removes it if it is dead, or makes it absent if it blocks or computes
+ * outside the simulator. */
 void authority_watch(struct draft *draft);
 
-/* Whether the party's pid and tid mean the same in this process's PID namespace. */
+/* Returns whether this process is in the PID namespace in which the party's pid and tid are
+ * valid. */
 bool party_is_in_sight(const struct party *party);
 
-/* Marks a party as this process's. */
+/* Stores this process and its PID namespace as the party's. */
 void party_sign(struct party *party);
 
 #endif

@@ -59,7 +59,7 @@ static bool is_of_process(const struct party *party, const struct party *other)
                party->process_start == other->process_start;
 }
 
-/* Processes with a program's thread among the parties. */
+/* Returns the number of processes with a foreground thread among the parties. */
 static uint32_t count_processes(const struct authority_state *state)
 {
         uint32_t count = 0;
@@ -79,8 +79,8 @@ static uint32_t count_processes(const struct authority_state *state)
         return count;
 }
 
-/* Time begins when all expected processes are there: then the ready parties go in their order, in
- * whatever order they came. */
+/* Begins time when all expected processes have joined. The ready parties then run in the order of
+ * their processes, whatever the order in which they joined. */
 static void begin_when_complete(struct draft *draft)
 {
         struct authority_state *state = draft->state;
@@ -148,8 +148,8 @@ static struct party *first_ready(struct authority_state *state)
         return first;
 }
 
-/* The party that waits for the earliest time, among all or in the foreground; NULL: none waits for
- * a time. */
+/* Returns the party that waits for the earliest time, among all parties or those in the foreground.
+ * NULL: none waits for a time. */
 static struct party *first_due(struct authority_state *state, bool is_foreground)
 {
         struct party *first = NULL;
@@ -176,7 +176,7 @@ static void let_run(struct draft *draft, struct party *party)
         store_relaxed(&party->go, load_relaxed(&party->go) + 1);
 }
 
-/* Adds the machine's time that has passed, if virtual time followed it. */
+/* Adds the real time that has passed, if virtual time followed it. */
 static void end_idleness(struct authority_state *state)
 {
         uint64_t since_ns = load_relaxed(&state->idle_since_ns);
@@ -187,7 +187,8 @@ static void end_idleness(struct authority_state *state)
         store_relaxed(&state->idle_since_ns, 0);
 }
 
-/* No party is ready: jumps to the next deadline, unless a party turns out to be dead. */
+/* Jumps to the next deadline when no party is ready, unless the party with that deadline is
+ * dead. */
 static void leap(struct draft *draft, struct party *foreground)
 {
         struct authority_state *state = draft->state;

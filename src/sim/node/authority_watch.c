@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks the party that runs. See authority.h.
+ * Checks the running party. See authority.h.
  *
- * The kernel shows what it does: the state of its thread in /proc. It counts as absent in these
- * cases: it sleeps outside the authority, in the same sleep for a while (a short one is a lock or a
- * page fault) or in one nap after another; it is stopped; or it has computed for half a second of
- * processor time, so that a program may spin until its kernel writes a word. A runnable thread
- * without a processor is not absent, nor, for a second, is a thread that may be waiting for such a
- * one: a busy machine changes nothing.
+ * The state of the party's thread in /proc shows what the thread does. The party becomes absent in
+ * these cases: its thread sleeps outside the authority, in the same sleep for a while (a short
+ * sleep is a lock or a page fault) or in one short sleep after another; it is stopped; or it has
+ * computed for half a second of processor time without a call, so that a program may spin until its
+ * kernel writes a word. A runnable thread without a processor is not absent. Neither is, for one
+ * second, a thread that may be waiting for such a runnable thread: otherwise the load of the
+ * machine would change the virtual time.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -23,16 +24,17 @@
 #include "sim/node/authority_internal.h"
 #include "sim/node/proc_stat.h"
 
-/* Length of the same sleep. */
+/* A thread that is in one sleep for this long is absent. */
 #define BLOCKED_NS UINT64_C(30000000)
-/* Seen only asleep for this long: it naps. */
+/* A thread that every check in this time found asleep is absent: it sleeps repeatedly. */
 #define NAPPING_NS UINT64_C(200000000)
-/* The limit for both, while another thread, for which it may be waiting, is about to act. A thread
- * without a processor for longer comes too late; test_authority_away.c uses this value. */
+/* The limit in place of the two above while another thread, for which the sleeping thread may wait,
+ * is runnable. A thread that gets no processor for longer comes too late; test_authority_away.c
+ * uses this value. */
 #define HELD_UP_NS UINT64_C(1000000000)
-/* A thread whose state cannot be read (another PID namespace) may run this long. */
+/* How long a thread may run whose state cannot be read (another PID namespace). */
 #define UNSEEN_NS UINT64_C(1000000000)
-/* So much processor time without a call, in parts of a second. */
+/* A thread that uses 1 / COMPUTES_PER_SECOND seconds of processor time without a call is absent. */
 #define COMPUTES_PER_SECOND 2
 
 void party_sign(struct party *party)
@@ -54,7 +56,7 @@ bool party_is_in_sight(const struct party *party)
         return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == party->pid_namespace;
 }
 
-/* How often the thread has gone to sleep voluntarily; 0 if unknown. */
+/* Returns how many times the thread has gone to sleep voluntarily; 0 if unknown. */
 static uint64_t switches_of(const struct party *party)
 {
         static const char name[] = "\nvoluntary_ctxt_switches:";
@@ -73,7 +75,8 @@ static uint64_t switches_of(const struct party *party)
         return at ? strtoull(at + sizeof(name) - 1, NULL, 10) : 0;
 }
 
-/* Parties that wait do nothing before their turn; what they run for is to look. */
+/* Returns whether the thread is the caller's or that of a waiting party. Such threads do nothing
+ * before their turn except for checks like this one. */
 static bool is_waiting(const struct authority_state *state, int32_t pid, int32_t tid)
 {
         if (pid == getpid() && tid == (int32_t)syscall(SYS_gettid))
@@ -89,7 +92,7 @@ static bool is_waiting(const struct authority_state *state, int32_t pid, int32_t
         return false;
 }
 
-/* Whether a thread of the process has work to do: is runnable, or at the disk. */
+/* Returns whether a thread of the process has work to do: it is runnable, or waits for the disk. */
 static bool is_process_busy(const struct authority_state *state, int32_t pid)
 {
         char path[64];
@@ -110,7 +113,8 @@ static bool is_process_busy(const struct authority_state *state, int32_t pid)
         return false;
 }
 
-/* Any of the processes that take part: the lock, or the answer, may be another's. */
+/* Returns whether any process that takes part has work to do. The running party may wait for a lock
+ * or a reply of another process. */
 static bool is_anyone_busy(const struct authority_state *state)
 {
         int32_t last = 0;
@@ -142,7 +146,7 @@ static bool is_asleep_elsewhere(struct party *party)
         return false;
 }
 
-/* No thread is about to end its sleep, or has had time enough to do so. */
+/* Returns whether no thread is about to end the party's sleep, or has had enough time to do so. */
 static bool is_left_alone(const struct authority_state *state, const struct party *party)
 {
         return clock_shared_ns() - party->seen_idle_ns >= HELD_UP_NS || !is_anyone_busy(state);
@@ -181,9 +185,9 @@ static bool is_elsewhere(const struct authority_state *state, struct party *part
         return false;
 }
 
-/* Whether the process that was to make a party's thread is gone. The caller's own process exists,
- * whatever it reads about itself: qemu-user gives each thread another start time of its process
- * (7.2). */
+/* Returns whether the process that was to create a party's thread has ended. The caller's own
+ * process is not checked, because what it reads about itself can differ: qemu-user (7.2) gives each
+ * thread another start time of its process. */
 static bool is_maker_gone(const struct party *party)
 {
         struct proc_stat process;

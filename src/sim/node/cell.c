@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record that changes in one step; cell.h has the contract.
+ * A record that changes in one step; see cell.h.
  *
- * A writer with the mutex of a copy may write it while other threads still read it, because it was
- * the record a moment ago: these check again after reading. The writer's fence is between its check
- * of the record and its first write, the reader's between its last read and its second check.
+ * A writer with the mutex of a copy may write to it while other threads still read it, because it
+ * was the record a moment before. Those readers check afterwards whether the copy is still the
+ * record. For that check, the writer has a fence between its check of the record and its first
+ * write, and the reader has one between its last read and its second check.
  */
 #include "sim/node/cell.h"
 
@@ -15,7 +16,7 @@
 
 #include "sim/node/robust.h"
 
-/* Where every copy is being written. */
+/* Pause before the next try when every copy is being written. */
 #define NAP_NS 50000
 
 void cell_make(struct cell *cell, size_t stride)
@@ -26,7 +27,7 @@ void cell_make(struct cell *cell, size_t stride)
                 robust_init(&cell->busy[i]);
 }
 
-/* Takes a copy that is not the record; CELL_COPIES: none is left. */
+/* Locks a copy that is not the record and returns its index. CELL_COPIES: none is free. */
 static unsigned copy_take(struct cell *cell, unsigned record)
 {
         for (unsigned i = 0; i < CELL_COPIES; i++) {
@@ -40,8 +41,8 @@ static unsigned copy_take(struct cell *cell, unsigned record)
         return CELL_COPIES;
 }
 
-/* Word by word, as the source may be in the midst of being written; the copy is void then. That is
- * no race that the thread sanitizer should report. */
+/* Copies word by word, because another thread may be writing to the source; then the result is
+ * discarded. The thread sanitizer must not report that race. */
 __attribute__((no_sanitize("thread"))) static void
 copy_words(volatile uint64_t *to, const volatile uint64_t *from, uint64_t stride)
 {
@@ -66,7 +67,7 @@ void *cell_begin(struct cell *cell, void *copies, struct cell_draft *draft)
                         syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &nap, NULL);
                         continue;
                 }
-                /* It may have become the record, and been let go, before it was taken. */
+                /* before it was locked, the copy may have become the record */
                 if (cell_is_current(cell, seen)) {
                         copy_words((uint64_t *)mine,
                                    (uint64_t *)((char *)copies + record * cell->stride),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Real time, or the node's. A real sleep ends by spinning, since a timer on a busy machine is 50 us
- * late.
+ * Real time, or the node's virtual time. A real sleep ends with polling, since timers on a busy
+ * machine are 50 us late.
  */
 #include "sim/node/clock.h"
 
@@ -22,7 +22,7 @@
 #define CALL_NS 1000
 
 static struct authority *_Atomic followed;
-/* The calling thread executes queued work. */
+/* the calling thread executes queued work */
 static __thread bool is_of_device __attribute__((tls_model("initial-exec")));
 
 void clock_follow_node(struct authority *authority)
@@ -104,7 +104,8 @@ void sim_wake(const _Atomic uint32_t *word, uint32_t count, enum sim_reach reach
                         count < INT_MAX ? count : INT_MAX, NULL, NULL, 0);
 }
 
-/* Evenly from 0 to `most_ns`: in every process the same numbers, one for each time it waits. */
+/* Returns a delay from 0 to `most_ns`, evenly distributed. Every process gets the same sequence of
+ * numbers. */
 static uint64_t drawn_ns(uint64_t most_ns)
 {
         static _Atomic uint64_t draws;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ALIQUOT_SIM, parsed by one table of keys; see config.h for the syntax.
+ * Parses ALIQUOT_SIM with one table of keys; see config.h for the syntax.
  *
- * A key sets one field; what the text leaves unset comes from the model at the end. The first
- * mistake ends it, with a line that names the key and the value.
+ * Each key sets one field. At the end, the fields that the text does not set get their defaults.
+ * Parsing stops at the first mistake, with a line that gives the key and the value.
  */
 #include "sim/node/config.h"
 
@@ -22,7 +22,7 @@
 
 #define TEXT_BYTES 16384
 
-/* NAME:N:CODE[:COUNT] */
+/* Parses a rule NAME:N:CODE[:COUNT]. */
 static bool fault_parse(struct sim_config *config, const char *text)
 {
         char part[4][64] = { "", "", "", "1" };
@@ -201,7 +201,7 @@ static bool path_store(struct sim_config *config, const struct path_key *key, co
         return true;
 }
 
-/* One key=value. */
+/* Parses one key=value. */
 static int item_parse(struct sim_config *config, char *item, char *ret_why, size_t why_bytes)
 {
         char *value = strchr(item, '=');
@@ -242,7 +242,8 @@ static int item_parse(struct sim_config *config, char *item, char *ret_why, size
         return -EINVAL;
 }
 
-/* An item ends at a comma or with its line, a comment with its line. */
+/* Parses all items. An item ends at a comma or at the end of its line, a comment at the end of its
+ * line. */
 static int items_parse(struct sim_config *config, const char *text, char *ret_why, size_t why_bytes)
 {
         char item[512];
@@ -309,7 +310,8 @@ static char what_is_wrong[600];
 static bool is_config_good;
 static const char *the_words = "";
 
-/* The file that has the words; else NULL, and *ret_words are those of the variable. */
+/* Returns the file that has the configuration text; NULL if the variable has it, which is then in
+ * *ret_words. */
 static const char *find_words(const char **ret_words)
 {
         const char *value = environment_get("ALIQUOT_SIM");

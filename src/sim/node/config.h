@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The configuration of the simulated node, from the text of ALIQUOT_SIM or the file that it names.
+ * The configuration of the simulated node, from the text of the variable ALIQUOT_SIM or of a file.
  *
- * The text is a list of key=value, parted by commas or line ends; '#' begins a comment. A value of
- * ALIQUOT_SIM that begins with '@' or '/' names such a file. A container that was given a simulated
- * GPU has the file of common/injected.h, and the variable is not read. Every key:
- * docs/simulator-config.md.
- * Bytes take B, KiB..TiB, K..T; times take ns, us, ms, s; rates are bytes a second.
- * The shape of the node (gpus, memory, model, seed, mig) belongs to the process that makes the
- * state folder; the rest is each process's own. Read-only after config_get() first returned.
+ * The text is a list of key=value, separated by commas or line ends; '#' begins a comment. If the
+ * value of ALIQUOT_SIM begins with '@' or '/', it is the path of a file with the text. In a
+ * container that was given a simulated GPU, the text is in the file of common/injected.h, and the
+ * variable is not read. docs/simulator-config.md describes every key.
+ *
+ * Bytes have the units B, KiB to TiB, K to T; times ns, us, ms, s; rates are bytes per second.
+ *
+ * The shape of the node (gpus, memory, model, seed, mig) is set by the process that creates the
+ * state folder; all other keys apply only to the process that reads them. Read-only once
+ * config_get() has returned.
  */
 #ifndef ALIQUOT_SIM_NODE_CONFIG_H
 #define ALIQUOT_SIM_NODE_CONFIG_H
@@ -25,7 +28,7 @@
 
 enum sim_model { MODEL_T4, MODEL_A100, MODEL_H200, MODEL_COUNT };
 
-/* fail=NAME:N:CODE[:COUNT]: calls N .. N+COUNT-1 of NAME answer CODE. N counts from 1. */
+/* fail=NAME:N:CODE[:COUNT]: calls N to N+COUNT-1 of function NAME return CODE. N counts from 1. */
 struct config_fault {
         char name[64];
         uint64_t first_call;
@@ -37,30 +40,41 @@ struct config_fault {
 #define CONFIG_DRIVER_VERSION 13000
 
 /*
- * grants=real: how much of a card a driver takes for a request (docs/simulator-memory.md). Each
- * rule is a key of its own; with 0 a grant is exactly the request.
+ * grants=real: how much memory of a card a driver takes for a request (docs/simulator-memory.md).
+ * Each field is a rule with a key of its own; if all are 0, each request takes exactly what it asks
+ * for.
  */
 struct grant_rules {
-        uint64_t slab_bytes;                /* small blocks share slabs of this size */
-        uint64_t slab_most_bytes;           /* the largest block that is placed in a slab */
-        uint64_t block_step;                /* larger blocks are multiples of this */
-        uint64_t array_step;                /* so are arrays */
-        uint64_t has_no_array_requirements; /* cuArrayGetMemoryRequirements refuses a plain array */
-        uint64_t has_loadable_only; /* modules: their code and variables, not the whole image */
-        uint64_t code_within_bytes; /* code of modules that a context has room for */
-        uint64_t is_lazy;           /* CUDA_MODULE_LOADING where the environment does not say */
-        uint64_t has_stacks;        /* a context grows by stacks and local memory of kernels */
-        /* a context gets heap and printf buffer with the first module that needs them */
+        uint64_t slab_bytes;      /* small allocations share slabs of this size */
+        uint64_t slab_most_bytes; /* the largest block that is placed in a slab */
+        uint64_t block_step;      /* larger allocations are rounded up to multiples of this */
+        uint64_t array_step;      /* arrays are rounded up to multiples of this */
+        /* if set, cuArrayGetMemoryRequirements returns an error for a plain array */
+        uint64_t has_no_array_requirements;
+        /* if set, a module takes memory for its code and variables only, not for the whole image */
+        uint64_t has_loadable_only;
+        /* size of the code of modules for which a context has room without more memory */
+        uint64_t code_within_bytes;
+        uint64_t
+                is_lazy; /* if set, modules load lazily unless CUDA_MODULE_LOADING says otherwise */
+        /* if set, a context grows by the stacks and the local memory of kernels */
+        uint64_t has_stacks;
+        /* if set, a context gets its heap and printf buffer with the first module that needs
+         * them */
         uint64_t is_heap_lazy;
-        uint64_t graphs_bytes;       /* with the first graph instance of a context */
-        uint64_t pools_bytes;        /* with the second growth of a pool in a context */
-        uint64_t green_bytes;        /* of a green context, beside its primary context */
-        uint64_t is_managed_lazy;    /* managed memory counts once the device has accessed it */
-        uint64_t are_graphs_sharing; /* graphs of one stream use the same memory in turns */
+        uint64_t graphs_bytes; /* memory that a context takes with its first graph instance */
+        /* memory that a context takes with the second growth of a memory pool */
+        uint64_t pools_bytes;
+        uint64_t green_bytes; /* memory of a green context, in addition to its primary context */
+        /* if set, managed memory counts only after the device has accessed it */
+        uint64_t is_managed_lazy;
+        /* if set, graphs launched in one stream share memory, because they run one after the
+         * other */
+        uint64_t are_graphs_sharing;
 };
 
-/* Cost of VMM calls to their caller: an amount for each call, and one for each 2 MiB after the
- * first. */
+/* Time that a VMM call takes its caller: `call_ns` for each call, and `page_ns` for each 2 MiB
+ * after the first. */
 enum vmm_call { VMM_CREATE, VMM_MAP, VMM_ACCESS, VMM_UNMAP, VMM_RELEASE, VMM_RESERVE, VMM_CALLS };
 
 struct vmm_cost {
@@ -72,79 +86,92 @@ struct sim_config {
         unsigned device_count;
         enum sim_model model;
         uint64_t memory_bytes; /* of each device */
-        uint64_t seed;         /* of the UUIDs */
-        unsigned mig;          /* instances a device is cut into; 0 = whole devices */
+        uint64_t seed;         /* seed of the devices' UUIDs */
+        unsigned mig;          /* number of MIG instances per device; 0: whole devices */
         char state_dir[256];
 
         /* Behaviour of this process. */
-        int driver_version;      /* as cuDriverGetVersion() returns it */
-        uint64_t context_bytes;  /* memory that one context takes of its device */
-        uint64_t context_ns;     /* time to make a context, beyond that for its memory */
-        uint64_t reserved_bytes; /* NVML's memory of a card beyond memory_bytes */
+        int driver_version;     /* the version that cuDriverGetVersion() returns */
+        uint64_t context_bytes; /* device memory that one context takes */
+        uint64_t context_ns;    /* time to create a context, without the time for its memory */
+        uint64_t
+                reserved_bytes; /* memory of a card that NVML reports in addition to memory_bytes */
         uint64_t pool_growth_bytes;
         uint64_t drain_ns;   /* see life.c */
-        int multiprocessors; /* of every card; 0: the model's */
-        uint64_t switch_ns;  /* between two contexts; the engine does no work meanwhile */
-        uint64_t slice_ns;   /* compute time slice between contexts */
-        uint64_t alloc_ns;   /* added to every allocation and release */
-        uint64_t vmm_ns;     /* every VMM call without a key of its own */
+        int multiprocessors; /* multiprocessors of every card; 0: as the model has */
+        /* time of a switch between two contexts, in which the engine does no work */
+        uint64_t switch_ns;
+        uint64_t slice_ns; /* time slice of the compute engine, when several contexts have work */
+        uint64_t alloc_ns; /* additional time of every allocation and release */
+        uint64_t vmm_ns;   /* time of every VMM call without a key of its own */
         struct vmm_cost vmm[VMM_CALLS];
-        uint64_t vmm_lock_percent; /* of that time, in which no other process is served */
-        uint64_t launch_ns;        /* host side of a launch */
-        uint64_t launched_ns;      /* and after the device has the launch */
-        /* Host time of calls; graph_launch_ns is to graphs what launch_ns is to kernels. */
+        /* part of a VMM call's time in which the driver serves no other process */
+        uint64_t vmm_lock_percent;
+        uint64_t launch_ns;   /* host time of a launch, before the device has it */
+        uint64_t launched_ns; /* host time of a launch, after the device has it */
+        /* Host time of calls. graph_launch_ns is the equivalent of launch_ns for graphs. */
         uint64_t graph_launch_ns, event_record_ns, event_query_ns, event_elapsed_ns;
         uint64_t stream_query_ns, stream_context_ns, capture_query_ns;
-        uint64_t process_list_ns; /* of NVML, in real time */
-        uint64_t
-                queues; /* hardware queues that a context's streams share; 0: one for each stream */
-        uint64_t is_current_needed; /* current=measured: see context/current.h */
-        uint64_t is_ended_fatal;    /* ended=crash: see api_ended() */
-        bool has_real_costs;  /* costs=real: keys that are not set have the costs of real drivers */
-        bool has_real_grants; /* grants=real: keys that are not set follow real drivers */
+        uint64_t process_list_ns; /* real time that NVML takes to list processes */
+        /* number of hardware queues that the streams of a context share; 0: one for each stream */
+        uint64_t queues;
+        /* current=measured: which calls need a current context, see context/current.h */
+        uint64_t is_current_needed;
+        /* ended=crash: a handle of an object that has ended crashes the program, see api_ended() */
+        uint64_t is_ended_fatal;
+        bool has_real_costs; /* costs=real: keys that are not set have the costs of real drivers */
+        /* grants=real: keys that are not set follow the rules of real drivers */
+        bool has_real_grants;
         struct grant_rules grants;
-        uint64_t event_ns;       /* how long a stream takes to pass an event */
-        uint64_t event_step_ns;  /* events tell times in multiples of that */
-        uint64_t drift_ppm;      /* how much faster than the host's the devices' clock is */
-        uint64_t sample_ns;      /* NVML tells shares of processes so often */
-        uint64_t utilization_ns; /* periods of the card's utilisation; 0: the last second */
-        uint64_t lost_ns;        /* devices are lost this long after cuInit; 0: never */
-        uint64_t host_rate;      /* pinned host <-> device, each way; 0 = as fast as memcpy */
+        uint64_t event_ns;      /* how long a stream takes to process an event record */
+        uint64_t event_step_ns; /* event times are multiples of this */
+        /* how much faster the devices' clock is than the host's, in parts per million */
+        uint64_t drift_ppm;
+        uint64_t sample_ns; /* period in which NVML updates the utilisation of processes */
+        /* period in which NVML updates the utilisation of a card; 0: always the last second */
+        uint64_t utilization_ns;
+        uint64_t lost_ns; /* time after cuInit at which the devices are lost; 0: never */
+        /* copies between pinned host memory and a device, in each direction; 0: as fast as
+         * memcpy */
+        uint64_t host_rate;
         uint64_t pageable_rate;
-        uint64_t duplex_percent; /* of host_rate, both directions together */
-        uint64_t pin_rate;       /* of pinning host memory; 0: at once */
+        uint64_t duplex_percent; /* rate of both directions together, in percent of host_rate */
+        uint64_t pin_rate;       /* rate of pinning host memory; 0: takes no time */
         uint64_t peer_rate;
-        uint64_t device_rate; /* device <-> the same device */
-        bool is_ptx_accepted; /* PTX kernels are timed no-ops */
-        bool is_fatbin_noop;  /* so are the kernels of a fat binary that `kernels` lacks */
-        uint64_t ptx_ns;      /* run time of such a kernel */
-        char kernels[256];    /* the ELF module whose kernels replace a fat binary's, or "" */
+        uint64_t device_rate; /* copies within a device */
+        bool is_ptx_accepted; /* PTX kernels are accepted; they only take time */
+        bool is_fatbin_noop;  /* kernels of a fat binary that are not in `kernels` only take time */
+        uint64_t ptx_ns;      /* run time of such a PTX or fat-binary kernel */
+        /* path of the ELF module whose kernels replace those of fat binaries, or "" */
+        char kernels[256];
         bool is_clock_virtual;
-        uint64_t wake_ns;        /* virtual time: a thread goes on this much after its wait, */
-        uint64_t wake_spread_ns; /* plus up to this much */
-        unsigned begin_with;     /* processes that virtual time waits for before it begins */
-        bool has_flights;        /* counts how long work is in flight (flights.h) */
-        bool has_calls;          /* calls are counted by caller (calls.h) */
-        bool is_logging;         /* ALIQUOT_SIM_LOG is set: report on stderr what is not modelled */
+        uint64_t wake_ns;        /* virtual time: minimum delay of a thread after its wait */
+        uint64_t wake_spread_ns; /* virtual time: a random delay up to this is added to wake_ns */
+        unsigned begin_with; /* number of processes for which virtual time waits before it begins */
+        bool has_flights;    /* count how long work is in flight (flights.h) */
+        bool has_calls;      /* count calls by caller (calls.h) */
+        bool is_logging;     /* ALIQUOT_SIM_LOG is set: report on stderr what is not modelled */
         unsigned fault_count;
         struct config_fault faults[CONFIG_FAULTS];
 };
 
-/* Parses `text` over the defaults. 0, or -EINVAL with a line in `ret_why` (`why_bytes` long). */
+/* Parses `text` over the defaults. Returns 0, or -EINVAL with one line in `ret_why` (`why_bytes`
+ * long) that gives the reason. */
 int config_parse(const char *text, struct sim_config *ret, char *ret_why, size_t why_bytes);
 
-/* For config_parse() (config_defaults.c): sets defaults before the text, and dependent values after
- * it. */
+/* The two ends of config_parse() (config_defaults.c): config_begin() sets the defaults before the
+ * text is parsed, config_complete() sets the dependent values afterwards. */
 void config_begin(struct sim_config *ret);
 void config_complete(struct sim_config *config);
 
-/* This process's configuration, parsed once; NULL if it is malformed (reported once on stderr). */
+/* Returns this process's configuration, which is parsed once. NULL if the text is malformed, which
+ * is reported once on stderr. */
 const struct sim_config *config_get(void);
 
-/* The same without the report: for questions before the first call of the driver. */
+/* Like config_get(), without the report: for code that runs before the first call of the driver. */
 const struct sim_config *config_peek(void);
 
-/* The text that it was parsed from, a file's included; NULL when it is malformed. */
+/* Returns the text that was parsed (of the variable or of the file). NULL if it is malformed. */
 const char *config_words(void);
 
 #endif

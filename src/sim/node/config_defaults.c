@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The values of keys that the text does not set: a constant, a value of the model, a cost, or a
- * rule of grants.
+ * The default values of keys: a constant, a value of the model, a cost, or a rule for grants.
  *
- * A cost is 0, or with costs=real that of a driver, measured or published by others.
- * docs/simulator-costs.md has the source of each figure, or says that it is assumed. A rule of
- * grants is the simple one, or with grants=real a driver's; docs/simulator-memory.md has the
- * sources. None of them was derived from how Aliquot works.
+ * A cost is 0 by default. With costs=real it is the cost of a real driver, as measured or published
+ * by others; docs/simulator-costs.md has the source of each figure, or says that it is assumed. A
+ * rule for grants is the simple one by default, and that of a real driver with grants=real;
+ * docs/simulator-memory.md has the sources. None of the values was derived from how Aliquot works.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -35,7 +34,8 @@ static const struct sim_config defaults = {
         .begin_with = 1,
 };
 
-/* A card made small for a test is not filled by its first context: a 64th at most. */
+/* Returns the default memory of a context: at most 1/64 of the card, so that the first context does
+ * not fill a small card made for a test. */
 static uint64_t context_default(const struct sim_config *config, const struct model_spec *spec)
 {
         uint64_t most = config->memory_bytes / (config->mig ? config->mig : 1) / 64;
@@ -69,7 +69,7 @@ static void model_complete(struct sim_config *config)
 #define FIELD(member) offsetof(struct sim_config, member)
 
 static const struct cost {
-        size_t offset; /* of a uint64_t in struct sim_config */
+        size_t offset; /* offset of a uint64_t in struct sim_config */
         uint64_t usual, real;
 } costs[] = {
         { FIELD(launch_ns), 0, 3 * US },
@@ -99,7 +99,7 @@ static const struct cost {
         { FIELD(vmm_lock_percent), 0, 50 },
         { FIELD(duplex_percent), 200, 144 },
         { FIELD(pin_rate), 0, 2048 * MIB },
-        /* Switches, and no costs. */
+        /* These are settings, not costs. */
         { FIELD(is_current_needed), false, true },
         { FIELD(is_ended_fatal), false, true },
         { FIELD(queues), 0, 8 },
@@ -107,9 +107,10 @@ static const struct cost {
         { FIELD(utilization_ns), 0, 1000 * MS },
 };
 
-/* `since`: the first CUDA version of the driver with the rule `real`; 0: all versions. */
+/* Rules for grants. `since`: the first CUDA version of the driver that has the rule `real` (earlier
+ * ones have `before`); 0: all versions. */
 static const struct rule {
-        size_t offset; /* of a uint64_t in struct sim_config */
+        size_t offset; /* offset of a uint64_t in struct sim_config */
         uint64_t plain, real;
         int since;
         uint64_t before;
@@ -144,7 +145,8 @@ static uint64_t *rule_in(struct sim_config *config, size_t index)
         return (uint64_t *)((char *)config + rules[index].offset);
 }
 
-/* As for contexts: a small card, made for a test, does not show half of it as taken. */
+/* Returns the default of reserved_bytes: at most 1/64 of the card, so that half of a small card
+ * made for a test does not appear to be in use. */
 static uint64_t reserved_real(const struct sim_config *config)
 {
         const struct model_spec *spec = model_spec(config->model);
@@ -172,7 +174,7 @@ static void rules_complete(struct sim_config *config)
         }
 }
 
-/* vmm= sets the cost of each VMM call without a key of its own. */
+/* Gives each VMM call without a key of its own the cost vmm=. */
 static void vmm_complete(struct sim_config *config)
 {
         for (unsigned call = 0; call < VMM_CALLS && config->vmm_ns != CONFIG_UNSET; call++) {

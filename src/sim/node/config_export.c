@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this simulated node is like, for whoever makes it another program's too: exported by the
- * simulated libnvidia-ml.so.1 beside NVML's functions.
+ * Reports the configuration of this simulated node, for programs that give another program the same
+ * node. The simulated libnvidia-ml.so.1 exports the functions beside those of NVML.
+ *      const char *aliquot_sim_words(void)     text of ALIQUOT_SIM, or of the file given there
+ *      const char *aliquot_sim_state(void)     path of the state folder, absolute or as configured
  *
- *      const char *aliquot_sim_words(void)     as ALIQUOT_SIM has it, or the file that it names
- *      const char *aliquot_sim_state(void)     the state folder, absolute or as it was given
- *
- * NULL where the words are malformed. Both live as long as the library.
+ * They return NULL if the text is malformed. The strings live as long as the library.
  */
 #include <stddef.h>
 

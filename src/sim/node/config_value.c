@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See config_value.h. Sizes, times and rates are digits, a fraction, and a unit of a table.
+ * See config_value.h. Sizes, times and rates are digits, optionally a decimal fraction, and a unit
+ * from a table.
  */
 #include "sim/node/config_value.h"
 
@@ -128,7 +129,7 @@ bool model_parse(const char *text, uint64_t *ret)
         return false;
 }
 
-/* `yes` is 1, `no` is 0. */
+/* Parses one of two words: `yes` gives 1, `no` gives 0. */
 static bool either(const char *text, const char *yes, const char *no, uint64_t *ret)
 {
         *ret = strcmp(text, yes) == 0;

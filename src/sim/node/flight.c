@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computes the union of intervals as they are reported. See flight.h.
+ * Computes the union of intervals from reports that may be out of order. See flight.h.
  */
 #include "common/minmax.h"
 #include "sim/node/flight.h"

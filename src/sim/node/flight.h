@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computes how long a process or a session had work in flight: the length of the union of
- * [submitted, complete] of all its pieces of work.
+ * Computes how long a process or a session had work in flight: the length of the union of the
+ * intervals [submitted, complete] of all its operations.
  *
- * A *flight* is a longest interval in which some piece is submitted and not complete. Begins and
- * ends may be reported late and out of order, as long as a piece's submission is reported before
- * its end: a report for a time before the flight's beginning, and after the end of the last flight,
- * moves the beginning back. A gap that ended before the end that opened it was reported is not
- * seen.
+ * A *flight* is a longest interval in which at all times some operation is submitted and not
+ * complete. Submissions and ends may be reported late and out of order, as long as an operation's
+ * submission is reported before its end. If the reported submission is before the current flight's
+ * beginning, but after the end of the previous flight, the beginning moves back. A gap between two
+ * flights is not seen if it had already ended when the end of the flight before it was reported.
  *
- * No clock and no lock: the caller has both. All zero: no flight yet.
+ * The functions use no clock and no lock; the caller has both. An all-zero structure means that
+ * there was no flight yet.
  */
 #ifndef ALIQUOT_SIM_NODE_FLIGHT_H
 #define ALIQUOT_SIM_NODE_FLIGHT_H
@@ -17,21 +18,22 @@
 #include <stdint.h>
 
 struct node_flight {
-        uint64_t total_ns; /* of the earlier flights */
-        uint64_t floor_ns; /* end of the last flight */
+        uint64_t total_ns; /* sum of the flights before the current one */
+        uint64_t floor_ns; /* end of the flight before the current one */
         uint64_t begin_ns;
-        uint64_t end_ns;  /* the latest that was told */
-        uint64_t seen_ns; /* the latest time that was told at all */
-        uint32_t open;    /* pieces submitted and not complete */
+        uint64_t end_ns;  /* latest reported end of an operation */
+        uint64_t seen_ns; /* latest time in any report */
+        uint32_t open;    /* number of operations submitted and not complete */
 };
 
 void flight_submit(struct node_flight *flight, uint64_t submitted_ns);
 void flight_complete(struct node_flight *flight, uint64_t end_ns);
 
-/* `pieces` will never complete: their process died, and was last alive at seen_ns. */
+/* Removes `pieces` operations that will never complete, because their process died. It was last
+ * alive at seen_ns. */
 void flight_abandon(struct node_flight *flight, uint32_t pieces, uint64_t seen_ns);
 
-/* Up to now, work that is still in flight included. */
+/* Returns the time in flight up to now, including work that is still in flight. */
 static inline uint64_t flight_ns(const struct node_flight *flight, uint64_t now_ns)
 {
         uint64_t end_ns = flight->open && now_ns > flight->end_ns ? now_ns : flight->end_ns;

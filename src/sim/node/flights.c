@@ -2,8 +2,8 @@
 /*
  * Counts work in flight by process and by tag, in the node's shared memory. See flights.h.
  *
- * There is a lock for each device. A process that dies with it leaves at most one piece that is
- * counted for the row and not for the tag, or the reverse: the tags' counts are then summed again.
+ * Each device has a lock. If a process dies while it holds the lock, at most one operation is
+ * counted for the row and not for the tag, or the reverse; the tags' counts are then summed again.
  */
 #include "sim/node/flights.h"
 
@@ -42,7 +42,7 @@ static void unlock_flights(struct sim_node *node, unsigned device)
         pthread_mutex_unlock(&node->device[device].flight_lock);
 }
 
-/* To the calling process's own flight, and its tag's. */
+/* Calls `what` for the flight of the calling process and for that of its tag. */
 static void change_flights(unsigned device, void (*what)(struct node_flight *flight, uint64_t ns),
                            uint64_t ns)
 {

@@ -2,10 +2,10 @@
 /*
  * Counts grants exactly, across processes that may die at any instruction.
  *
- * All under the device's lock. The families of the columns are the primary data; the figures of the
- * device and the tags are their sums, kept up to date, and computed again when the lock's owner
- * died. A tag's high-water mark is raised only after its dead processes were removed, because their
- * bytes may have been granted again at once (draining).
+ * The device's lock is held during all changes. The families of the columns are the primary data.
+ * The figures of the device and the tags are their sums; they are kept up to date, and computed
+ * again when the lock's owner died. The maximum of a tag is raised only after the tag's dead
+ * processes were removed, because their bytes may already have been granted again (draining).
  */
 #include <errno.h>
 #include <string.h>

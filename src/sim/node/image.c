@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Module images: ELF notes, and entry points of PTX text.
+ * Reads module images: ELF notes, and entry points of PTX text.
  */
 #include "sim/node/image_internal.h"
 
@@ -15,13 +15,13 @@
 #define FATBIN_MAGIC 0xba55ed50u
 #define FATBIN_WRAPPER_MAGIC 0x466243b1u
 
-/* Longest text that is scanned for its end when the caller does not know the length. */
+/* Longest text in which the end is searched when the caller does not know the length. */
 #define TEXT_MAX ((size_t)64 << 20)
 
-/* No fat binary is larger; what claims to be is damaged, and could wrap. */
+/* No fat binary is larger. A header with a larger size is damaged, and the size could overflow. */
 #define FATBIN_MAX (UINT64_C(4) << 30)
 
-/* The beginning of a fat binary, and of the wrapper that a program hands to the driver. */
+/* The header of a fat binary; struct image_wrapper is what a program passes to the driver. */
 struct image_fatbin {
         uint32_t magic;
         uint16_t version;
@@ -44,7 +44,7 @@ static bool starts_with(const struct image *image, const char *mark)
         return (image->size == 0 || image->size >= n) && strncmp(image->bytes, mark, n) == 0;
 }
 
-/* `p` begins a comment: where it ends. */
+/* Returns the end of the comment that begins at `p`. */
 static const char *skip_comment(const char *p, const char *end)
 {
         const char *last = p[1] == '/' ? memchr(p, '\n', (size_t)(end - p))
@@ -117,7 +117,8 @@ static void read_fatbin(struct image *image, const void *bytes)
         image->size = size;
 }
 
-/* A wrapper holds an address, so there is none in a file. */
+/* Replaces the wrapper by the fat binary that it points to. A wrapper contains an address, so it
+ * cannot be in a file, whose size is known. */
 static void read_fatbin_wrapper(struct image *image)
 {
         struct image_wrapper wrapper;
@@ -181,7 +182,8 @@ uint64_t image_loaded_bytes(const struct image *image)
         return bytes;
 }
 
-/* The n-th section header, or false if it or its contents leave the image. */
+/* Reads the section header with this index. False if the header or the section's contents are
+ * outside the image. */
 static bool section_at(const struct image *image, size_t index, Elf64_Shdr *ret_section)
 {
         const unsigned char *base = image->bytes;
@@ -261,7 +263,6 @@ const char *image_next_word(const char *p, const char *end, char *ret_word, size
         return p;
 }
 
-/* Bytes of a PTX type such as .u64, .f32, .b8 or .pred; 0 if the word is not one. */
 uint32_t image_type_bytes(const char *word)
 {
         unsigned long bits;
@@ -272,7 +273,8 @@ uint32_t image_type_bytes(const char *word)
         return bits >= 8 ? (uint32_t)(bits / 8) : 0;
 }
 
-/* One parameter, after its `.param` word, up to the comma or the bracket that ends it. */
+/* Reads one parameter, from behind its `.param` word up to the comma or the bracket that ends it.
+ * Returns the position there. */
 static const char *ptx_param(const char *p, const char *end, uint32_t *ret_bytes)
 {
         char word[IMAGE_NAME_MAX];
@@ -297,7 +299,8 @@ static const char *ptx_param(const char *p, const char *end, uint32_t *ret_bytes
         return p;
 }
 
-/* The local memory that is declared in the braces after a kernel's head, including nested ones. */
+/* Returns the size of the local memory that is declared in the braces after a kernel's head,
+ * including nested braces. */
 static uint64_t ptx_local_bytes(const char *p, const char *end)
 {
         char word[IMAGE_NAME_MAX];

@@ -20,7 +20,9 @@
 
 #define PART_PTX 1
 #define PART_CUBIN 2
-#define PART_COMPRESSED 0x2000u /* flag: compressed by LZ4; newer: 0x8000, by Zstandard */
+/* Flags of a compressed part: PART_COMPRESSED for LZ4, the newer PART_COMPRESSED_2 for
+ * Zstandard. */
+#define PART_COMPRESSED 0x2000u
 #define PART_COMPRESSED_2 0x8000u
 #define CUBIN_ARRAY_MAX ((uint64_t)1 << 40)
 
@@ -28,7 +30,7 @@ struct fatbin_part {
         uint16_t kind;
         uint16_t version;
         uint32_t header_bytes;
-        uint64_t bytes; /* behind the header */
+        uint64_t bytes; /* size of the data behind the header */
         uint32_t compressed_bytes;
         uint32_t options;
         uint16_t minor, major;
@@ -46,12 +48,12 @@ struct fat_head {
         uint64_t body_bytes;
 };
 
-/* What a declaration has said so far of its variable. */
+/* What the words of a declaration read so far say about its variable. */
 struct variable {
         uint64_t type_bytes, count, lanes;
 };
 
-/* One word of a declaration. Returns where the next one begins. */
+/* Reads one word of a declaration. Returns where the next one begins. */
 static const char *take_word(struct variable *variable, const char *word, const char *p,
                              const char *end)
 {
@@ -126,7 +128,8 @@ static void needs_of_segments(const struct image *image, struct image_needs *ret
         }
 }
 
-/* Shared and local memory is of a block or thread, when it runs. */
+/* Returns whether a section is loaded with the image. Shared and local memory is allocated to a
+ * block or a thread when it runs. */
 static bool is_loaded(const Elf64_Shdr *section, const char *name)
 {
         return section->sh_flags & SHF_ALLOC && strncmp(name, ".nv.shared", 10) != 0 &&
@@ -162,8 +165,9 @@ static void needs_of_cubin(const char *bytes, size_t size, struct image_needs *r
         ret->variable_bytes = variables;
 }
 
-/* A cubin runs on its own architecture and on later minor ones of the same major; PTX on the same
- * and all newer ones. Higher is better; 0: it does not run. */
+/* Returns how well a part fits the device: higher is better, 0 means that it does not run. A cubin
+ * runs on its own architecture and on later minor ones of the same major; PTX on the same and all
+ * newer ones. */
 static unsigned fitness(const struct fatbin_part *part, unsigned architecture)
 {
         if (part->architecture > architecture)

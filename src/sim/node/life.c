@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Life and death of the node's processes: takes rows, detects dead processes, drains their memory.
+ * Life and death of the node's processes: takes rows, detects dead processes, and removes (drains)
+ * their memory after a delay.
  *
- * The thread that attached holds the row's mutex `alive` for ever. The kernel marks it when that
- * thread leaves its address space, before any of the process's mappings and file locks go. So while
- * it is unmarked, the process exists. If it is marked, perhaps only the thread has ended; then the
- * lock on the row's byte of STATE_DIR/alive decides, and if that is still held, whether every
- * thread of the process is exiting.
+ * The thread that attached holds the row's mutex `alive` for ever. When that thread leaves its
+ * address space, the kernel marks the mutex, before it removes any of the process's mappings and
+ * file locks. So while the mutex is not marked, the process exists. If it is marked, perhaps only
+ * the thread has ended. Then the lock on the row's byte of STATE_DIR/alive decides and, if that is
+ * still held, whether every thread of the process is exiting.
  *
- * Nothing here waits. No process is notified of a death, so a dead row's memory is released one
- * drain delay after its last sign of life: its last grant, or the last check that found it alive.
- * That is never later than the delay after its death. It is earlier, or at once, if there was no
- * check shortly before the death.
+ * No function here waits. No process is notified of a death, so a dead row's memory is released one
+ * drain delay after the last sign of life of its process: its last grant, or the last check that
+ * found it alive. That is never later than one drain delay after the death, and earlier if there
+ * was no such sign shortly before the death.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -38,8 +39,11 @@
 
 static struct sim_node *the_node;
 static int self_row = -1;
-static int lock_fd = -1;     /* where a mapping carries no lock */
-static char reader_dir[256]; /* of a reader that goes by another folder than ALIQUOT_SIM's */
+/* descriptor with the lock on the row's byte, on file systems where a mapping cannot keep the lock;
+ * else -1 */
+static int lock_fd = -1;
+/* state folder that a reader chose in place of the one that ALIQUOT_SIM configures */
+static char reader_dir[256];
 
 void life_state_dir_set(const char *state_dir)
 {
@@ -66,7 +70,7 @@ struct node_row *node_self(void)
         return self_row < 0 ? NULL : &the_node->row[self_row];
 }
 
-/* Every thread of the row's process is past the point of no return. */
+/* Returns whether every thread of the row's process is exiting and can no longer return. */
 static bool process_is_exiting(const struct node_row *row)
 {
         char path[320];
@@ -153,8 +157,8 @@ bool node_row_is_stopped(struct sim_node *node, unsigned index)
         return proc_status_read(path, &is) && strchr("Tt", is.state);
 }
 
-/* Virtual time may stand still while no party waits for a time. Dead processes do not wait, and
- * then the checking process does. */
+/* Returns the time for checks of dead processes. Virtual time may stand still while no party waits
+ * for a time. Dead processes do not wait, so the checking process then looks for dead parties. */
 static uint64_t settling_time_ns(struct sim_node *node)
 {
         if (node->is_clock_virtual)
@@ -171,7 +175,8 @@ static bool is_of_tag(const struct sim_node *node, const struct node_column *col
 void life_settle_device(struct sim_node *node, unsigned device, int tag)
 {
         unsigned high = load_acquire(&node->row_high);
-        uint64_t looked_ns = sim_now_ns(); /* before the check: a process seen alive lived then */
+        /* read before the check: a process that the check finds alive was alive then */
+        uint64_t looked_ns = sim_now_ns();
         uint64_t now_ns = 0;
 
         for (unsigned row = 0; row < high; row++) {
@@ -201,7 +206,7 @@ void node_lock(struct sim_node *node)
                 pthread_mutex_consistent(&node->lock);
 }
 
-/* node.lock is held. True when nothing of the dead row is left on any device. */
+/* Returns true when the dead row has no memory left on any device. The caller holds node.lock. */
 static bool row_is_drained(struct sim_node *node, unsigned row)
 {
         for (unsigned device = 0; device < node->device_count; device++) {
@@ -234,7 +239,8 @@ void node_settle(struct sim_node *node)
         pthread_mutex_unlock(&node->lock);
 }
 
-/* node.lock is held. Two names that differ past the field share a tag; the oracle shows it. */
+/* Finds or adds a tag; the caller holds node.lock. Two names that differ only beyond the field's
+ * length share a tag; the oracle shows the shortened name. */
 static unsigned tag_find(struct sim_node *node, const char *name)
 {
         for (unsigned tag = 0; tag < node->tag_count; tag++) {
@@ -247,7 +253,8 @@ static unsigned tag_find(struct sim_node *node, const char *name)
         return node->tag_count++;
 }
 
-/* The kernel maps the file below an overlay, which has no lock: there the descriptor carries it. */
+/* Returns whether the file is on an overlay. There the kernel maps the file of a lower layer, which
+ * does not have the lock, so the descriptor must stay open to keep the lock. */
 static bool is_overlaid(int fd)
 {
         struct statfs fs;
@@ -255,8 +262,8 @@ static bool is_overlaid(int fd)
         return fstatfs(fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
-/* A high number, because programs rely on the low ones; any number if the limit of descriptors is
- * lower. */
+/* Keeps the descriptor with the lock under a high number, because programs rely on low ones; under
+ * any number if the limit of descriptors is lower. */
 static int lock_keep(int fd)
 {
         lock_fd = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR);
@@ -265,8 +272,8 @@ static int lock_keep(int fd)
         return lock_fd < 0 ? -errno : 0;
 }
 
-/* Locks byte `row` of the liveness file and lets one private mapping carry the lock, so that it
- * lasts exactly as long as this address space, independent of descriptors and children. */
+/* Locks byte `row` of the liveness file and makes one private mapping of the file keep the lock, so
+ * that it lasts exactly as long as this address space, independent of descriptors and children. */
 static int liveness_take(unsigned row)
 {
         char path[320];
@@ -309,8 +316,8 @@ static void alive_hold(struct node_row *row)
 {
         robust_init(&row->alive);
         store_release(&row->is_holder_gone, 0);
-        (void)pthread_mutex_trylock(
-                &row->alive); /* free, because no other process knows it yet; never waited for */
+        /* free, because no other process uses the row yet; nothing ever waits for it */
+        (void)pthread_mutex_trylock(&row->alive);
 }
 
 static void forked_child(void)
@@ -321,7 +328,7 @@ static void forked_child(void)
         lock_fd = -1;
 }
 
-/* What only a process of this row uses. */
+/* Allocates the parts of the node that only a process of this row uses. */
 static int row_reserve(struct sim_node *node, unsigned row)
 {
         int rc = node_reserve(node, node->meter[row],
@@ -361,7 +368,7 @@ int node_attach(struct sim_node *node)
                 rc = row_reserve(node, i);
                 if (rc < 0)
                         break;
-                /* the lock on a free row belongs to a process that just died */
+                /* a lock on the byte of a free row belongs to a process that just died */
                 rc = liveness_take(i);
                 if (rc == -EAGAIN || rc == -EACCES)
                         continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Engine time in a ring of buckets, from which utilisation follows.
+ * Adds engine time to a ring of buckets, from which utilisation is computed.
  */
 #include "common/atomic.h"
 #include "common/minmax.h"

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports GPU time of a process to benchmark programs: exported by the simulated libcuda.so.1
- * beside the driver's functions.
- *
+ * Reports GPU time of a process to benchmark programs. The simulated libcuda.so.1 exports the
+ * functions beside those of the driver.
  *      uint64_t aliquot_sim_busy_ns(const unsigned char uuid[16])
  *      uint64_t aliquot_sim_flight_ns(const unsigned char uuid[16])
  *
- * The first is the engine's own count of this process's compute, in ns; running work counts when it
- * ends. The second is how long this process had work in flight, with flights=on (flights.h). 0
- * before cuInit, and for an unknown GPU.
+ * The first returns this process's time on the compute engine, in ns; running work is counted when
+ * it ends. The second returns how long this process had work in flight, with flights=on
+ * (flights.h). Both return 0 before cuInit, and for an unknown GPU.
  */
 #include <string.h>
 

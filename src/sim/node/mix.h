@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pseudo-random numbers that are the same in every run: they depend on the configuration and on the
- * number of earlier draws.
+ * Hash function for pseudo-random numbers that are the same in every run: they depend only on the
+ * configuration and on the number of earlier draws.
  */
 #ifndef ALIQUOT_SIM_NODE_MIX_H
 #define ALIQUOT_SIM_NODE_MIX_H

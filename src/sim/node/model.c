@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The models: published figures of three cards, and rates that a copy reaches in practice.
+ * The card models: published figures of three cards, and the rates that copies reach in practice.
  *
- * context_bytes is what one context takes of the card before the program allocates anything;
- * measured values vary with driver and card, these are round ones of the right size. The real_
- * figures have their sources in docs/simulator-memory.md.
+ * context_bytes is what one context takes of the card before the program allocates anything.
+ * Measured values depend on driver and card; these are round values of that magnitude. The figures
+ * that begin with real_ have their sources in docs/simulator-memory.md.
  */
 #include "sim/context/device.h"
 #include "sim/node/config.h"

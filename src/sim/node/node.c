@@ -2,9 +2,10 @@
 /*
  * Creates, finds and maps the node file.
  *
- * STATE_DIR/lock is held while a process examines the node file and, if there is none that it can
- * use, makes a new one beside it and renames it over. A node with a living process is never
- * replaced: a process that asks for another shape is refused (EBUSY), with a message on stderr.
+ * A process holds STATE_DIR/lock while it examines the node file. If there is no usable node file,
+ * it creates a new one under another name and renames it to replace the old file. A node with a
+ * living process is never replaced: a process whose configuration has another shape gets EBUSY,
+ * with a message on stderr.
  */
 #include "sim/node/node.h"
 
@@ -29,7 +30,7 @@
 #include "sim/node/robust.h"
 
 #define LOCK_PAUSE_NS 2000000
-#define LOCK_TRIES 15000u /* 30 s */
+#define LOCK_TRIES 15000u /* LOCK_TRIES * LOCK_PAUSE_NS = 30 s */
 
 static uint64_t shape_of(const struct sim_config *config)
 {
@@ -43,7 +44,8 @@ static uint64_t shape_of(const struct sim_config *config)
         return hash_mix(hash, config->model);
 }
 
-/* A version-4-like UUID from the seed and the place: the same node always has the same cards. */
+/* Makes a UUID like those of version 4 from the seed and the device's index, so that the same node
+ * always has the same cards. */
 static void uuid_make(unsigned char *uuid, uint64_t seed, unsigned index)
 {
         uint64_t high = hash_mix(hash_mix(0x616c6971756f74ULL, seed), index);
@@ -85,7 +87,8 @@ static void devices_make(struct sim_node *node, const struct sim_config *config)
         }
 }
 
-/* Which file the node is. Two threads may open it at once, and find the same one. */
+/* Device and inode number of the mapped node file. Two threads may open it at once; they find the
+ * same file. */
 static _Atomic dev_t file_device;
 static _Atomic ino_t file_inode;
 
@@ -102,9 +105,9 @@ static struct sim_node *node_map(int fd)
         return address;
 }
 
-/* Most of the node is never used, and is a hole in the file. Room there is for what every process
- * reads or writes: all but what comes with a process (node_attach()) and an object (share_make()).
- */
+/* Allocates room in the file for what every process reads or writes. Most of the node is never
+ * used, and stays a hole in the file. The parts for a process are allocated by node_attach(), those
+ * for an object by share_make(). */
 static bool reserve_beginning(int fd, const struct sim_config *config)
 {
         const struct {
@@ -138,7 +141,7 @@ int node_reserve(const struct sim_node *node, const void *part, size_t bytes)
         return reserve_bytes(fd, (uint64_t)((const char *)part - (const char *)node), bytes);
 }
 
-/* What this process calls time from now on. */
+/* Makes this process use the node's time from now on. */
 static void clock_of_node(struct sim_node *node)
 {
         clock_follow_node(node->is_clock_virtual ? &node->time : NULL);
@@ -217,7 +220,8 @@ static bool node_is_lived_in(struct sim_node *node, int folder)
         return false;
 }
 
-/* A holder of the lock is done in milliseconds, or was stopped. */
+/* Locks STATE_DIR/lock. Its holder normally needs it for milliseconds, unless the process was
+ * stopped, so this gives up after 30 s. */
 static int folder_lock(int lock, const char *state_dir)
 {
         const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the node's grants; see oracle.h.
+ * Reads and prints the node's grants; see oracle.h.
  */
 #include "sim/node/oracle.h"
 
@@ -46,7 +46,7 @@ void oracle_close(struct oracle *oracle)
         free(oracle);
 }
 
-/* The device is locked. */
+/* Returns the figures of a device. The caller holds the device's lock. */
 static struct oracle_figures of_device(const struct sim_node *node, unsigned index)
 {
         const struct node_device *device = &node->device[index];
@@ -74,7 +74,7 @@ static int tag_find(const struct sim_node *node, const char *name)
         return -1;
 }
 
-/* The device is locked. */
+/* Returns the figures of a tag on a device. The caller holds the device's lock. */
 static struct oracle_figures of_tag(const struct sim_node *node, unsigned tag, unsigned device)
 {
         return (struct oracle_figures){
@@ -180,7 +180,8 @@ static void tag_print(struct oracle *oracle, unsigned tag, FILE *out)
         fprintf(out, "]");
 }
 
-/* {"cuLaunchKernel": {"program": 3, "library": 0}, ...}: functions with at least one call. */
+/* Prints the functions with at least one call, as {"cuLaunchKernel": {"program": 3, "library": 0},
+ * ...}. */
 static void calls_print(const struct sim_node *node, unsigned tag, FILE *out)
 {
         bool is_first = true;
@@ -230,7 +231,7 @@ void oracle_print(struct oracle *oracle, FILE *out)
         unsigned high = load_acquire(&node->row_high);
         bool is_first = true;
 
-        node_settle(node); /* all at once: each settling walks all rows */
+        node_settle(node); /* once for all: each call reads all rows */
         fprintf(out, "{\"devices\": [");
         for (unsigned device = 0; device < node->device_count; device++)
                 device_print(oracle, device, out);

@@ -8,7 +8,7 @@
 
 #include "common/scoped.h"
 
-/* Fields as proc(5) counts them. */
+/* Numbers of the fields in the stat file, as proc(5) counts them. */
 #define FIELD_STATE 3
 #define FIELD_USER_TICKS 14
 #define FIELD_SYSTEM_TICKS 15
@@ -45,7 +45,7 @@ bool proc_stat_read(const char *path, struct proc_stat *ret)
 
         if (!read_text(path, text, sizeof(text)))
                 return false;
-        /* The name may have anything in it, also parentheses. */
+        /* The program's name may contain anything, including parentheses. */
         char *at = strrchr(text, ')');
         if (!at || at[1] != ' ')
                 return false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the kernel's stat or status file of a process or a thread. Reading the stat file of a
- * process in execve() blocks as long as that lasts (Linux 6.18); reading status does not. A real
- * driver reads neither, so where the driver must answer, only status may be read.
+ * Reads the stat or status file that the kernel has for a process or a thread in /proc. Reading the
+ * stat file of a process that is in execve() blocks until execve() is done (Linux 6.18); reading
+ * status does not. A real driver reads neither, so code that serves a call of the driver may only
+ * read status.
  */
 #ifndef ALIQUOT_SIM_NODE_PROC_STAT_H
 #define ALIQUOT_SIM_NODE_PROC_STAT_H
@@ -12,19 +13,21 @@
 
 struct proc_stat {
         char state;           /* R, S, D, T, ... */
-        uint64_t cpu_ticks;   /* user and system */
-        uint64_t start_ticks; /* with the pid: which process */
+        uint64_t cpu_ticks;   /* user and system time */
+        uint64_t start_ticks; /* start time; together with the pid it identifies a process */
 };
 
-/* `path`: /proc/PID/stat or /proc/PID/task/TID/stat. False: it is gone. */
+/* Reads the file `path`, /proc/PID/stat or /proc/PID/task/TID/stat. False: the process or thread
+ * has ended. */
 bool proc_stat_read(const char *path, struct proc_stat *ret);
 
 struct proc_status {
-        char state;      /* as above */
-        bool has_memory; /* it still has its address space; an exiting process has not */
+        char state;      /* R, S, D, T, ... */
+        bool has_memory; /* it still has its address space; an exiting process has lost it */
 };
 
-/* `path`: /proc/PID/status or /proc/PID/task/TID/status. False: it is gone. */
+/* Reads the file `path`, /proc/PID/status or /proc/PID/task/TID/status. False: the process or
+ * thread has ended. */
 bool proc_status_read(const char *path, struct proc_status *ret);
 
 #endif

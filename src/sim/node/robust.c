@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Robust mutexes; robust.h has the contract.
+ * Robust mutexes; see robust.h.
  *
- * A waiter that is woken and killed before it has the mutex loses the wake-up: a thread that got
- * the mutex in between does not know of the other sleepers, and wakes none. So no thread sleeps for
- * long.
+ * If a waiting thread is woken and killed before it has the mutex, the wake-up is lost: a thread
+ * that took the mutex in between does not know that others sleep, and wakes none. Therefore no
+ * thread sleeps for long; it tries again.
  */
 #include "sim/node/robust.h"
 
@@ -32,8 +32,8 @@ void robust_init(pthread_mutex_t *mutex)
 }
 
 #ifdef __SANITIZE_THREAD__
-/* The thread sanitizer treats a pthread_mutex_timedlock() that returned EOWNERDEAD as one that did
- * not get the mutex (gcc 12). */
+/* Tells the thread sanitizer that the thread has the mutex: it takes a pthread_mutex_timedlock()
+ * that returned EOWNERDEAD for a failure (gcc 12). */
 static void tell_inherited(pthread_mutex_t *mutex)
 {
         __tsan_mutex_pre_lock(mutex, __tsan_mutex_try_lock);

@@ -7,11 +7,12 @@
 
 #include <pthread.h>
 
-/* Initialises it as free, whatever the memory held before. */
+/* Initialises the mutex as free, whatever the memory contained before. */
 void robust_init(pthread_mutex_t *mutex);
 
-/* As pthread_mutex_lock(): 0, or EOWNERDEAD, after which the caller repairs what the mutex guards
- * and calls pthread_mutex_consistent(). Also survives the death of a waiter. */
+/* Like pthread_mutex_lock(): returns 0, or EOWNERDEAD if the last holder died. Then the caller
+ * repairs what the mutex guards and calls pthread_mutex_consistent(). The mutex also survives the
+ * death of a waiting thread. */
 int robust_lock(pthread_mutex_t *mutex);
 
 #endif

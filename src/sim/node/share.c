@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory held by several processes; see share.h. All under node.lock and then the device's lock.
+ * Memory held by several processes; see share.h. All changes are made under node.lock and then the
+ * device's lock.
  *
- * An exported descriptor is an open file STATE_DIR/export-ID with a shared flock on its
- * description, which moves with it to other processes and ends with its last copy. If the flock can
- * be taken exclusively, no process has such a descriptor.
+ * An exported descriptor is an open file STATE_DIR/export-ID with a shared flock. The flock belongs
+ * to the open file description, which is passed to other processes with the descriptor; the flock
+ * ends with the last copy of the descriptor. If an exclusive flock succeeds, no process has such a
+ * descriptor.
  */
 #include "sim/node/share.h"
 
@@ -46,8 +48,8 @@ static struct sim_holder *holder_find(struct node_object *object, unsigned row, 
         return NULL;
 }
 
-/* Another holder that can carry the bytes: one of the tag, or (tag < 0) one that carries them for
- * its own tag. */
+/* Finds another holder that can carry the object's bytes: one of the tag, or (tag < 0) one that
+ * already carries them for its own tag. */
 static struct sim_holder *heir_find(struct sim_node *node, struct node_object *object,
                                     const struct sim_holder *leaver, int tag)
 {
@@ -83,7 +85,7 @@ static void object_end(struct node_object *object)
         object->id = 0;
 }
 
-/* The bytes of a carrying holder leave its column. The device's own count is not touched. */
+/* Removes the bytes of a carrying holder from its column. The device's own count is not changed. */
 static void column_take(struct sim_node *node, const struct node_object *object,
                         const struct sim_holder *holder)
 {
@@ -117,7 +119,8 @@ static void column_put(struct sim_node *node, const struct node_object *object,
         node->tag[node->row[holder->row].tag].column[object->device].current_bytes += object->bytes;
 }
 
-/* Removes the holder and passes on what it carries. The device's lock is held. */
+/* Removes the holder, and makes another one carry what it carried. The caller holds the device's
+ * lock. */
 static void holder_remove(struct sim_node *node, struct node_object *object,
                           struct sim_holder *leaver)
 {
@@ -125,7 +128,8 @@ static void holder_remove(struct sim_node *node, struct node_object *object,
         struct node_column *column = &node->column[object->device][leaver->row];
 
         if (leaver->is_carrying) {
-                /* A dead carrier's column may have drained: then the device no longer counts it. */
+                /* If the holder is dead and its column has drained, the device no longer counts the
+                 * bytes. */
                 bool is_drained = column->state == COLUMN_UNUSED ||
                                   node->row[leaver->row].generation != leaver->generation;
                 bool is_physical = !leaver->is_borrowed;
@@ -156,7 +160,8 @@ static void holder_remove(struct sim_node *node, struct node_object *object,
         *leaver = object->holder[--object->holder_count];
 }
 
-/* True when it is gone. The device's lock is held. */
+/* Ends the object if it has no holders and no exported descriptors. Returns true if it ended. The
+ * caller holds the device's lock. */
 static bool object_end_if_unused(struct sim_node *node, struct node_object *object)
 {
         if (object->holder_count > 0)
@@ -194,7 +199,7 @@ void share_settle(struct sim_node *node)
         }
 }
 
-/* Gives the backing file a name by which other processes can open it. */
+/* Gives the backing file a name, with which other processes can open it. */
 static bool backing_name(uint64_t id, int fd)
 {
         static _Atomic uint32_t is_told;
@@ -212,7 +217,7 @@ static bool backing_name(uint64_t id, int fd)
         return false;
 }
 
-/* An unused object, or NULL. The node's lock is held. */
+/* Returns an unused object entry, or NULL. The caller holds node.lock. */
 static struct node_object *object_free(struct sim_node *node)
 {
         struct node_object *object = node->object;
@@ -227,7 +232,8 @@ static struct node_object *object_free(struct sim_node *node)
         return object;
 }
 
-/* Its maker is its first holder. Readers go by the id: it comes last. */
+/* Fills in an object, whose first holder is the calling process. The id is stored last, because
+ * readers take an entry with an id as complete. */
 static void object_begin(struct node_object *object, uint64_t id, const struct share_plan *plan)
 {
         const struct node_row *row = node_self();
@@ -269,7 +275,7 @@ uint64_t share_make(const struct share_plan *plan)
         return 0;
 }
 
-/* Adds this process as a holder. Both locks are held. */
+/* Adds this process as a holder. The caller holds node.lock and the device's lock. */
 static enum share_result holder_add(struct sim_node *node, struct node_object *object)
 {
         struct node_row *row = node_self();

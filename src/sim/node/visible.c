@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUDA_VISIBLE_DEVICES: indices, UUIDs "GPU-..." or "MIG-..." and unambiguous prefixes of them, in
- * any order; the list ends before its first entry that names no device or one already named.
+ * Parses CUDA_VISIBLE_DEVICES: indices, UUIDs "GPU-..." or "MIG-..." and unambiguous prefixes of
+ * UUIDs, in any order. The list ends before the first entry that matches no device or one that is
+ * already in the list.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ static void uuid_format(const struct node_device *device, char *ret, size_t byte
                  u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
 }
 
-/* The unit an entry names, or -1. */
+/* Returns the index of the device that an entry means, or -1. */
 static int entry_find(const char *entry, size_t length, const struct sim_node *node)
 {
         char uuid[64];
