@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Device attributes: one table for what all models share, one function for what differs.
+ * Device attributes: one table for values that all models share, one function for values that
+ * differ.
  *
- * An attribute in neither is 0, "no such feature"; one that the driver version does not know is
- * INVALID_VALUE.
+ * An attribute that is in neither is 0, "no such feature". One that the driver version does not
+ * know is INVALID_VALUE.
  */
 #include <limits.h>
 #include <stddef.h>

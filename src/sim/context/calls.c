@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counting calls; see calls.h.
+ * Counts calls; see calls.h.
  *
- * Where the library and the driver lie is looked up once, at the first call that is counted. The
- * library is in the global scope by then: it is preloaded, or stands in for the driver. A name
- * gets its number, which all processes share, when a process first calls it.
+ * The addresses of the library and the driver are looked up once, at the first call that is
+ * counted. The library is in the global symbol scope by then: it is preloaded, or replaces the
+ * driver. A function's name gets its index, which all processes share, when a process first calls
+ * the function.
  */
 #include "sim/context/calls.h"
 
@@ -16,8 +17,9 @@
 #include "common/atomic.h"
 #include "sim/node/node.h"
 
-/* SELF_MARK of src/interpose/self.h, but for its end: a file with the bare name in it is taken for
- * the library, by `aliquot doctor` for one. */
+/* SELF_MARK of src/interpose/self.h without its end. The end is added at run time, because a file
+ * that contains the complete name is taken for Aliquot's library, for example by `aliquot
+ * doctor`. */
 static char library_mark[] = "aliquot_is_us.";
 
 struct mapped_extent {
@@ -64,7 +66,7 @@ static bool contains(const struct mapped_extent *extent, const void *address)
         return (uintptr_t)address >= extent->start && (uintptr_t)address < extent->end;
 }
 
-/* The number of a name; 0 where there are too many, or it is too long. */
+/* Finds or adds the index of a function's name. 0: the table is full, or the name is too long. */
 static uint32_t number_of(struct sim_node *node, const char *function)
 {
         uint32_t number = 1;

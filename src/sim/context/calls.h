@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts calls of each driver function, by session tag and by calling object, with calls=on.
+ * Counts the calls of each driver function, by session tag and by calling object, with calls=on.
  *
- * The caller is the loaded object to which the call returns: Aliquot's library, known by a symbol
- * that all its builds export, or else the program. The driver's own inner calls are not counted. A
- * call that the library passes on counts as the library's if the library called, and as the
- * program's if it jumped. So the calls that the library adds are the sum of both, less the sum of
- * the same program without the library.
+ * The caller is the loaded object to which the call returns: either Aliquot's library, which is
+ * recognised by a symbol that all its builds export, or else the program. Calls within the driver
+ * itself are not counted. If the library forwards a program's call by calling the driver, the call
+ * counts as the library's; if it jumps to the driver, the call counts as the program's. So the
+ * number of calls that the library adds is the sum of both, minus the sum for the same program
+ * without the library.
  */
 #ifndef ALIQUOT_SIM_CONTEXT_CALLS_H
 #define ALIQUOT_SIM_CONTEXT_CALLS_H
 
 #include "sim/node/fault.h"
 
-/* After node_attach(). Any thread. */
+/* Counts a call, after node_attach(). Any thread. */
 void calls_count(struct api_site *site, const void *caller);
 
 #endif

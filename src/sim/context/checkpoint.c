@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checkpoint and restore of the calling process: running, locked, checkpointed, and back.
+ * Checkpoint and restore of the calling process, which is running, locked or checkpointed.
  *
- * Locked: work is done, and every other call waits. Checkpointed: nothing of the devices is held;
- * the data stays in host memory. Restoring takes the same amounts again, or says OUT_OF_MEMORY and
- * stays checkpointed. Other processes cannot be checkpointed here, and devices do not change.
+ * Locked: all work is done, and every other call waits. Checkpointed: the process holds no device
+ * memory; the data stays in host memory. Restoring takes the same amounts of device memory again,
+ * or returns OUT_OF_MEMORY and stays checkpointed. Other processes cannot be checkpointed, and the
+ * process cannot be restored on other devices.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -20,9 +21,10 @@
 #include "sim/node/node.h"
 
 static pthread_mutex_t checkpoint_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t held_bytes[SIM_DEVICES][FAMILY_COUNT]; /* by unit, while checkpointed */
+static uint64_t held_bytes[SIM_DEVICES]
+                          [FAMILY_COUNT]; /* while checkpointed: what to take again, by unit */
 
-/* The row, or NULL: no such process, or not ours to change. */
+/* Finds the row of the process `pid`, which must be the calling process. */
 static CUresult row_find(int pid, struct node_row **ret)
 {
         struct node_row *self = node_self();
@@ -61,7 +63,7 @@ CUresult sim_cuCheckpointProcessGetRestoreThreadId(int pid, int *ret)
         return CUDA_SUCCESS;
 }
 
-/* One step of the state machine; checkpoint_lock is held. */
+/* Makes one step of the state machine. The caller holds checkpoint_lock. */
 static CUresult change_state(int pid, CUprocessState from, CUprocessState to)
 {
         struct node_row *row;
@@ -101,7 +103,7 @@ static void devices_leave(void)
         }
 }
 
-/* All or nothing. */
+/* Takes the device memory again: all of it, or none if a device is full. */
 static bool devices_return(void)
 {
         unsigned count = node_get()->device_count * FAMILY_COUNT;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contexts: made, destroyed, stacked per thread, poisoned.
+ * Creates and destroys contexts, and keeps each thread's stack of them.
  *
- * Making one takes context_bytes of the device, so it can run out of memory. A destroyed context
- * keeps its struct for ever (a handle may still be about) and its bytes go back.
+ * Creating a context takes context_bytes of the device, so the device can be full. A destroyed
+ * context returns the bytes, but keeps its struct for ever, because the program may still use the
+ * handle.
  */
 #include "sim/context/context.h"
 
@@ -28,8 +29,9 @@
 
 pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static CUcontext all_contexts;  /* process_lock, both */
-static CUcontext dead_contexts; /* no primary ones; never freed: a handle may still be about */
+static CUcontext all_contexts; /* guarded by process_lock */
+/* destroyed contexts, without primary ones, which are never freed; guarded by process_lock */
+static CUcontext dead_contexts;
 static _Thread_local CUcontext stack[STACK_DEPTH];
 static _Thread_local unsigned depth;
 
@@ -82,7 +84,7 @@ void context_poison_all(CUresult error)
         pthread_mutex_unlock(&process_lock);
 }
 
-/* With grants=real 64 KiB for each multiprocessor, as an H200 answers (8,650,752). */
+/* With grants=real 64 KiB for each multiprocessor, the value that an H200 returns (8,650,752). */
 static size_t printf_default(void)
 {
         const struct model_spec *spec = model_spec((enum sim_model)node_get()->model);
@@ -155,7 +157,7 @@ CUresult context_begin(CUcontext context, unsigned flags)
 
 void context_end(CUcontext context)
 {
-        /* Its work is done first, frees that wait in a stream among it. */
+        /* First completes the context's work, including frees that wait in a stream. */
         if (!load_acquire(&context->is_destroyed))
                 exec_context_synchronize(context);
         if (swap_acq_rel(&context->is_destroyed, true))
@@ -208,7 +210,8 @@ CUresult sim_cuCtxCreate(CUcontext *ret, unsigned int flags, CUdevice device)
         return create_context(ret, flags, device, API_VERSION_1);
 }
 
-/* Also for OpenGL and VDPAU, which are not here: a context for their sake is a context like any. */
+/* Also used for OpenGL and VDPAU contexts. The simulator has no such interfaces, so a context for
+ * them is like any other. */
 CUresult sim_cuCtxCreate_v2(CUcontext *ret, unsigned int flags, CUdevice device)
 {
         return create_context(ret, flags, device, API_VERSION_2);
@@ -273,7 +276,7 @@ CUresult sim_cuCtxDetach(CUcontext context)
         return CUDA_SUCCESS;
 }
 
-/* A primary context that has ended may be made current: it may come back. */
+/* A primary context that has ended may be made current, because it may begin again. */
 CUresult sim_cuCtxPushCurrent_v2(CUcontext context)
 {
         CUresult result = context_check(context);

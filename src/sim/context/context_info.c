@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can be asked of, and set on, a context: device, flags, limits, caches; and waiting for it.
+ * Queries and settings of a context: device, flags, limits, caches. Also waits for its work.
  */
 #include <stddef.h>
 
@@ -99,8 +99,9 @@ CUresult sim_cuCtxSynchronize_v2(CUcontext context)
         return result == CUDA_SUCCESS ? synchronize(context) : result;
 }
 
-/* The heap for malloc() in kernels takes what it has beyond the default, at once; by the rule
- * `lazy_heap` it comes with the first module that calls malloc(), and cannot change any more. */
+/* Sets the size of the heap for malloc() in kernels. The context takes the size beyond the default
+ * at once. With the rule `lazy_heap`, it takes it with the first module that calls malloc(), after
+ * which the size cannot change any more. */
 static CUresult heap_set(CUcontext context, uint64_t value)
 {
         uint64_t beyond = value > CONTEXT_HEAP_BYTES ? value - CONTEXT_HEAP_BYTES : 0;
@@ -202,7 +203,7 @@ CUresult sim_cuCtxResetPersistingL2Cache(CUcontext context)
 CUresult sim_cuCtxGetExecAffinity(CUcontext context, CUexecAffinityParam *ret,
                                   CUexecAffinityType type)
 {
-        return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY; /* only MPS clients have one */
+        return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY; /* only MPS clients have an affinity */
 }
 
 CUresult sim_cuDeviceGetExecAffinitySupport(int *ret, CUexecAffinityType type, CUdevice device)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which calls need a current context with current=measured. A driver was asked (docs/results,
- * 2026-11-26): those it refuses are here, those it takes are not. Of what it was not asked, those
- * on streams, events, memory, arrays, modules, functions and launches are here for which NVIDIA's
- * manual lists CUDA_ERROR_INVALID_CONTEXT among what they answer (cuda.h of CUDA 13.0).
+ * The calls that need a current context with current=measured. The list is from measurements with a
+ * real driver (docs/results, 2026-11-26): calls that it refused without a context are in the list,
+ * calls that it accepted are not. Calls that were not measured are in the list if they concern
+ * streams, events, memory, arrays, modules, functions or launches, and NVIDIA's manual has
+ * CUDA_ERROR_INVALID_CONTEXT among their results (cuda.h of CUDA 13.0).
  */
 #include "sim/context/current.h"
 
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sorted; each with its newer versions and its per-thread form. */
+/* Sorted. Each name also stands for its newer versions and its per-thread form. */
 static const char *const listed[] = {
         "cuArray3DCreate",
         "cuArray3DGetDescriptor",
@@ -109,7 +110,7 @@ static int compare(const void *name, const void *entry)
         return strcmp(name, *(const char *const *)entry);
 }
 
-/* "cuMemAlloc_v2_ptds" becomes "cuMemAlloc". */
+/* Removes the suffixes of a name: "cuMemAlloc_v2_ptds" becomes "cuMemAlloc". */
 static void base_name(const char *function, char *ret, size_t bytes)
 {
         size_t length = strcspn(function, "_");

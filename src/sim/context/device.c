@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which devices this process sees, in which order, and their identity.
+ * The devices that this process sees, their order and their identity.
  *
- * All cards are alike, so CUDA_DEVICE_ORDER=FASTEST_FIRST and PCI_BUS_ID give the same order.
+ * All cards of a node are alike, so CUDA_DEVICE_ORDER=FASTEST_FIRST and PCI_BUS_ID give the same
+ * order.
  */
 #include "sim/context/device.h"
 
@@ -137,5 +138,5 @@ CUresult sim_cuDeviceGetByPCIBusId(CUdevice *ret, const char *text)
 
 CUresult sim_cuDeviceGetLuid(char *ret_luid, unsigned int *ret_mask, CUdevice device)
 {
-        return CUDA_ERROR_NOT_SUPPORTED; /* Windows only */
+        return CUDA_ERROR_NOT_SUPPORTED; /* exists on Windows only */
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of a context; see growth.h.
+ * The parts by which a context grows; see growth.h.
  *
- * Stacks lie ready for every thread that the multiprocessors can hold, whatever is launched: the
- * driver makes room when the limit is set, and when a kernel needs more ("The driver automatically
- * increases the per-thread stack size for each kernel launch as needed. This size isn't reset back
- * to the original value after each launch", manual of cuCtxSetLimit). What a new context has is
- * part of what it takes at its beginning.
+ * A context has stack memory for every thread that the multiprocessors can hold, whatever is
+ * launched. The driver allocates it when the limit is set, and when a kernel needs more ("The
+ * driver automatically increases the per-thread stack size for each kernel launch as needed. This
+ * size isn't reset back to the original value after each launch", manual of cuCtxSetLimit). The
+ * default stack is part of a context's initial memory.
  */
 #include "sim/context/growth.h"
 
@@ -15,7 +15,7 @@
 
 #define PAGE_STEP (UINT64_C(2) << 20)
 
-/* process_lock is held. */
+/* Changes the size of a part. The caller holds process_lock. */
 static CUresult resize(CUcontext context, enum growth part, uint64_t bytes)
 {
         uint64_t held = context->grown_bytes[part];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that a context takes of the card beyond its initial memory, part by part, until it ends.
+ * Device memory that a context takes in addition to its initial memory, in several parts, until it
+ * ends.
  *
- * Any thread; process_lock is not held.
+ * Any thread may call these functions; the caller must not hold process_lock.
  */
 #ifndef ALIQUOT_SIM_CONTEXT_GROWTH_H
 #define ALIQUOT_SIM_CONTEXT_GROWTH_H
@@ -11,20 +12,20 @@
 
 #include "sim/context/context.h"
 
-/* Makes a part that large; OUT_OF_MEMORY, and nothing changed, when the device is full. */
+/* Sets the size of a part. OUT_OF_MEMORY, without a change, when the device is full. */
 CUresult growth_set(CUcontext context, enum growth part, uint64_t bytes);
 
-/* At least that large. */
+/* Grows a part to at least `bytes`. */
 CUresult growth_raise(CUcontext context, enum growth part, uint64_t bytes);
 
 uint64_t growth_held(CUcontext context, enum growth part);
 
-/* Grows the part for stack and local memory to at least `thread_bytes` for each thread that can be
- * resident. Does nothing without the rule `stacks`. */
+/* Set, or raise, the part for stack and local memory to `thread_bytes` for each thread that can be
+ * resident. They do nothing without the rule `stacks`. */
 CUresult growth_stack_set(CUcontext context, uint64_t thread_bytes);
 CUresult growth_stack_raise(CUcontext context, uint64_t thread_bytes);
 
-/* Everything, when the context ends. */
+/* Resets all parts when the context ends, and returns the sum of their sizes. */
 uint64_t growth_take(CUcontext context);
 
 #endif

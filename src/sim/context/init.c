@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The start of the driver, its version, its error texts, and the first line of every entry point.
+ * Initialises the driver, and has its version, its error texts and the checks at the beginning of
+ * every driver function.
  *
- * A process is uninitialised, initialised, or the forked child of an initialised one; the last
- * answers NOT_INITIALIZED to everything, as the driver does. Fault rules and the loss of devices
- * live on the slow path: a process without them pays one load.
+ * A process is uninitialised, initialised, or the forked child of an initialised one. In such a
+ * child every function returns NOT_INITIALIZED, as with the real driver. The rules fail= and the
+ * loss of devices are handled on the slow path; a process without them only loads one variable.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -50,7 +51,8 @@ void sim_log(const char *format, ...)
         fprintf(stderr, "aliquot-sim: %s\n", line);
 }
 
-/* "cuMemAlloc" names cuMemAlloc, cuMemAlloc_v2 and cuMemAlloc_v2_ptds. */
+/* Returns whether a rule applies to a function: "cuMemAlloc" applies to cuMemAlloc, cuMemAlloc_v2
+ * and cuMemAlloc_v2_ptds. */
 static bool fault_matches(const char *rule, const char *function)
 {
         size_t length = strlen(rule);
@@ -110,7 +112,8 @@ void api_block(bool is_blocked)
         pthread_mutex_unlock(&block_lock);
 }
 
-/* With current=measured: the call needs a current context, and the thread has none. */
+/* Returns whether, with current=measured, the call needs a current context and the thread has
+ * none. */
 static bool lacks_context(struct api_site *site)
 {
         uint32_t needs = load_relaxed(&site->needs);
@@ -251,7 +254,7 @@ CUresult sim_cuDriverGetVersion(int *ret)
 
 CUresult sim_cuProfilerInitialize(const char *config, const char *output, CUoutput_mode mode)
 {
-        return CUDA_ERROR_NOT_SUPPORTED; /* as drivers since CUDA 11 */
+        return CUDA_ERROR_NOT_SUPPORTED; /* as in drivers since CUDA 11 */
 }
 
 CUresult sim_cuProfilerStart(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an entry point without a definition answers, and says once when asked to log.
+ * Reports a call of a driver function that is not modelled, once and if logging is on.
  */
 #include "sim/context/missing.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Access between devices: every pair can, except MIG instances; a context must enable it first.
+ * Access between devices. Every pair of devices has it, except MIG instances; a context must enable
+ * it first.
  */
 #include <stddef.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Primary contexts: one a device, counted by retains, made by the first and ended by the last.
+ * Primary contexts: one for each device. The first retain begins it, and the last release ends it.
  *
- * A reset ends it whatever the count. Until the next retain its handle answers
- * CONTEXT_IS_DESTROYED, then it is alive again, with nothing of what it held.
+ * A reset ends it whatever the number of retains is. Until the next retain, calls with its handle
+ * return CONTEXT_IS_DESTROYED. Then the context begins again, without any of its former objects.
  */
 #include <stddef.h>
 
@@ -18,12 +18,13 @@ static pthread_cond_t has_ended = PTHREAD_COND_INITIALIZER;
 static struct {
         CUcontext context; /* NULL before the first retain */
         bool is_active;
-        bool is_ending; /* its end goes on, without the lock: nobody begins it meanwhile */
+        /* it is being ended without the lock held; until that is done, it cannot begin */
+        bool is_ending;
         unsigned retains;
         unsigned flags;
-} primaries[SIM_DEVICES]; /* by ordinal; primary_lock */
+} primaries[SIM_DEVICES]; /* by ordinal; guarded by primary_lock */
 
-/* primary_lock is held. */
+/* Begins the primary context if needed. The caller holds primary_lock. */
 static CUresult primary_make(CUdevice device)
 {
         CUresult result;
@@ -41,7 +42,7 @@ static CUresult primary_make(CUdevice device)
         return result;
 }
 
-/* primary_lock is held, and let go meanwhile. */
+/* Ends the primary context. The caller holds primary_lock, which is released meanwhile. */
 static void primary_end(CUdevice device)
 {
         if (!primaries[device].is_active)

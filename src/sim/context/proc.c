@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entry points by (name, version, flags), both ABIs, and the private tables that we do not have.
+ * Finds driver functions by name, version and flags (cuGetProcAddress, both forms of its ABI). Also
+ * refuses the private tables of functions, which the simulator does not have.
  *
- * The answer is the newest form that is not newer than the version asked for, nor than the driver
- * that the configuration plays. Never simply the newest: the caller's prototype follows from the
- * version it asked for. How refusals look, and that a negative version is the newest and both flags
- * at once are the per-thread one, is what libcuda.so of the drivers 535 to 595 does (2026-11-21).
+ * The result is the newest form of the function that is neither newer than the requested version
+ * nor newer than the configured driver version. It is never simply the newest form, because the
+ * caller's prototype follows from the version that it requested. Three details are as measured with
+ * libcuda.so of the drivers 535 to 595 (2026-11-21): the errors, that a negative version means the
+ * newest form, and that both flags together mean the per-thread form.
  */
 #include "sim/context/proc.h"
 
@@ -20,7 +22,7 @@
         ((cuuint64_t)CU_GET_PROC_ADDRESS_LEGACY_STREAM | \
          (cuuint64_t)CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 
-/* First row of the name, or proc_count. */
+/* Returns the index of the first row with the name, or proc_count. */
 static unsigned name_find(const char *name)
 {
         unsigned low = 0, high = proc_count;
@@ -36,15 +38,16 @@ static unsigned name_find(const char *name)
         return low < proc_count && strcmp(procs[low].name, name) == 0 ? low : proc_count;
 }
 
-/* The drivers 535 to 555 take a version above their own for theirs; 580 and 595 refuse it. */
+/* Returns whether the request is invalid. The drivers 535 to 555 treat a version above their own
+ * like their own; 580 and 595 refuse it. */
 static bool is_refused(const char *name, void *const *ret, int version, cuuint64_t flags,
                        int newest)
 {
         return !name || !ret || (flags & ~KNOWN_FLAGS) || (newest >= 13000 && version > newest);
 }
 
-/* The newest form, not newer than `newest`, among the rows of one name from `first` on; the
- * per-thread one if it is wanted and there is one. NULL: none. */
+/* Returns the newest form that is not newer than `newest`, among the rows of the name at `first`;
+ * the per-thread form if it is wanted and exists. NULL: there is none. */
 static const struct proc *newest_form(unsigned first, int newest, bool is_per_thread_wanted)
 {
         const struct proc *plain = NULL, *per_thread = NULL;

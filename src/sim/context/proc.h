@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table behind cuGetProcAddress, generated: sorted by name, version, then per-thread.
+ * The generated table for cuGetProcAddress: sorted by name, version, then per-thread.
  */
 #ifndef ALIQUOT_SIM_CONTEXT_PROC_H
 #define ALIQUOT_SIM_CONTEXT_PROC_H
@@ -8,7 +8,7 @@
 struct proc {
         const char *name;
         int version;       /* the CUDA version at which this form appeared */
-        int is_per_thread; /* for the per-thread default stream */
+        int is_per_thread; /* the form for the per-thread default stream */
         void *address;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of results, and a description of each in our own words: the name in lower case.
+ * Names of results, and a description of each: the name in lower case.
  */
 #include <ctype.h>
 #include <pthread.h>
@@ -125,7 +125,7 @@ static const struct {
 
 static char texts[RESULTS][64];
 
-/* "CUDA_ERROR_OUT_OF_MEMORY" becomes "out of memory". */
+/* Makes the descriptions: "CUDA_ERROR_OUT_OF_MEMORY" becomes "out of memory". */
 static void texts_make(void)
 {
         for (size_t i = 0; i < RESULTS; i++) {
