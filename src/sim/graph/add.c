@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a new node goes, and behind which others. */
+/* Where a new node is added: the graph, and the nodes on which the new node depends. */
 struct insertion {
         CUgraphNode *ret_node;
         CUgraph graph;
@@ -33,7 +33,7 @@ static CUresult insertion_check(const struct insertion *into)
         return CUDA_SUCCESS;
 }
 
-/* Puts the body in; what it owns is copied, and freed here. graph_lock held. */
+/* Adds a node with a copy of the body, and frees the given body. The caller holds graph_lock. */
 static CUresult put_body(const struct insertion *into, struct node_body *body)
 {
         struct graph_edge *edges = calloc(into->count + 1, sizeof(*edges));
@@ -76,8 +76,8 @@ static CUresult add_node(const struct insertion *into, CUgraphNodeParams *params
         return rc;
 }
 
-/* Also cuGraphAddNode_v3: the contexts that nodes may name since then are taken as those of the
- * nodes before, the current one. */
+/* Also used for cuGraphAddNode_v3. The contexts that its node parameters may give are ignored: as
+ * with earlier forms, the current context is used. */
 CUresult sim_cuGraphAddNode_v2(CUgraphNode *ret_node, CUgraph graph, const CUgraphNode *before,
                                const CUgraphEdgeData *data, size_t count, CUgraphNodeParams *params)
 {

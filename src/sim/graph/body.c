@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bodies of nodes from the parameters that programs give. See body.h.
+ * Makes bodies of nodes from the parameters that programs pass. See body.h.
  */
 #include "sim/graph/body.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The context a node runs in: the one named, else the current one. */
+/* Returns the context in which a node runs: the given one, or else the current one. */
 static CUresult context_of(CUcontext named, CUcontext *ret_context)
 {
         CUresult rc = named ? context_check(named) : context_require(ret_context);
@@ -173,7 +173,8 @@ static CUresult of_alloc(CUDA_MEM_ALLOC_NODE_PARAMS *params, struct node_body *r
         return CUDA_SUCCESS;
 }
 
-/* An address is freed once in the graph that allocates it, and must be one of a graph's. */
+/* Makes the body of a free node. The address must be that of a graph's allocation, and may be freed
+ * only once within a graph. */
 static CUresult of_free(CUgraph graph, CUdeviceptr address, struct node_body *ret)
 {
         struct memory_block block;
@@ -238,7 +239,7 @@ CUresult body_of(CUgraph graph, CUgraphNodeParams *params, struct node_body *ret
         }
 }
 
-/* The parameter pointers are made in a block of the node's own: they live as long as it does. */
+/* The array of parameter pointers is in the node itself, so it lives as long as the node. */
 void kernel_params_of(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *ret)
 {
         struct op_launch *launch = node->body.launch;

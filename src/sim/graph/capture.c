@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Captures under way. See capture.h for the rules; stream_capture.c has the driver's calls.
+ * Runs captures. See capture.h for the rules; stream_capture.c has the driver's calls.
  */
 #include "sim/graph/capture.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static struct capture *captures; /* graph_lock */
+static struct capture *captures; /* guarded by graph_lock */
 static _Atomic uint32_t capture_count;
 static __thread CUstreamCaptureMode thread_mode __attribute__((tls_model("initial-exec"))) =
         CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -21,7 +21,7 @@ static struct capture *find_capture(uint64_t id)
         return id ? at : NULL;
 }
 
-/* The stream takes part in the capture from now on. */
+/* Adds the stream to the capture. */
 static bool join_capture(struct capture *capture, CUstream stream)
 {
         CUstream *streams =
@@ -185,8 +185,9 @@ static CUresult wait_locked(CUstream stream, CUevent event)
         if (own && own->is_invalid)
                 return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
         if (!other) {
-                /* What never was recorded is no dependency; else it would reach out of the capture.
-                 */
+                /* Waiting for an event that was never recorded adds no dependency. An event
+                 * recorded outside the capture would be a dependency from outside, which is not
+                 * allowed. */
                 if (!own || !load_acquire(&event->state->recorded))
                         return CUDA_SUCCESS;
                 own->is_invalid = true;
@@ -371,7 +372,7 @@ CUresult capture_begin_again(CUstream stream, CUgraph graph, CUstreamCaptureMode
         return rc;
 }
 
-/* Everything that the other streams added must lie before the origin's tips. */
+/* Returns whether everything that the other streams added precedes the origin's tips. */
 static bool is_joined(const struct capture *capture)
 {
         for (size_t i = 1; i < capture->stream_count; i++) {
@@ -469,7 +470,7 @@ void capture_stream_gone(CUstream stream)
                         break;
                 }
                 leave_capture(stream);
-                /* Nobody can end it any more. */
+                /* Without its origin, the capture can no longer be ended by the program. */
                 if (capture->origin == stream) {
                         CUgraph graph = capture->graph;
                         bool is_into = capture->is_into;

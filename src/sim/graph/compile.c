@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a graph to the program that runs it.
+ * Compiles a graph into the program that runs it.
  *
- * Nodes are put in an order in which each stands behind all it depends on; among those that could
- * be next, creation order decides, so that the order is the same every time.
+ * Nodes are put in an order in which each node follows all nodes on which it depends. If several
+ * nodes could be next, the one that was created first is, so that the order is always the same.
  */
 #include "sim/graph/exec.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct compiler {
-        CUgraphNode *order; /* done so far */
+        CUgraphNode *order; /* the nodes in order, as far as done */
         size_t done;
 };
 

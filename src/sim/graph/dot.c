@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A graph as text for Graphviz. Child graphs become clusters.
+ * Prints a graph as text for Graphviz. Child graphs become clusters.
  */
 #include "common/scoped.h"
 #include "sim/entries.h"

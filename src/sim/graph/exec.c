@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Instantiating, launching and destroying executable graphs.
+ * Instantiates, launches and destroys executable graphs.
  */
 #include "sim/graph/exec.h"
 
@@ -49,7 +49,7 @@ CUgraphNode graph_exec_node(CUgraphExec exec, CUgraphNode node)
         return node_check(node) == CUDA_SUCCESS ? find_original(exec->graph, node) : NULL;
 }
 
-/* The first node that cannot be instantiated here. */
+/* Returns the first node of a type that the simulator cannot instantiate, or NULL. */
 static CUgraphNode unsupported(CUgraph graph)
 {
         for (CUgraphNode at = graph->first; at; at = at->next) {
@@ -63,7 +63,8 @@ static CUgraphNode unsupported(CUgraph graph)
         return NULL;
 }
 
-/* Local memory of the kernels; those of child graphs are left out. graph_lock is held. */
+/* Makes room for the local memory of the kernels; those of child graphs are left out. The caller
+ * holds graph_lock. */
 static CUresult kernels_room(CUgraph graph)
 {
         CUresult rc = CUDA_SUCCESS;
@@ -106,7 +107,7 @@ static CUresult instantiate_locked(CUgraphExec exec, CUgraph graph,
         return CUDA_SUCCESS;
 }
 
-/* The first instance of a context makes it grow, by the rule `graphs`. */
+/* Grows the current context at its first graph instance, with the rule `graphs`. */
 static CUresult instance_room(void)
 {
         CUcontext context = context_current();
@@ -184,7 +185,8 @@ static bool allocates(const struct graph_program *program, CUdeviceptr address)
         return false;
 }
 
-/* Allocations and frees in the order in which they run. */
+/* Computes how much memory a launch needs, from its allocations and frees in the order in which
+ * they run. */
 static void find_needs(const struct graph_program *program, const void *stream,
                        struct graph_mapping *ret)
 {
@@ -210,7 +212,8 @@ static void find_needs(const struct graph_program *program, const void *stream,
                 ret->passing_bytes[unit] = most_bytes[unit] - ret->lasting_bytes[unit];
 }
 
-/* graph_lock held. NULL: out of host memory. */
+/* Returns the program of an executable graph, compiled if needed. The caller holds graph_lock.
+ * NULL: out of host memory. */
 static struct graph_program *program_of(CUgraphExec exec)
 {
         if (!exec->program)
@@ -218,7 +221,8 @@ static struct graph_program *program_of(CUgraphExec exec)
         return exec->program;
 }
 
-/* The program itself is on the host: an upload takes the memory alone. */
+/* Uploads a graph. Its program is on the host, so an upload only takes the memory of its
+ * allocations. */
 static CUresult upload_memory(CUgraphExec exec, CUstream stream)
 {
         const struct graph_program *program;
@@ -268,7 +272,8 @@ CUresult sim_cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *ret_flags)
         return CUDA_SUCCESS;
 }
 
-/* Memory that an earlier launch left allocated: freed first if so asked, else the launch fails. */
+/* Handles memory that an earlier launch left allocated: frees it if the graph was instantiated with
+ * that flag; otherwise the launch fails. */
 static CUresult settle_memory(CUgraphExec exec)
 {
         CUresult rc = CUDA_SUCCESS;
@@ -285,7 +290,8 @@ static CUresult settle_memory(CUgraphExec exec)
         return rc;
 }
 
-/* Launches of one executable graph follow each other: this one waits for the last. */
+/* Makes the stream wait for the last launch of the executable graph, because its launches run one
+ * after the other. */
 static CUresult follow(CUgraphExec exec, CUstream stream)
 {
         struct command_event wait;
@@ -296,7 +302,7 @@ static CUresult follow(CUgraphExec exec, CUstream stream)
         }
         wait = (struct command_event){ exec->last, load_acquire(&exec->last->state->recorded) };
         if (has_allocation(exec)) {
-                /* What is allocated at launch can only be told when the last launch is over. */
+                /* Only when the last launch is over is it known what it left allocated. */
                 event_await(exec->last, wait.version);
                 return settle_memory(exec);
         }
@@ -346,7 +352,7 @@ static CUresult queue(CUgraphExec exec, CUstream stream)
         return stream_push(stream, COMMAND_RECORD, &record, sizeof(record));
 }
 
-/* A launch into a capturing stream becomes a child graph there. */
+/* Adds a launch into a capturing stream to the capture, as a child graph. */
 static CUresult capture_launch(CUgraphExec exec, CUstream stream)
 {
         struct node_body body = { .type = CU_GRAPH_NODE_TYPE_GRAPH,

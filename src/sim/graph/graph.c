@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The structure of graphs: nodes, edges, copies. The calls of the driver are in graph_*.c.
+ * The structure of graphs: nodes, edges, copies. The driver's calls are in other files of this
+ * folder.
  */
 #include "sim/graph/graph.h"
 
@@ -39,7 +40,8 @@ struct graph_address *graph_address_make(CUdevice device, uint64_t bytes, CUresu
         return shared;
 }
 
-/* Memory that a launch left allocated stays with the program until it frees it. */
+/* Releases a reference to an address. If a launch left its memory allocated, the memory stays until
+ * the program frees it. */
 void graph_address_release(struct graph_address *shared)
 {
         if (add_acq_rel(&shared->references, (uint32_t)-1) != 1)
@@ -117,7 +119,8 @@ void body_free(struct node_body *body)
         body->type = CU_GRAPH_NODE_TYPE_EMPTY;
 }
 
-/* Dead graphs and nodes, kept so that stale handles can be told; their memory serves again. */
+/* Destroyed graphs and nodes. They are kept so that calls with their handles return an error; their
+ * memory is reused for new ones. */
 static CUgraph dead_graphs;
 static CUgraphNode dead_nodes;
 
@@ -273,7 +276,8 @@ CUresult node_link(CUgraphNode node, const struct graph_edge *edge)
         return CUDA_SUCCESS;
 }
 
-/* The copy of `node` in the graph that copies its graph; both lists have the same order. */
+/* Returns the copy of `node` in `copy`, a copy of the node's graph. Both lists of nodes have the
+ * same order. */
 static CUgraphNode counterpart(CUgraph copy, CUgraphNode node)
 {
         CUgraphNode at = copy->first;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of graph allocation nodes: an address for ever, memory behind it while a graph uses it.
+ * Memory of graph allocation nodes. A node's address is reserved for ever; there is memory behind
+ * it while a graph uses it.
  *
- * Each device has one reserve for all graphs of the process. It grows by launches and uploads, and
- * shrinks only by cuDeviceGraphMemTrim.
+ * Each device has one reserve for all graphs of the process. It grows at launches and uploads, and
+ * shrinks only with cuDeviceGraphMemTrim.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -16,12 +17,12 @@
 #include "sim/node/config.h"
 
 #define COMMITTED 1u
-#define LEFT 2u /* by a launch that is over */
+#define LEFT 2u /* left allocated by a launch that is over */
 
 static pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct reserve reserves[SIM_DEVICES]; /* by unit; graph_lock */
-static uint64_t left_bytes[SIM_DEVICES];     /* likewise */
-static struct graph_mapping *mappings;       /* of launches that are not over; graph_lock */
+static struct reserve reserves[SIM_DEVICES]; /* by unit; guarded by graph_lock */
+static uint64_t left_bytes[SIM_DEVICES];     /* by unit; guarded by graph_lock */
+static struct graph_mapping *mappings; /* of launches that are not over; guarded by graph_lock */
 
 static struct reserve *reserve_of(unsigned unit)
 {
@@ -63,8 +64,9 @@ uint64_t memory_graph_bytes(CUdeviceptr address, unsigned *ret_unit)
         return block.bytes;
 }
 
-/* Of those of a stream the one that uses the most; of several such, one. Each, where they share
- * nothing. */
+/* Returns whether this launch uses the most memory among the unfinished launches of its stream; of
+ * several with the same amount, one counts. Without the rule that graphs share memory, always
+ * true. */
 static bool is_largest(const struct graph_mapping *mapping, unsigned unit)
 {
         uint64_t bytes = mapping->passing_bytes[unit];
@@ -81,7 +83,8 @@ static bool is_largest(const struct graph_mapping *mapping, unsigned unit)
         return true;
 }
 
-/* graph_lock held: what the reserve must have for the launches that are not over. */
+/* Returns the size that the reserve must have for the launches that are not over. The caller holds
+ * graph_lock. */
 static uint64_t needed(unsigned unit)
 {
         uint64_t bytes = left_bytes[unit];

@@ -2,8 +2,8 @@
 /*
  * The driver's calls that read and change what a node does.
  *
- * Each getter is "lock, is it a node of this kind, copy out"; each setter "make a new body, then
- * replace". Nothing already instantiated changes.
+ * Each getter locks, checks the kind of the node, and copies its parameters. Each setter makes a
+ * new body and replaces the node's body by it. Graphs that are already instantiated do not change.
  */
 #include "sim/context/context.h"
 #include "sim/entries.h"
@@ -11,7 +11,8 @@
 
 #include <string.h>
 
-/* Locks; the node, if it is one of that kind, else an error and unlocked again. */
+/* Takes graph_lock and checks that the node is of this kind. On an error the lock is released
+ * again. */
 static CUresult lock_node(CUgraphNode node, CUgraphNodeType type, const void *params)
 {
         CUresult rc;

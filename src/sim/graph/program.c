@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Running an instantiated graph. See program.h.
+ * Runs an instantiated graph. See program.h.
  *
- * Node by node in an order that respects dependencies; each begins, by the model's clock, where the
- * latest of what it depends on ended. The engine is kept from the first compute node to the last,
- * except around nodes that may block the host.
+ * The nodes run one by one in an order that respects dependencies. In modelled time, each begins at
+ * the latest end of the nodes on which it depends. The launch keeps its claim on the engine from
+ * the first compute node to the last, except around nodes that may block the host.
  */
 #include "sim/graph/program.h"
 
@@ -122,7 +122,8 @@ static void run_node(struct op_run *run, struct program_node *node)
         }
 }
 
-/* Puts the mark where the node may begin: at the end of all it depends on. */
+/* Moves the mark to the time at which the node may begin: the latest end of the nodes on which it
+ * depends. */
 static void begin_node(struct op_run *run, const struct graph_program *program,
                        const struct program_node *node, const struct exec_mark *start)
 {
@@ -158,7 +159,8 @@ uint64_t graph_program_estimate_ns(const struct graph_program *program)
         return ns;
 }
 
-/* The ends of nodes are kept in the program: one launch of it runs at a time (exec.h). */
+/* The ends of the nodes are stored in the program, because only one launch of it runs at a time
+ * (exec.h). */
 void graph_program_run(struct graph_program *program, struct op_run *run)
 {
         struct exec_mark start, latest;

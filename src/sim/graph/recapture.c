@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A graph is captured again: what each of its nodes does is replaced, the nodes stay.
+ * Captures a graph again: the body of each of its nodes is replaced, the nodes stay.
  *
- * The stream captures into a graph of its own, which is compared with the old one at the end, in
- * order of creation. Where they differ in shape, the end answers GRAPH_RECAPTURE_FAILURE, while the
- * driver refuses the call that makes them differ.
+ * The stream captures into a new graph, which is compared with the old one at the end, in order of
+ * creation. If they differ in shape, the end of the capture returns GRAPH_RECAPTURE_FAILURE. The
+ * real driver instead refuses the call that makes them differ.
  */
 #include "sim/graph/body.h"
 #include "sim/graph/capture.h"

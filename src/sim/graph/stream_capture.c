@@ -20,7 +20,7 @@ CUresult sim_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
         return capture_begin(stream, NULL, NULL, 0, mode);
 }
 
-/* Edges from what the program gives as two arrays; each node must be of `graph`. */
+/* Makes edges from the two arrays that the program passes; each node must be in `graph`. */
 static struct graph_edge *edges_of(CUgraph graph, const CUgraphNode *nodes,
                                    const CUgraphEdgeData *data, size_t count)
 {
@@ -57,7 +57,8 @@ CUresult sim_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const C
         return rc;
 }
 
-/* Nobody is told of parameters that differ: they are taken. */
+/* `differs`, a function to call when parameters differ, is not supported; without it, differing
+ * parameters are accepted. */
 CUresult sim_cuStreamBeginRecaptureToGraph(CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
                                            CUgraphRecaptureCallback differs, void *data)
 {
@@ -79,8 +80,9 @@ CUresult sim_cuStreamEndCapture(CUstream stream, CUgraph *ret_graph)
         return capture_end(stream, ret_graph);
 }
 
-/* Asking about the legacy stream while a blocking one captures is ambiguous; it harms nothing. A
- * host function may ask. */
+/* Resolves the stream of a query about captures. For the legacy stream, the query is ambiguous
+ * while a blocking stream captures, but it does not invalidate the capture. A host function may
+ * make such a query. */
 static CUresult resolve_asked(bool is_per_thread, CUstream handle, CUstream *ret_stream)
 {
         CUresult rc = stream_find(handle, is_per_thread, ret_stream);
@@ -212,7 +214,7 @@ CUresult exec_capture_alloc(CUstream handle, bool is_per_thread, CUdevice device
         rc = capture_add(stream, &body);
         if (rc == CUDA_SUCCESS)
                 *ret_address = body.memory.address;
-        /* The node has taken a reference of its own. */
+        /* The node has its own reference. */
         graph_address_release(body.memory.shared);
         return rc;
 }

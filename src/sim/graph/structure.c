@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver's calls on the shape of graphs: making, copying, walking, linking.
+ * The driver's calls on the shape of graphs: creating, copying, listing, linking.
  *
- * Lists are answered as the driver does: with no array the count; with one, as many as fit, the
- * rest of it zeroed, and the count that was written. Forms without edge data answer LOSSY_QUERY
- * when there is some to lose.
+ * Lists are returned as by the driver: without an array, only the count; with an array, as many
+ * entries as fit, zeros in the rest of the array, and the count that was written. Forms without
+ * edge data return LOSSY_QUERY if an edge has data.
  */
 #include "sim/entries.h"
 #include "sim/graph/graph.h"
@@ -100,7 +100,8 @@ CUresult sim_cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *ret_type)
         return rc;
 }
 
-/* Collects edges (or nodes, as edges without a far end) into the program's arrays. */
+/* Collects edges in the program's arrays. For a list of nodes, each node is an edge without a
+ * second end. */
 struct edge_list {
         CUgraphNode *from, *to;
         CUgraphEdgeData *data;
@@ -124,7 +125,7 @@ static void list_put(struct edge_list *list, CUgraphNode from, CUgraphNode to,
         list->count++;
 }
 
-/* As nodes: `to`, once for each edge that comes from `from`. */
+/* Adds the node `to` to the list, once for each edge from `from` to it. */
 static void list_put_edges_between(struct edge_list *list, CUgraphNode from, CUgraphNode to)
 {
         for (size_t i = 0; i < to->edge_count; i++) {
@@ -236,7 +237,7 @@ CUresult sim_cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *node
         return rc;
 }
 
-/* The i-th edge of a request, checked. */
+/* The edges that a call gives as arrays. */
 struct edge_request {
         const CUgraphNode *from, *to;
         const CUgraphEdgeData *data;

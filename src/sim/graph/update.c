@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changing an executable graph: node by node, or as a whole from a graph of the same shape.
+ * Changes an executable graph: node by node, or as a whole from a graph of the same shape.
  *
- * The change is made in the executable graph's own copy; the program is dropped and compiled anew
- * at the next launch, so that launches already queued run what they were queued with.
+ * The change is made in the executable graph's own copy. The program is dropped and compiled again
+ * at the next launch, so launches that are already queued run the old one.
  */
 #include "sim/entries.h"
 #include "sim/graph/exec.h"
@@ -21,7 +21,7 @@ static void drop_program(CUgraphExec exec)
                 graph_program_discard(program);
 }
 
-/* What an executable node may not change. */
+/* Checks that an update changes neither the node's type nor its context. */
 static CUresult change_check(const struct node_body *was, const struct node_body *is)
 {
         if (was->type != is->type)
@@ -161,7 +161,8 @@ CUresult sim_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode no
         return set_params(exec, node, &any);
 }
 
-/* Only nodes that compute or move may be switched off. */
+/* Returns the node of the executable graph, if it can be disabled: only kernel, copy and fill nodes
+ * can be. */
 static CUgraphNode switchable(CUgraphExec exec, CUgraphNode node)
 {
         CUgraphNode own =
@@ -201,7 +202,7 @@ CUresult sim_cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned 
         return own ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The n-th node, or NULL. */
+/* Returns the index of the node in its graph. */
 static size_t position(CUgraph graph, CUgraphNode node)
 {
         size_t n = 0;
@@ -223,7 +224,8 @@ static bool same_edges(CUgraphNode a, CUgraphNode b)
 
 static CUgraphExecUpdateResult compare_node(CUgraphNode own, CUgraphNode with);
 
-/* Is `with` of the shape of `own`, node by node in order of creation? */
+/* Compares `with` with `own`, node by node in order of creation. Success if they have the same
+ * shape. */
 static CUgraphExecUpdateResult compare(CUgraph own, CUgraph with, CUgraphExecUpdateResultInfo *info)
 {
         CUgraphNode a = own->first, b = with->first;

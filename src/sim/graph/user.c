@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * User objects: something of the program's that lives as long as the graphs that refer to it.
+ * User objects: objects of the program that live as long as the graphs that refer to them.
  *
- * The destructor runs when the last reference goes, never with a lock held.
+ * The destructor runs when the last reference is released, and never with a lock held.
  */
 #include "sim/entries.h"
 #include "sim/graph/graph.h"
@@ -18,10 +18,10 @@ struct CUuserObject_st {
         _Atomic uint32_t references;
         CUhostFn destroy;
         void *argument;
-        CUuserObject next; /* of those that wait to be destroyed */
+        CUuserObject next; /* next object that waits for its destructor */
 };
 
-/* Objects whose last reference went while graph_lock was held. */
+/* Objects whose last reference was released while graph_lock was held. */
 static __thread CUuserObject doomed __attribute__((tls_model("initial-exec")));
 
 static CUresult user_check(CUuserObject object)
