@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plain, pitched and managed memory, and how much is free.
+ * Plain, pitched and managed memory, and the amount of free memory.
  *
- * Freeing waits until the device has done all the work this process gave it, as the driver does.
+ * Freeing waits until the device has done all the work that this process gave it, as in the real
+ * driver.
  */
 #include <stddef.h>
 
@@ -80,7 +81,8 @@ CUresult sim_cuMemFree_v2(CUdeviceptr address)
         return pool_free(address);
 }
 
-/* Either may be NULL: OptiX asks so, and llama.cpp did (its pull request 20499). */
+/* Either pointer may be NULL: OptiX calls it that way, and llama.cpp did (its pull request
+ * 20499). */
 CUresult sim_cuMemGetInfo_v2(CUcontext context, size_t *ret_free, size_t *ret_total)
 {
         if (ret_free)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The allocator behind device memory; see arena.h.
+ * The allocator of device memory; see arena.h.
  *
- * An arena is an array of 2 MiB chunks. A small chunk belongs to one size class and has its free
- * places on a list; it goes back when the last block leaves and the class has another with room.
- * A large block is a run of chunks.
+ * An arena is an array of 2 MiB chunks. A small chunk belongs to one size class and has a list of
+ * its free places. It is returned when its last block is freed, if another chunk of the class has
+ * room. A large block is a run of chunks.
  */
 #include "sim/memory/arena_internal.h"
 
@@ -39,7 +39,8 @@ uint64_t block_next_id(void)
         return add_relaxed(&last, 1) + 1;
 }
 
-/* Sizes of the classes: 512 apart up to 4 KiB, then four to a doubling. */
+/* Returns the size class: classes are 512 bytes apart up to 4 KiB, then there are four for each
+ * doubling. */
 static unsigned class_of(uint64_t bytes)
 {
         uint64_t grains = (bytes + GRAIN_BYTES - 1) / GRAIN_BYTES;
@@ -55,7 +56,9 @@ static uint64_t class_bytes(unsigned class)
 {
         if (class < 8)
                 return (class + 1) * GRAIN_BYTES;
-        unsigned doublings = (1 + (class - 8) / 4) % CLASSES; /* never as many: classes are few */
+        unsigned doublings =
+                (1 + (class - 8) / 4) %
+                CLASSES; /* never CLASSES or more; the modulo only shows that to the compiler */
         return ((4ULL + (class - 8) % 4 + 1) << doublings) * GRAIN_BYTES;
 }
 
@@ -137,7 +140,8 @@ CUdeviceptr arena_alloc(unsigned unit, const struct arena_block *about)
         pthread_once(&arenas_once, arenas_init);
         pthread_mutex_lock(&arena->lock);
         if (arena_base(arena) || arena_open(arena, unit)) {
-                /* Homes are mapped page by page elsewhere: always whole chunks. */
+                /* Homes are mapped at other addresses by pages, so they always have whole
+                 * chunks. */
                 address = about->bytes > SMALL_BYTES || about->kind == BLOCK_HOME
                                   ? large_alloc(arena, about)
                                   : small_alloc(arena, about);
@@ -162,7 +166,8 @@ bool arena_covers(CUdeviceptr address)
         return arena_of(address) != NULL;
 }
 
-/* The lock is held. The block around an address, live or not; NULL when there is none. */
+/* Returns the block at an address, whether it is live or not; NULL when there is none. The caller
+ * holds the lock. */
 static struct arena_block *block_at(struct arena *arena, CUdeviceptr address, CUdeviceptr *ret_base)
 {
         uint64_t offset = address - (uintptr_t)arena_base(arena);
@@ -316,7 +321,8 @@ int arena_file(CUdeviceptr address, uint64_t *ret_offset)
         struct arena *arena = arena_of(address);
         struct stat st;
 
-        /* A program may have closed it and the number may be another file's by now. */
+        /* The program may have closed the descriptor, whose number may now be that of another
+         * file. */
         if (!arena || fstat(arena->fd, &st) < 0 || st.st_dev != arena->fd_device ||
             st.st_ino != arena->fd_inode)
                 return -1;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs of chunks, and the sparse file they are in.
+ * Runs of chunks, and the sparse file that contains them.
  *
- * Free runs are kept in bins by the power of two of their length, with their length at the first
- * and their start at the last chunk, so that neighbours merge at once. Freed runs keep their host
- * memory until DIRTY_CHUNKS have come together; then all of it goes back.
+ * Free runs are kept in bins by the power of two of their length. The first chunk of a run has the
+ * run's length and the last one has its start, so that neighbouring free runs are merged at once.
+ * Freed runs keep their host memory until DIRTY_CHUNKS chunks have accumulated; then all of it is
+ * returned.
  */
 #include "sim/memory/arena_internal.h"
 
@@ -17,12 +18,14 @@
 #include "sim/node/config.h"
 #include "sim/node/node.h"
 
-/* Of address space, unless eight times the card is more: less where that much cannot be had. */
+/* Address space of an arena: this or eight times the card's memory, whichever is more. Less if the
+ * system does not give that much. */
 #define ARENA_BYTES (64ULL << 30)
 #define DIRTY_CHUNKS 128
 #define OWN_DESCRIPTORS 512
 
-/* In the state folder, where other processes can have a name for it, or nowhere. */
+/* Creates the file: in the state folder, where other processes can be given a name for it, or in
+ * memory without a folder. */
 static int file_make(uint64_t bytes, bool is_named)
 {
         int fd =
@@ -44,7 +47,7 @@ static int file_make(uint64_t bytes, bool is_named)
         return fd;
 }
 
-/* `bytes` of the file, at a multiple of a chunk's size. NULL when there is no room for it. */
+/* Maps `bytes` of the file at a multiple of a chunk's size. NULL when there is no room. */
 static char *file_map(int fd, uint64_t bytes)
 {
         char *room = mmap(NULL, bytes + CHUNK_BYTES, PROT_NONE,
@@ -75,7 +78,7 @@ static bool table_make(struct arena *arena)
         return arena->chunk != MAP_FAILED;
 }
 
-/* The file is there and mapped: the rest of the arena, and `base` last. */
+/* Completes the arena after its file was created and mapped; `base` is set last. */
 static bool arena_begin(struct arena *arena, char *base)
 {
         struct stat st;
@@ -158,7 +161,8 @@ static void run_unlist(struct arena *arena, uint32_t first)
         list_remove(arena, &arena->bin[bin_of(arena->chunk[first].run)], first);
 }
 
-/* Gives host memory back. Reuse of a punched run reads as zero, as a fresh one does. */
+/* Returns the host memory of freed runs. Their bytes then read as zero, like those of an unused
+ * run. */
 static void dirty_punch(struct arena *arena)
 {
         for (unsigned bin = 0; bin < BINS; bin++) {
@@ -176,7 +180,7 @@ static void dirty_punch(struct arena *arena)
 void run_free(struct arena *arena, uint32_t first, uint32_t run)
 {
         arena->dirty_chunks += run;
-        /* also the chunks in the middle, which only a walk over all chunks reads */
+        /* also in the middle chunks, whose state only loops over all chunks read */
         for (uint32_t i = first; i < first + run; i++)
                 arena->chunk[i].state = CHUNK_FREE;
         if (first > 0 && arena->chunk[first - 1].state == CHUNK_FREE) {
@@ -197,7 +201,8 @@ void run_free(struct arena *arena, uint32_t first, uint32_t run)
                 dirty_punch(arena);
 }
 
-/* A run of at least `wanted` chunks from the bins, unlisted; NO_CHUNK when none fits. */
+/* Finds a free run of at least `wanted` chunks and removes it from its bin. NO_CHUNK when none is
+ * long enough. */
 static uint32_t run_find(struct arena *arena, uint32_t wanted)
 {
         unsigned bin = bin_of(wanted);

@@ -2,10 +2,10 @@
 /*
  * Arrays: 1D, 2D, 3D, layered, cube maps, and mipmapped arrays.
  *
- * An array is laid out in rows, 512 bytes apart for each multiple of it; what it takes is that
- * layout rounded to 64 KiB, as cuArrayGetMemoryRequirements says. A mipmapped array is one piece of
- * memory; a level is an array that looks into it and lives as long. Sparse arrays and external
- * formats (NV12, BC) are not modelled.
+ * The rows of an array are 512 bytes apart, or a multiple of that. The array takes the size of all
+ * rows rounded up to 64 KiB, as cuArrayGetMemoryRequirements reports. A mipmapped array is one
+ * allocation; each level is an array that points into it and lives as long. Sparse arrays and
+ * external formats (NV12, BC) are not modelled.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 #define DIMENSION_MAX (1u << 20)
 
 struct CUmipmappedArray_st {
-        uint32_t magic; /* MIPMAP_MAGIC; 0 when destroyed */
+        uint32_t magic; /* MIPMAP_MAGIC, or 0 when destroyed */
         unsigned level_count;
         CUcontext context;
         CUdeviceptr data;
@@ -35,7 +35,8 @@ struct CUmipmappedArray_st {
         struct CUmipmappedArray_st *next;
 };
 
-/* process_lock guards both lists. An entry stays for ever; its magic shows whether it is live. */
+/* Lists of arrays and mipmapped arrays, guarded by process_lock. An entry stays for ever; its magic
+ * shows whether it is live. */
 static struct array_entry {
         struct CUarray_st array;
         struct array_entry *next;
@@ -80,7 +81,7 @@ static CUresult requirements_check(const void *ret)
                                                                       : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Fills layout and `bytes` (unrounded) from the descriptor. */
+/* Fills in the layout and `bytes` (not rounded) from the descriptor. */
 static CUresult layout(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, struct CUarray_st *ret)
 {
         uint64_t channel = channel_bytes(descriptor->Format);
@@ -229,14 +230,14 @@ CUresult sim_cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *ret, CUarr
 {
         CUresult result = array_check(array);
 
-        return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE; /* none is sparse */
+        return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE; /* no array is sparse */
 }
 
 CUresult sim_cuArrayGetPlane(CUarray *ret, CUarray array, unsigned int plane)
 {
         CUresult result = array_check(array);
 
-        return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE; /* none is planar */
+        return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE; /* no array is planar */
 }
 
 static unsigned level_most(const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
@@ -260,7 +261,7 @@ static uint64_t halve(uint64_t value, unsigned level)
         return value ? at_least_1(value >> level) : 0;
 }
 
-/* Lays all levels out after each other; `mipmap->bytes` is the sum, rounded. */
+/* Places all levels one behind the other; `mipmap->bytes` is the rounded sum. */
 static CUresult levels_layout(struct CUmipmappedArray_st *mipmap,
                               const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 {
@@ -276,7 +277,7 @@ static CUresult levels_layout(struct CUmipmappedArray_st *mipmap,
                 if (result != CUDA_SUCCESS)
                         return result;
                 array->magic = ARRAY_MAGIC;
-                array->data = mipmap->bytes; /* an offset until there is memory */
+                array->data = mipmap->bytes; /* offset within the allocation, until that exists */
                 array->mipmap = mipmap;
                 mipmap->bytes += array->bytes;
         }
@@ -358,7 +359,7 @@ CUresult sim_cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *r
 {
         CUresult result = mipmap_check(mipmap);
 
-        return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE; /* none is sparse */
+        return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE; /* no array is sparse */
 }
 
 static void mipmap_end(CUmipmappedArray mipmap)

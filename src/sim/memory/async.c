@@ -2,10 +2,10 @@
 /*
  * Stream-ordered allocation.
  *
- * Allocating is immediate: the address is known, and usable by work that the stream does later.
- * Freeing takes effect when the stream gets there; until then the bytes are pending, and only the
- * same stream may use their share of the reserve again. In a captured stream both become graph
- * nodes.
+ * An allocation is immediate: the address is known, and usable by later work of the stream. A free
+ * takes effect when the stream reaches it. Until then the bytes are pending, and only the same
+ * stream may reuse their share of the reserve. In a captured stream, allocations and frees become
+ * graph nodes.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -31,7 +31,8 @@ static uint64_t taken_bytes(uint64_t bytes)
         return (bytes + GRAIN_BYTES - 1) / GRAIN_BYTES * GRAIN_BYTES;
 }
 
-/* Pool's lock held. Bytes of the reserve that this stream cannot use. */
+/* Returns the bytes of the reserve that this stream cannot use. The caller holds the pool's
+ * lock. */
 static uint64_t busy_bytes(CUmemoryPool pool, uintptr_t stream)
 {
         uint64_t busy = pool->reserve.used_bytes + pool->pending_bytes;
@@ -41,7 +42,8 @@ static uint64_t busy_bytes(CUmemoryPool pool, uintptr_t stream)
         return busy;
 }
 
-/* The pool's lock is held. Memory that the same stream freed is reused first. */
+/* Reuses memory that the same stream freed, before other memory of the reserve. The caller holds
+ * the pool's lock. */
 static void pending_reuse(CUmemoryPool pool, uintptr_t stream, uint64_t bytes)
 {
         struct pool_pending **link = &pool->pending;
@@ -62,7 +64,7 @@ static void pending_reuse(CUmemoryPool pool, uintptr_t stream, uint64_t bytes)
         }
 }
 
-/* Pool's lock held. */
+/* Removes a block from the pending ones. The caller holds the pool's lock. */
 static void pending_end(CUmemoryPool pool, struct pool_pending *pending)
 {
         struct pool_pending **link = &pool->pending;
@@ -74,9 +76,8 @@ static void pending_end(CUmemoryPool pool, struct pool_pending *pending)
                 *link = pending->next;
 }
 
-/* `*ret_is_crowded`: only addresses are missing, and some come back when streams get to their
- * frees.
- */
+/* Tries to allocate. `*ret_is_crowded`: only address space is missing, and some is returned when
+ * streams reach their frees. */
 static CUresult pool_try(CUmemoryPool pool, uint64_t bytes, uintptr_t stream, CUdeviceptr *ret,
                          bool *ret_is_crowded)
 {
@@ -108,8 +109,8 @@ static CUresult pool_try(CUmemoryPool pool, uint64_t bytes, uintptr_t stream, CU
         return result;
 }
 
-/* The driver takes the address of a freed block again before its stream got there; here every block
- * has its own until then. */
+/* Allocates, and waits while address space is missing. The real driver reuses the address of a
+ * freed block before its stream reaches the free; the simulator does so only afterwards. */
 static CUresult pool_take(CUmemoryPool pool, uint64_t bytes, uintptr_t stream, CUdeviceptr *ret)
 {
         bool is_crowded;
@@ -121,7 +122,7 @@ static CUresult pool_take(CUmemoryPool pool, uint64_t bytes, uintptr_t stream, C
         return result;
 }
 
-/* Pool's lock held; an allocation is gone for good. */
+/* Notes that an allocation has ended. The caller holds the pool's lock. */
 static void pool_settle(CUmemoryPool pool)
 {
         pool->live--;
@@ -129,7 +130,8 @@ static void pool_settle(CUmemoryPool pool)
                 reserve_trim(&pool->reserve, 0);
 }
 
-/* The end of a block that was given up. A pointer that was exported waits for its importers. */
+/* Ends a block that the program freed. If its pointer was exported, the memory stays until the
+ * importers close it. */
 static void memory_give_back(CUdeviceptr address)
 {
         struct arena_block block;
@@ -163,7 +165,8 @@ static void free_run(void *argument)
         free(work);
 }
 
-/* Then the context takes a little more, if it can be had: the rule `pools`. */
+/* Returns whether the pool has grown twice. Then the context takes some more memory, if it is
+ * available: the rule `pools`. */
 static bool has_grown_twice(CUmemoryPool pool)
 {
         pthread_mutex_lock(&pool->lock);
@@ -232,9 +235,9 @@ static void plain_free_run(void *argument)
         free(address);
 }
 
-/* Plain memory may be freed in stream order (CUDA Programming Guide, stream-ordered memory
- * allocator: cudaFreeAsync() of memory from cudaMalloc()). The guide does not say so of managed
- * memory. `*ret_is_plain` false: it is not plain memory, and nothing happened. */
+/* Frees plain memory in stream order (CUDA Programming Guide, stream-ordered memory allocator:
+ * cudaFreeAsync() of memory from cudaMalloc()). The guide does not say that this works for managed
+ * memory. `*ret_is_plain` false: the memory is not plain, and nothing happened. */
 static CUresult plain_free_async(CUdeviceptr address, CUstream stream, bool is_per_thread,
                                  bool *ret_is_plain)
 {
@@ -250,11 +253,12 @@ static CUresult plain_free_async(CUdeviceptr address, CUstream stream, bool is_p
         *argument = address;
         result = exec_stream_submit(stream, is_per_thread, plain_free_run, argument, 0);
         if (result != CUDA_SUCCESS)
-                plain_free_run(argument); /* the context is dead */
+                plain_free_run(argument); /* the context has ended */
         return result;
 }
 
-/* The block is given up; its bytes wait for the stream. */
+/* Queues the free in the stream. The program has given up the block; its bytes are pending until
+ * then. */
 static CUresult free_submit(CUdeviceptr address, const struct arena_block *block, CUstream stream,
                             bool is_per_thread)
 {
@@ -275,7 +279,8 @@ static CUresult free_submit(CUdeviceptr address, const struct arena_block *block
         pthread_mutex_unlock(&pool->lock);
         CUresult result = exec_stream_submit(stream, is_per_thread, free_run, work, 0);
         if (result != CUDA_SUCCESS)
-                free_run(work); /* the context is dead: nothing will run that could use it */
+                /* the context has ended: no work that could use the memory will run */
+                free_run(work);
         return result;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Backs device memory with pages; backing.h has the contract. An existing page stays: only memory
- * that was never accessed needs room.
+ * Allocates pages for device memory; see backing.h. Existing pages stay: only memory that was never
+ * accessed needs new ones.
  */
 #include "sim/memory/backing.h"
 
@@ -15,18 +15,18 @@
 #include "sim/memory/memory.h"
 #include "sim/node/config.h"
 
-/* Linux 5.14; an older one answers EINVAL, and then nothing is known. EFAULT: a touch would end
- * the process. */
+/* Flags of madvise() since Linux 5.14. An older kernel returns EINVAL; then nothing is checked.
+ * EFAULT: an access would kill the process. */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
 #endif
 
 #define PAGE_BYTES UINT64_C(4096)
-/* What others may take between the look and the touch. */
+/* Free space that other processes may take between the check and the access. */
 #define SLACK_BYTES (UINT64_C(16) << 20)
 
-/* Free space of the state folder's file system. */
+/* Returns the free space of the state folder's file system. */
 static uint64_t room_bytes(void)
 {
         struct statvfs fs;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dma-buf descriptors: handles by which other devices reach device memory.
+ * dma-buf descriptors: handles with which other kinds of devices access device memory.
  *
- * The checks are those of the manual of cuMemGetHandleForAddressRange: whole host pages, of one
- * block or of mappings without a gap. The descriptor gives access to no byte, because the simulator
+ * The checks are those of the manual of cuMemGetHandleForAddressRange: whole host pages, in one
+ * block or in mappings without a gap. The descriptor gives access to no byte, because the simulator
  * has no other kind of device.
  */
 #include <stddef.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Backing memory that is seen elsewhere than at its home, and what lingers for other processes.
+ * Memory blocks in the arena (homes) that are mapped at other addresses, and blocks that linger for
+ * other processes.
  *
- * Memory that this process gave up while others hold it cannot be used for anything else: its place
- * in the arena waits on a list that is looked through whenever another joins it.
+ * When this process has freed memory that other processes still hold, the memory cannot be used for
+ * anything else. Its block stays in the arena, on a list that is searched for released blocks
+ * whenever another one is added.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -17,7 +19,7 @@ static struct lingerer {
         CUdeviceptr address;
         uint64_t share;
         struct lingerer *next;
-} * lingerers; /* linger_lock */
+} * lingerers; /* guarded by linger_lock */
 
 CUresult home_make(unsigned unit, enum family family, uint64_t bytes, CUdeviceptr *ret)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pinned host memory: allocated by the driver, or the program's own memory, registered.
+ * Pinned host memory: allocated by the driver, or registered by the program.
  *
- * With unified addressing the device pointer is the host pointer. Pinned memory takes no device
- * memory, but pinning takes time of the caller (pin=). When a context ends, its allocations are
- * freed and its registrations removed.
+ * With unified addressing, its device pointer is the host pointer. Pinned memory takes no device
+ * memory, but pinning takes time of the caller (setting pin=). When a context ends, its allocations
+ * are freed and its registrations removed.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -26,7 +26,8 @@
         (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | \
          CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY)
 
-/* The caller's time: the driver locks page after page. Unpinning is cheap, and costs nothing. */
+/* Charges the caller the time that the driver needs to lock each page. Unpinning is cheap and costs
+ * nothing in the model. */
 static void pin_spend(size_t bytes)
 {
         uint64_t rate = config_get()->pin_rate;
@@ -74,7 +75,8 @@ CUresult sim_cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
         return CUDA_SUCCESS;
 }
 
-/* Takes the range of that kind which begins there out of the set. */
+/* Removes the range of this kind that begins at `start` from the set and returns it; NULL if there
+ * is none. */
 static struct range *range_take(CUdeviceptr start, enum memory_kind kind)
 {
         pthread_mutex_lock(&ranges_lock);

@@ -2,9 +2,9 @@
 /*
  * Memory of another process: legacy IPC handles, pointers of an imported pool, external memory.
  *
- * Each is a mapping of the other's backing file, at an address of our own. Opening the same handle
- * again gives the same address and one close more to do. A file that is not of this node can be
- * imported as external memory too: then it counts in full.
+ * Each is a mapping of the other process's backing file, at an address of this process. Opening the
+ * same handle again gives the same address, and needs one more close. A file that is not of this
+ * node can also be imported as external memory; then all of it is counted for this process.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -32,14 +32,15 @@ struct handle_text {
         uint64_t id;
 };
 
-/* A mapping of an object; ranges_lock guards the count. range.owner points here. */
+/* A mapped object, to which range.owner points. ranges_lock guards the count. */
 struct import {
-        uint64_t share; /* 0: external memory of a foreign file */
+        uint64_t
+                share; /* id of the object (share.h); 0: external memory from a file of no object */
         unsigned opens;
         bool is_pool_pointer;
 };
 
-/* Blocks of this process that have a handle: their object, by address. export_lock. */
+/* The exported blocks of this process, with their objects. Guarded by export_lock. */
 static pthread_mutex_t export_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct export
 {
@@ -68,7 +69,7 @@ uint64_t ipc_export_take(CUdeviceptr address)
         return share;
 }
 
-/* The object of a block, made if it has none. 0 when that fails. */
+/* Returns the object of a block, and creates it if there is none. 0 on failure. */
 static uint64_t export_make(CUdeviceptr base, enum memory_kind kind, const struct share_plan *plan)
 {
         struct arena_block before;
@@ -129,7 +130,7 @@ static struct range *import_find(uint64_t share)
         return NULL;
 }
 
-/* Maps [offset, offset + bytes) of the file and makes it known. NULL when that cannot be. */
+/* Maps [offset, offset + bytes) of the file and adds the range. NULL on failure. */
 static struct range *import_map(int fd, uint64_t offset, uint64_t bytes, struct import import)
 {
         uint64_t skew = offset % PAGE_BYTES;
@@ -156,7 +157,8 @@ static struct range *import_map(int fd, uint64_t offset, uint64_t bytes, struct 
         return range;
 }
 
-/* The share's range here, mapped if this is the first time. ranges_lock is held. */
+/* Returns the range with which this process maps the object; maps it if it has none. The caller
+ * holds ranges_lock. */
 static CUresult import_open(const struct share_view *view, const struct import *import,
                             CUcontext context, struct range **ret)
 {
@@ -193,7 +195,8 @@ static CUresult ipc_open(CUcontext context, uint64_t id, bool is_pool_pointer, C
         case SHARE_OK:
                 break;
         case SHARE_OWN:
-                return CUDA_ERROR_INVALID_CONTEXT; /* as the driver answers the maker */
+                /* the driver's error for the process that exported the memory */
+                return CUDA_ERROR_INVALID_CONTEXT;
         case SHARE_FULL:
                 return CUDA_ERROR_OUT_OF_MEMORY;
         default:
@@ -230,7 +233,7 @@ static void import_end(struct range *range)
         free(range);
 }
 
-/* One open less of the import that begins there. */
+/* Closes the import at `address` once, of as many times as it was opened. */
 static CUresult import_close(CUdeviceptr address, bool is_pool_pointer)
 {
         uint64_t share = 0;
@@ -305,13 +308,14 @@ struct CUextMemory_st {
         uint32_t magic; /* EXTERNAL_MAGIC */
         unsigned unit;
         uint64_t bytes;
-        uint64_t share; /* 0: a foreign file, counted by ourselves */
+        /* id of the object (share.h); 0: from a file of no object, counted by this process */
+        uint64_t share;
         CUcontext context;
-        struct range *range; /* the whole, unlisted: buffers are seen through it */
+        struct range *range; /* the whole memory, not in a set of ranges: buffers map parts of it */
 };
 
-/* Takes over what a descriptor refers to: a hold on a share, or memory of our own for a plain
- * file. */
+/* Takes the memory behind a descriptor: a reference to an object, or for a plain file a grant of
+ * this process. */
 static CUresult external_take(uint64_t share, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc,
                               unsigned unit, struct share_view *ret_view)
 {
@@ -374,7 +378,7 @@ CUresult sim_cuImportExternalMemory(CUcontext context, CUexternalMemory *ret,
                 external_give_back(share, context->unit, desc->size);
                 return CUDA_ERROR_MAP_FAILED;
         }
-        close(desc->handle.fd); /* the driver owns it from here on */
+        close(desc->handle.fd); /* from here on the driver owns the descriptor */
         *memory = (struct CUextMemory_st){ .magic = EXTERNAL_MAGIC,
                                            .unit = context->unit,
                                            .bytes = desc->size,
@@ -423,7 +427,7 @@ CUresult sim_cuDestroyExternalMemory(CUexternalMemory memory)
         return CUDA_SUCCESS;
 }
 
-/* Handles that a context opened close with it; external memory stays until it is destroyed. */
+/* Closes the IPC handles that a context opened; external memory stays until it is destroyed. */
 void imports_context_close(CUcontext context)
 {
         CUdeviceptr from = 0;

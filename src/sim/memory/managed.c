@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Advice about managed memory, prefetching, and what can be asked about both.
+ * Advice about managed memory, prefetching, and queries about both.
  *
- * Advice is kept a block, not a page: advice about a part is taken for the whole block. Pages do
- * not move; a prefetch takes the link's time in its stream.
+ * Advice is kept for each block, not for each page: advice about a part of a block is applied to
+ * the whole block. Pages do not move; a prefetch takes the time of the copy in its stream.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -18,16 +18,18 @@
 
 #define NOWHERE (-2) /* CU_DEVICE_INVALID; -1 is the host */
 
-/* process_lock guards the list. An entry goes when another with its id would be looked for. */
+/* Guarded by process_lock. The entry of a freed block is removed when the entry of another block is
+ * searched. */
 static struct advice {
-        uint64_t id; /* the block's */
+        uint64_t id; /* id of the block */
         bool is_read_mostly;
         int preferred, prefetched;
-        uint32_t accessed_by; /* bit per ordinal, 31 = the host */
+        uint32_t accessed_by; /* one bit per ordinal; bit 31 = the host */
         struct advice *next;
 } * advices;
 
-/* process_lock is held. NULL when there is none and it cannot be made. */
+/* Returns the advice of a block. NULL: there is none, and `is_made` is false or memory is short.
+ * The caller holds process_lock. */
 static struct advice *advice_of(uint64_t id, bool is_made)
 {
         struct advice *advice = advices;
@@ -54,7 +56,7 @@ static CUresult managed_find(CUdeviceptr address, size_t bytes, struct memory_bl
         return CUDA_SUCCESS;
 }
 
-/* A location as an ordinal, -1 for the host; INVALID_DEVICE for an unknown one. */
+/* Translates a location to an ordinal, or -1 for the host. INVALID_DEVICE for an unknown one. */
 static CUresult ordinal_of(const CUmemLocation *location, int *ret)
 {
         switch (location->type) {
@@ -181,7 +183,7 @@ CUresult sim_cuMemPrefetchAsync_v2(bool is_per_thread, CUdeviceptr address, size
         return prefetch((struct prefetch){ address, bytes, location }, stream, is_per_thread);
 }
 
-/* The places of a batch: place i holds from range starts[i] on. */
+/* A batch of ranges with the places to which they go: place i applies from range starts[i] on. */
 struct batch {
         const CUdeviceptr *addresses;
         const size_t *bytes;
@@ -204,8 +206,8 @@ static CUresult batch_check(const struct batch *batch, unsigned long long flags)
         return CUDA_SUCCESS;
 }
 
-/* Also cuMemDiscardAndPrefetchBatchAsync: discarded memory may have any value afterwards; here it
- * keeps its value. */
+/* Also used for cuMemDiscardAndPrefetchBatchAsync. Discarded memory may have any value afterwards;
+ * the simulator leaves it unchanged. */
 CUresult sim_cuMemPrefetchBatchAsync(bool is_per_thread, CUdeviceptr *addresses, size_t *bytes,
                                      size_t count, CUmemLocation *places, size_t *starts,
                                      size_t place_count, unsigned long long flags, CUstream stream)

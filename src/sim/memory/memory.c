@@ -2,8 +2,9 @@
 /*
  * Finds the memory at an address, and checks access to it; see memory.h.
  *
- * Blocks of the arenas come first (constant time), then VMM mappings, then everything else. A range
- * of bytes may span several VMM mappings, never several blocks.
+ * An address is searched among the blocks of the arenas (constant time), then among VMM mappings,
+ * then among all other ranges. A range of bytes may span several VMM mappings, never several
+ * blocks.
  */
 #include "sim/memory/memory.h"
 
@@ -22,7 +23,7 @@
 #include "sim/node/node.h"
 #include "sim/node/share.h"
 
-/* Held to touch memory, and alone to unmap or close it. */
+/* Held shared to access memory, and exclusively to unmap it or remove access. */
 static pthread_rwlock_t touch_lock = PTHREAD_RWLOCK_INITIALIZER;
 
 void memory_touch_begin(void)
@@ -112,7 +113,7 @@ bool memory_find(CUdeviceptr address, struct memory_block *ret)
         return ret->kind != MEMORY_NONE;
 }
 
-/* All of [address, end) lies in VMM mappings that let the device do it. */
+/* Returns whether all of [address, end) is in VMM mappings that allow the device this access. */
 static bool vmm_allows(CUdevice device, CUdeviceptr address, CUdeviceptr end, unsigned access)
 {
         uint32_t bit = 1u << device;
@@ -211,7 +212,8 @@ static enum family family_of(enum memory_kind kind)
         }
 }
 
-/* Managed memory has no slabs: it is counted as it is asked for, now or once the device has it. */
+/* Counts a block for its device. Managed memory uses no slabs: it counts with its requested size,
+ * at once or when the device first has it. */
 static bool block_grant(struct arena_block *block)
 {
         if (block->kind != MEMORY_MANAGED)
@@ -264,7 +266,8 @@ void memory_managed_move(CUdeviceptr base, bool is_to_device)
                 node_release(before.context->unit, FAMILY_MANAGED, before.bytes);
 }
 
-/* Ends a taken block; if other processes may hold it, when they release it. */
+/* Frees a block that was taken out of the table, at once or when other processes that may hold its
+ * memory release it. */
 static void block_end(CUdeviceptr address, const struct arena_block *block)
 {
         uint64_t share = block->flags & BLOCK_EXPORTED ? ipc_export_take(address) : 0;
@@ -275,7 +278,8 @@ static void block_end(CUdeviceptr address, const struct arena_block *block)
                         block_release(block);
                 return;
         }
-        /* the bytes first: a program that gets the address again may expect them to be free */
+        /* counted as free first: a program that gets the same address again may expect the bytes to
+         * be free */
         if (!share || block->place.slab)
                 block_release(block);
         arena_free(address);

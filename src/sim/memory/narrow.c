@@ -2,8 +2,8 @@
 /*
  * The first CUDA interface, with 32-bit addresses and sizes.
  *
- * Its memory lies below 4 GiB, as ranges outside the arenas, and either interface can free it. A
- * size that does not fit is reported as the largest possible one.
+ * Its memory is below 4 GiB, in ranges outside the arenas; the functions of either interface can
+ * free it. A size that does not fit 32 bits is reported as the largest possible one.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 #define LOWEST (UINT64_C(256) << 20)
 #define HIGHEST (UINT64_C(1) << 32)
 
-/* Free address space below 4 GiB, mapped; 0 when there is none so large. */
+/* Maps free address space below 4 GiB. 0 when there is no gap of that size. */
 static CUdeviceptr map_low(uint64_t bytes)
 {
         static _Atomic uint64_t hint = LOWEST;
@@ -43,7 +43,7 @@ static CUdeviceptr map_low(uint64_t bytes)
                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
                 if (mapped == (void *)(uintptr_t)at)
                         return at;
-                if (mapped != MAP_FAILED) /* a kernel that takes the address for a hint */
+                if (mapped != MAP_FAILED) /* a kernel without NOREPLACE took it as a hint */
                         munmap(mapped, step);
         }
         return 0;

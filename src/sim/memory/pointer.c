@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pointer attributes: what memory_find() knows, in the driver's terms.
+ * Pointer attributes, from what memory_find() returns.
  *
- * Asked one by one, an unknown address is INVALID_VALUE; asked as a list it answers zeros.
+ * A query of a single attribute of an unknown address returns INVALID_VALUE; a query of a list of
+ * attributes gives zeros.
  */
 #include <stddef.h>
 #include <string.h>
@@ -46,7 +47,8 @@ static CUresult host_pointer(void *ret, CUdeviceptr address, const struct memory
         return CUDA_SUCCESS;
 }
 
-/* Handle types, sync and pool: the attributes of some kinds only. */
+/* Returns the attributes that only some kinds of memory have: handle types, synchronous operations,
+ * pool. */
 static CUresult special_get(void *ret, CUpointer_attribute attribute,
                             const struct memory_block *block)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory pools: the default one of each device, others, their attributes, access and export.
+ * Memory pools: the default pool of each device, other pools, their attributes, access and export.
  *
- * A pool's struct stays for ever, its magic says whether it is live. Another process can import a
- * pool and single pointers of it, but not allocate from it.
+ * A pool's struct stays for ever, and its magic shows whether the pool is live. Another process can
+ * import a pool and single pointers of it, but cannot allocate from it.
  */
 #include "sim/memory/pool.h"
 
@@ -20,9 +20,10 @@
 #include "sim/node/share.h"
 
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
-static CUmemoryPool pools;                     /* pools_lock, all three */
-static CUmemoryPool default_pool[SIM_DEVICES]; /* by ordinal */
-static CUmemoryPool current_pool[SIM_DEVICES]; /* NULL: the default */
+static CUmemoryPool pools; /* this list and the two arrays below are guarded by pools_lock */
+static CUmemoryPool default_pool[SIM_DEVICES]; /* by ordinal; guarded by pools_lock */
+static CUmemoryPool
+        current_pool[SIM_DEVICES]; /* by ordinal; NULL: the default pool; guarded by pools_lock */
 
 static CUmemoryPool pool_make(CUdevice device, const CUmemPoolProps *props)
 {
@@ -95,7 +96,7 @@ void memory_synchronized(CUdevice device)
         pthread_mutex_unlock(&pools_lock);
 }
 
-/* The requested properties, with a plain location. */
+/* Checks and copies the requested properties; a locality domain becomes its device. */
 static CUresult props_take(const CUmemPoolProps *asked, CUmemPoolProps *props)
 {
         if (!asked)
@@ -105,7 +106,7 @@ static CUresult props_take(const CUmemPoolProps *asked, CUmemPoolProps *props)
         if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
                 return CUDA_ERROR_INVALID_VALUE;
         if (props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-                return CUDA_ERROR_NOT_SUPPORTED; /* host pools */
+                return CUDA_ERROR_NOT_SUPPORTED; /* pools of host memory */
         if (!device_is_valid(props->location.id))
                 return CUDA_ERROR_INVALID_DEVICE;
         if (props->handleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)

@@ -2,10 +2,10 @@
 /*
  * Memory pools: shared by pool.c (pools and their attributes) and async.c (allocation from them).
  *
- * A pool has reserved part of its device, in steps of the configuration's pool_growth, and its
- * grant is that reserve; allocations use the reserve. Memory that a stream will free but has not
- * reached yet can be reused at once by the same stream (the free is then dropped), by other streams
- * only afterwards.
+ * A pool reserves part of its device, in steps of the configured pool_growth. The reserve is what
+ * the device grants; allocations use the reserve. If a stream has been told to free memory but has
+ * not reached that point yet, the same stream can reuse the memory at once (the free is then
+ * dropped); other streams can use it only afterwards.
  */
 #ifndef ALIQUOT_SIM_MEMORY_POOL_H
 #define ALIQUOT_SIM_MEMORY_POOL_H
@@ -19,11 +19,11 @@
 
 #define POOL_MAGIC 0x506f6f6cu
 
-/* A block that the program freed and whose stream has not reached the free yet. */
+/* A block that the program has freed in a stream that has not reached the free yet. */
 struct pool_pending {
         struct pool_pending *next;
         uintptr_t stream;
-        uint64_t bytes; /* not reused by the same stream yet */
+        uint64_t bytes; /* bytes that the same stream has not reused yet */
 };
 
 struct reserve {
@@ -31,7 +31,7 @@ struct reserve {
         enum family family;
         uint64_t reserved_bytes, reserved_high_bytes;
         uint64_t used_bytes, used_high_bytes;
-        uint64_t growths; /* ever */
+        uint64_t growths; /* number of times that it grew */
 };
 
 struct CUmemPoolHandle_st {
@@ -39,33 +39,35 @@ struct CUmemPoolHandle_st {
         CUdevice device;
         bool is_default, is_imported;
         CUmemPoolProps props;
-        uint64_t share; /* object, once exported or imported */
+        uint64_t share; /* id of the object (share.h), once exported or imported; else 0 */
         struct CUmemPoolHandle_st *next;
 
-        pthread_mutex_t lock; /* guards all that follows */
-        bool is_destroyed;    /* gone when the last allocation is */
+        pthread_mutex_t lock; /* guards all following fields */
+        bool is_destroyed;    /* destroyed by the program; it ends with its last allocation */
         struct reserve reserve;
         uint64_t release_threshold_bytes;
-        int reuse[3]; /* the REUSE_* attributes, in order */
+        int reuse[3]; /* values of the REUSE_* attributes, in order */
         uint32_t read_mask, write_mask;
-        uint64_t live;                /* allocations, including those being freed */
-        struct pool_pending *pending; /* blocks with bytes left */
-        uint64_t pending_bytes; /* of all of them; used and pending bytes are within the reserve */
-        uint64_t freeing;       /* blocks whose stream has not reached their free */
+        uint64_t live; /* number of allocations, including those that are being freed */
+        struct pool_pending *pending; /* blocks that have bytes left for reuse */
+        /* sum of the bytes of `pending`; used and pending bytes are within the reserve */
+        uint64_t pending_bytes;
+        uint64_t freeing; /* number of blocks whose stream has not reached their free */
 };
 
-/* Grows the reserve, in steps, to `wanted_bytes` in total; false: the device is full. */
+/* Grows the reserve, in steps, to `wanted_bytes` in total. False: the device is full. */
 bool reserve_grow(struct reserve *reserve, uint64_t wanted_bytes);
 
-/* Shrinks it to the used bytes (at least `keep_bytes`), in whole steps. */
+/* Shrinks the reserve to the used bytes (but at least `keep_bytes`), in whole steps. */
 void reserve_trim(struct reserve *reserve, uint64_t keep_bytes);
 
 void reserve_use(struct reserve *reserve, uint64_t bytes);
 
-/* INVALID_VALUE unless it is a live pool. */
+/* Checks the handle of a pool. INVALID_VALUE unless the pool exists. */
 CUresult pool_check(CUmemoryPool pool);
 
-/* The device's pool for cuMemAllocAsync. Never NULL for a valid device. */
+/* Returns the pool from which cuMemAllocAsync allocates on the device. Never NULL for a valid
+ * device. */
 CUmemoryPool pool_current(CUdevice device);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The treap of address ranges. Priorities come from a counter, mixed, so runs are repeatable.
+ * The treap of address ranges. The priorities are hashed from a counter, so that runs are
+ * repeatable.
  */
 #include "sim/memory/ranges.h"
 
@@ -9,7 +10,7 @@
 pthread_mutex_t ranges_lock = PTHREAD_MUTEX_INITIALIZER;
 struct range_set outer_ranges, mapped_ranges;
 
-/* Splits into starts below `address` and the rest. */
+/* Splits a tree into the ranges that start below `address` and the rest. */
 static void split_tree(struct range *tree, CUdeviceptr address, struct range **below,
                        struct range **rest)
 {

@@ -2,9 +2,9 @@
 /*
  * Address ranges outside the arenas: host memory, reservations, mappings, imports.
  *
- * A set holds disjoint ranges in a tree by address (a treap). There are two sets: `outer_ranges`,
- * and `mapped_ranges` for VMM mappings, which lie inside reservations of the first. ranges_lock
- * guards both and their ranges.
+ * A set has disjoint ranges in a tree ordered by address (a treap). There are two sets:
+ * `outer_ranges`, and `mapped_ranges` for VMM mappings, which are within reservations of the first
+ * set. ranges_lock guards both sets and their ranges.
  */
 #ifndef ALIQUOT_SIM_MEMORY_RANGES_H
 #define ALIQUOT_SIM_MEMORY_RANGES_H
@@ -18,7 +18,7 @@
 #include "sim/memory/slab.h"
 
 struct range {
-        CUdeviceptr start, end; /* [start, end) */
+        CUdeviceptr start, end; /* first address, and the address behind the last one */
         struct range *left, *right;
         uint32_t priority;
 
@@ -27,11 +27,11 @@ struct range {
         CUcontext context;
         uint64_t id;
         unsigned flags;
-        uint32_t read_mask, write_mask; /* MEMORY_VMM: by ordinal, bit 31 = the host */
-        void *owner;                    /* the VMM handle or the import, depending on the kind */
-        uint64_t offset;                /* in the owner */
-        struct slab_place place;        /* narrow.c's */
-        uint64_t mapped_bytes;          /* length of the mmap, if it is greater than the range */
+        uint32_t read_mask, write_mask; /* in MEMORY_VMM: one bit per ordinal; bit 31 = the host */
+        void *owner;     /* the VMM handle or the import that is mapped, depending on the kind */
+        uint64_t offset; /* offset in the owner's memory */
+        struct slab_place place; /* used by narrow.c */
+        uint64_t mapped_bytes;   /* length of the mmap, if it is greater than the range */
 };
 
 struct range_set {
@@ -41,11 +41,12 @@ struct range_set {
 extern pthread_mutex_t ranges_lock;
 extern struct range_set outer_ranges, mapped_ranges;
 
-/* False, without effect, if it overlaps another range. The set keeps the range. */
+/* Adds a range; the set then owns it. False, without effect, if the range overlaps another one. */
 bool range_insert(struct range_set *set, struct range *range);
 void range_remove(struct range_set *set, struct range *range);
 
-/* The range that holds the address, or else the first that begins above it. NULL if none. */
+/* range_find() returns the range that contains the address. range_find_from() returns that range,
+ * or else the first one that begins above the address. NULL if there is none. */
 struct range *range_find(const struct range_set *set, CUdeviceptr address);
 struct range *range_find_from(const struct range_set *set, CUdeviceptr address);
 

@@ -11,7 +11,8 @@
 #include "sim/memory/ranges.h"
 #include "sim/memory/vmm.h"
 
-/* Reserves `bytes` at a multiple of `alignment`, at the hint if that is free. 0 when it cannot. */
+/* Reserves `bytes` at a multiple of `alignment`; at the hint if that is possible. Returns 0 on
+ * failure. */
 static CUdeviceptr space_take(uint64_t bytes, uint64_t alignment, CUdeviceptr hint)
 {
         const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -23,7 +24,8 @@ static CUdeviceptr space_take(uint64_t bytes, uint64_t alignment, CUdeviceptr hi
         if (at != MAP_FAILED && (CUdeviceptr)(uintptr_t)at == hint)
                 return hint;
         if (at != MAP_FAILED)
-                munmap(at, bytes); /* a kernel that does not know NOREPLACE took it for a hint */
+                munmap(at,
+                       bytes); /* a kernel without MAP_FIXED_NOREPLACE took the address as a hint */
         at = mmap(NULL, bytes + alignment, PROT_NONE, flags, -1, 0);
         if (at == MAP_FAILED)
                 return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reserve of a pool or of a device's graphs: grows in steps, shrinks when asked.
+ * The reserve of a pool or of a device's graphs: grows in steps, and shrinks on request.
  *
- * A step that no longer fits is tried again in the driver's smallest unit, 2 MiB.
+ * If a step does not fit on the device, a smaller one is tried, in multiples of the driver's
+ * smallest unit, 2 MiB.
  */
 #include "sim/memory/pool.h"
 #include "sim/node/config.h"

@@ -2,10 +2,10 @@
 /*
  * Slabs, and blocks in whole pages; see slab.h.
  *
- * A slab is a bitmap of grains. A block takes the first run of free grains that is long enough, in
- * the oldest slab of its context and family that has one; a slab is taken of the card when there is
- * none, and given back when its last block ends. How the driver picks a place is not known; 1000
- * blocks of 4 KiB fill two slabs either way.
+ * A slab is a bitmap of grains. A block takes the first sufficient run of free grains in the oldest
+ * slab of its context and family that has one. If there is none, another slab is taken from the
+ * card; a slab is returned when its last block ends. How the real driver picks the slab is not
+ * known, but in both cases 1000 blocks of 4 KiB fill two slabs.
  */
 #include "sim/memory/slab.h"
 
@@ -17,7 +17,7 @@
 #include "sim/node/config.h"
 
 #define GRAIN_BYTES UINT64_C(512)
-#define GRAINS_MAX 8192u /* a slab of 4 MiB */
+#define GRAINS_MAX 8192u /* grains of a slab of 4 MiB */
 
 struct slab {
         CUcontext context;
@@ -29,7 +29,7 @@ struct slab {
 };
 
 static pthread_mutex_t slabs_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct slab *slabs; /* slabs_lock; the oldest first */
+static struct slab *slabs; /* oldest first; guarded by slabs_lock */
 
 static uint64_t round_up(uint64_t bytes, uint64_t step)
 {
@@ -51,7 +51,8 @@ static uint32_t grains_of(uint64_t bytes)
         return (uint32_t)((bytes + GRAIN_BYTES - 1) / GRAIN_BYTES);
 }
 
-/* slabs_lock is held. The first run of so many free grains; `grains` when there is none. */
+/* Returns the first run of `wanted` free grains; slab->grains when there is none. The caller holds
+ * slabs_lock. */
 static uint32_t run_find(const struct slab *slab, uint32_t wanted)
 {
         uint32_t run = 0;
@@ -71,7 +72,7 @@ static void run_set(struct slab *slab, uint32_t first, uint32_t count, unsigned 
         slab->taken = is_taken ? slab->taken + count : slab->taken - count;
 }
 
-/* slabs_lock is held. NULL: the device is full. */
+/* Adds a slab. NULL: the device is full, or the host out of memory. The caller holds slabs_lock. */
 static struct slab *slab_make(CUcontext context, enum family family)
 {
         uint64_t bytes = min_u64(config_get()->grants.slab_bytes, GRAINS_MAX * GRAIN_BYTES);

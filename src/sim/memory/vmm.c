@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Virtual memory management: address space, physical memory, mappings and access, each on its own.
+ * Virtual memory management: separate functions for address space, physical memory, mappings and
+ * access.
  *
- * Physical memory has a home in the arena (or, imported, in a mapping of the other's file); a
- * mapping is a second view of it at the reserved address, closed until cuMemSetAccess opens it. It
- * is given back when the last handle and the last mapping are gone. As the driver, a mapping begins
- * at offset 0 of its handle and is unmapped whole.
+ * The bytes of physical memory are in a block of the arena, its home (or, if imported, in a mapping
+ * of the other process's file). A mapping maps these bytes once more, at the reserved address, and
+ * allows no access until cuMemSetAccess. The memory is freed when the last handle and the last
+ * mapping are gone. As in the real driver, a mapping begins at offset 0 of its handle and is
+ * unmapped as a whole.
  */
 #include "sim/memory/vmm.h"
 
@@ -22,16 +24,18 @@
 #include "sim/memory/ranges.h"
 #include "sim/node/share.h"
 
-/* Handles by number: slot in the low half, generation in the high. vmm_lock guards them. */
+/* The table of handles, guarded by vmm_lock. A handle has the slot's index in its low half and the
+ * generation in its high half. */
 static pthread_mutex_t vmm_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct slot {
-        struct physical *physical; /* NULL: free */
+        struct physical *physical; /* NULL: the slot is free */
         uint32_t generation;
         uint32_t next_free;
 } * slots;
 static uint32_t slot_count, slot_space, first_free = UINT32_MAX;
 
-/* vmm_lock is held. 0 when there is no host memory. */
+/* Takes a slot and returns its handle; 0 when there is no host memory. The caller holds
+ * vmm_lock. */
 static uint64_t slot_take(struct physical *physical)
 {
         uint32_t index = first_free;
@@ -56,7 +60,7 @@ static uint64_t slot_take(struct physical *physical)
         return ((uint64_t)slots[index].generation << 32) | index;
 }
 
-/* vmm_lock is held. */
+/* Returns the physical memory of a handle, or NULL. The caller holds vmm_lock. */
 static struct physical *physical_of(uint64_t handle)
 {
         uint32_t index = (uint32_t)handle;
@@ -78,7 +82,7 @@ static void physical_end(struct physical *physical)
         free(physical);
 }
 
-/* vmm_lock is held. The physical memory goes when nobody needs it any more. */
+/* Frees the physical memory if it has no references and no mappings. The caller holds vmm_lock. */
 static void physical_settle(struct physical *physical)
 {
         uint32_t index = (uint32_t)physical->handle;
@@ -91,7 +95,7 @@ static void physical_settle(struct physical *physical)
         physical_end(physical);
 }
 
-/* Gives it a handle; without room for one it goes again. */
+/* Gives the physical memory a handle, or frees it if there is no slot for one. */
 static CUresult physical_publish(struct physical *physical, CUmemGenericAllocationHandle *ret)
 {
         pthread_mutex_lock(&vmm_lock);
@@ -111,7 +115,7 @@ static bool location_is_device(const CUmemLocation *location)
         return location->type == CU_MEM_LOCATION_TYPE_DEVICE && device_is_valid(location->id);
 }
 
-/* What was asked for, with a plain location. */
+/* Checks and copies the requested properties; a locality domain becomes its device. */
 static CUresult prop_take(const CUmemAllocationProp *asked, CUmemAllocationProp *prop)
 {
         if (!asked)
@@ -230,7 +234,8 @@ CUresult sim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *ret,
         return result;
 }
 
-/* Both locks are held. The address is reserved, nothing is mapped there, and it is as long. */
+/* Returns whether the addresses are reserved, free of mappings, and long enough. The caller holds
+ * vmm_lock and ranges_lock. */
 static bool is_room_for_mapping(CUdeviceptr address, uint64_t bytes)
 {
         struct range *outer = range_find(&outer_ranges, address);
@@ -251,7 +256,8 @@ static CUresult map(CUdeviceptr address, uint64_t bytes, struct physical *physic
                 free(range);
                 return CUDA_ERROR_INVALID_VALUE;
         }
-        /* An old size of 0 asks for a second view of shared pages instead of moving them. */
+        /* With an old size of 0, mremap() maps the same shared pages a second time instead of
+         * moving them. */
         if (mremap((void *)(uintptr_t)physical->home, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
                    at) == MAP_FAILED ||
             mprotect(at, bytes, PROT_NONE) < 0) {
@@ -290,7 +296,8 @@ CUresult sim_cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
         return result;
 }
 
-/* ranges_lock is held. Mappings cover [address, end) without a gap and none sticks out. */
+/* Returns whether mappings cover [address, end) without a gap, and none extends beyond it. The
+ * caller holds ranges_lock. */
 static bool is_covered(CUdeviceptr address, CUdeviceptr end)
 {
         while (address < end) {
@@ -349,7 +356,8 @@ static CUresult access_check(const CUmemAccessDesc *access)
         return device_is_valid(access->location.id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-/* ranges_lock is held. The processor's view is open to the most that any device may do. */
+/* Sets which devices may access a mapping. Its pages are opened for the most that any device may
+ * do. The caller holds ranges_lock. */
 static CUresult access_apply(struct range *range, const CUmemAccessDesc *access, size_t count)
 {
         uint32_t reads = range->read_mask, writes = range->write_mask;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Physical memory of cuMemCreate, and the home blocks in the arena that back it.
+ * Physical memory of cuMemCreate, and the blocks in the arena (homes) with its bytes.
  */
 #ifndef ALIQUOT_SIM_MEMORY_VMM_H
 #define ALIQUOT_SIM_MEMORY_VMM_H
@@ -14,40 +14,44 @@
 
 #define VMM_GRANULARITY (2ULL << 20)
 
-/* Guarded by vmm_lock in vmm.c; `mappings` also changes with ranges_lock held inside it. */
+/* A physical allocation. Guarded by vmm_lock in vmm.c; `mappings` only changes with ranges_lock
+ * held too. */
 struct physical {
         uint64_t handle;
         unsigned unit;
         uint64_t bytes;
         CUdeviceptr home;
         CUmemAllocationProp prop;
-        unsigned references; /* of the handle */
+        unsigned references; /* references of the handle */
         unsigned mappings;
         bool is_imported;
-        uint64_t share; /* object, once exported or imported */
+        uint64_t share; /* id of the object (share.h), once exported or imported; else 0 */
         uint64_t id;
 };
 
 struct memory_home {
         CUdeviceptr address;
         uint64_t bytes;
-        uint64_t share; /* 0: nobody else has it */
+        uint64_t share; /* id of the object (share.h); 0: no other process has the memory */
 };
 
-/* Whole chunks of the arena, counted as `family`; and their end, which waits for other holders. */
+/* Allocate and free whole chunks of the arena, counted as `family`. If other processes still hold
+ * the memory, home_end() frees it when they release it. */
 CUresult home_make(unsigned unit, enum family family, uint64_t bytes, CUdeviceptr *ret);
 void home_end(unsigned unit, enum family family, const struct memory_home *home);
 
-/* memory.c: call around a change of what mappings allow. Waits for threads that access memory
- * (memory_touch_begin()); taken before the other locks. */
+/* In memory.c: call these around a change of what mappings allow. mapping_change_begin() waits for
+ * threads that access memory (memory_touch_begin()), and must be called before other locks are
+ * taken. */
 void mapping_change_begin(void);
 void mapping_change_end(void);
 
-/* Charges the caller's time for a successful call about this many bytes. No lock may be held. */
+/* Charges the caller's time for a successful call about this many bytes. The caller may hold no
+ * lock. */
 void vmm_spend(enum vmm_call call, uint64_t bytes);
 
-/* A taken block whose memory other processes may still hold: freed here, or when they release
- * it. */
+/* Frees a block, which was taken out of the arena's table, at once or when the other processes that
+ * may hold its memory release it. */
 void home_linger(CUdeviceptr address, uint64_t share);
 
 #endif

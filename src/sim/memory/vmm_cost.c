@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time that VMM calls take of their callers; docs/simulator-costs.md has the figures.
+ * The time that VMM calls take their callers; docs/simulator-costs.md has the figures.
  *
- * A call that succeeded costs its own time, and more for each 2 MiB but the first. `vmm_lock`
- * percent of that time pass under a lock of the driver, which serves one call of the node at a
- * time, in the order of arrival. The lock is a time at which it is free again: who takes it moves
- * that time on and sleeps until then, so a process that dies holds it no longer than its call.
+ * A successful call takes its own time, and more for each 2 MiB after the first. `vmm_lock` percent
+ * of that time pass under a lock of the driver, which serves one call of the node at a time, in the
+ * order of arrival. The lock is modelled as the time at which it is free again. A caller moves that
+ * time forward and sleeps until then, so a process that dies delays others no longer than its call
+ * would have.
  */
 #include "sim/memory/vmm.h"
 
