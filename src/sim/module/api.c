@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver's calls on modules, and the globals in them.
+ * The driver's calls on modules and their globals.
  *
- * A global is an object symbol of the loaded ELF object; asking for one makes its range known as
- * device memory until the module is unloaded.
+ * A global is an object symbol of the loaded ELF object. When a program looks it up, its range is
+ * added as device memory until the module is unloaded.
  */
 #include "sim/entries.h"
 #include "sim/exec/exec.h"
@@ -119,7 +119,8 @@ CUresult sim_cuModuleLoadData(CUmodule *ret_module, const void *bytes)
         return load(ret_module, bytes, 0);
 }
 
-/* Options tune a compiler that is not here; those that ask for logs get empty ones. */
+/* Handles the options of a compilation, which does not take place: outputs for the sizes of logs
+ * get 0. */
 static void answer_options(unsigned count, const CUjit_option *options, void **values)
 {
         for (unsigned i = 0; options && values && i < count; i++) {
@@ -213,7 +214,7 @@ CUresult sim_cuModuleGetGlobal_v2(CUdeviceptr *ret_address, size_t *ret_bytes, C
         return rc == CUDA_SUCCESS ? module_global(module, name, ret_address, ret_bytes) : rc;
 }
 
-/* The 32-bit form: an address that does not fit is not an answer. */
+/* The 32-bit form: fails if the address does not fit. */
 CUresult sim_cuModuleGetGlobal(CUdeviceptr_v1 *ret_address, unsigned int *ret_bytes,
                                CUmodule module, const char *name)
 {

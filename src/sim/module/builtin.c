@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernels of the image "aliquot-sim builtin", written as any kernel is, and the no-op that
- * stands for PTX. All but spin_ns take the time that the device's memory would need.
+ * The kernels of the image "aliquot-sim builtin", written like any other kernel, and the no-op that
+ * replaces PTX kernels. All but spin_ns take the time that the device's memory would need.
  */
 #include "common/minmax.h"
 #include "sim/module/module.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* What the smallest kernel takes on hardware. */
+/* Time of the smallest kernel on hardware. */
 #define FLOOR_NS 2000
 
 static uint64_t u64_at(void *const *params, unsigned i)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fat binaries: what nvcc puts in a program, and what runs here in its place; likewise for PTX.
+ * Fat binaries, which nvcc puts into programs, and the kernels that run in their place (also in
+ * place of PTX kernels).
  *
- * The machine code and PTX in one are compressed and for hardware, so nothing in it is read. Its
- * kernels are those of the ELF module that kernels= names, found by the name asked for, or by the
- * plain name within a mangled one. What that module lacks is a no-op with fatbin=noop, and not
- * found otherwise. Variables are found in that module only.
+ * The machine code and PTX in a fat binary are compressed and for real hardware, so they are not
+ * read. The kernels come from the ELF module of the setting kernels=; they are found by the
+ * requested name, or by the plain function name within a mangled one. A kernel that is not in that
+ * module is a no-op with fatbin=noop, and is otherwise not found. Variables are found in that
+ * module only.
  */
 #include "common/atomic.h"
 #include "sim/module/module_internal.h"
@@ -16,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct image stand_in; /* of kind IMAGE_BAD until read, and when there is none */
+static struct image stand_in; /* of kind IMAGE_BAD until it is read, and if there is none */
 
 static void stand_in_read(void)
 {
@@ -75,8 +77,9 @@ CUresult fatbin_admit(void)
 }
 
 /*
- * The function's own name in a name mangled by the Itanium C++ ABI: the last of the length-prefixed
- * names after _Z, or after _ZN in a scope. A name that is not mangled is its own.
+ * Finds the plain function name in a name mangled by the Itanium C++ ABI: the last of the
+ * length-prefixed names after _Z, or after _ZN in a scope. For a name that is not mangled, it is
+ * the whole name.
  */
 static size_t plain_name(const char *name, const char **ret)
 {

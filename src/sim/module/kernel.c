@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes of a library's kernel, for one device: those of its function in a context there.
+ * Attributes of a library's kernel for one device: those of its function in a context of that
+ * device.
  */
 #include "sim/entries.h"
 #include "sim/module/module.h"
 
-/* A function of the kernel on that device: of the current context if it is there. */
+/* Returns a function of the kernel in a context of the device: the current context if it is of that
+ * device. */
 static CUresult function_on(CUkernel kernel, CUdevice device, CUfunction *ret_function)
 {
         CUcontext context = context_current();

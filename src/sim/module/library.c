@@ -2,8 +2,8 @@
 /*
  * Libraries and their kernels: modules that belong to no context.
  *
- * A library keeps a copy of its image. Each context that launches one of its kernels, or asks for a
- * function or global of it, gets the image as a module of its own, loaded then.
+ * A library keeps a copy of its image. In each context that launches one of its kernels, or looks
+ * up one of its functions or globals, the image is then loaded as a module.
  */
 #include "sim/entries.h"
 #include "sim/exec/exec.h"
@@ -27,7 +27,7 @@ static CUresult kernel_check(CUkernel kernel)
         return kernel && kernel->magic == KERNEL_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* The library's module in a context, loaded if need be. */
+/* Returns the library's module in a context, loaded if needed. */
 static CUresult module_in(CUlibrary library, CUcontext context, CUmodule *ret_module)
 {
         struct image image;
@@ -111,7 +111,8 @@ static CUresult make_kernels(CUlibrary library, const struct image *image)
         return CUDA_SUCCESS;
 }
 
-/* The latest dead, kept for stale handles as modules are (module.c). module_lock. */
+/* The last GRAVES unloaded libraries are kept, so that calls with their handles return an error, as
+ * for modules (module.c). Guarded by module_lock. */
 #define GRAVES 256
 
 static void bury_library(CUlibrary library)
@@ -145,8 +146,9 @@ static void library_end(CUlibrary library)
         bury_library(library);
 }
 
-/* Eager loading: at once in the context at hand; in any other when it is first used there, which
- * is later than on hardware. With grants=plain every library is loaded when it is first used. */
+/* With eager loading, loads the library at once in the current context. In other contexts it is
+ * loaded when first used, which is later than on hardware. With grants=plain every library is
+ * loaded when it is first used. */
 static CUresult load_early(CUlibrary library)
 {
         CUcontext context = context_current();
@@ -240,7 +242,7 @@ static CUkernel kernel_named(CUlibrary library, const char *name)
         return NULL;
 }
 
-/* Of a fat binary. module_lock held. */
+/* Finds a kernel of a fat binary, or creates it. The caller holds module_lock. */
 static CUresult find_or_make(CUlibrary library, const char *name, CUkernel *ret_kernel)
 {
         CUkernel found = kernel_named(library, name);

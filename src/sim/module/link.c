@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The linker, as far as it can be: one input becomes the output.
+ * The linker, without linking: a single input becomes the output.
  *
- * There is no machine code to link. A link of a single input gives that image back, ready for
- * cuModuleLoadData; several inputs are NOT_SUPPORTED at completion.
+ * The simulator has no machine code to link. A link with one input returns that image, ready for
+ * cuModuleLoadData; with several inputs, its completion returns NOT_SUPPORTED.
  */
 #include "common/scoped.h"
 #include "sim/context/context.h"
@@ -19,7 +19,7 @@
 struct CUlinkState_st {
         uint32_t magic;
         unsigned inputs;
-        void *image; /* the first input, a copy */
+        void *image; /* a copy of the first input */
         size_t bytes;
 };
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loading and unloading of modules.
- *
  *      admit the image; count it against the device; dlopen it from an anonymous file, so that two
  *      loads of one image share nothing; make a function of every kernel it declares
  *
- * Whatever fails on the way gives back what was taken before. Kernel functions are found in the
+ * If a step fails, what the earlier steps took is returned. Kernel functions are found in the
  * dlopened object by name; a declared kernel that is missing there makes the image invalid.
  */
 #include "sim/module/module.h"
@@ -77,8 +76,8 @@ static bool write_all(int fd, const char *bytes, size_t size)
 }
 
 /*
- * The descriptor's path under /proc, spelled as no load before spelled it: the loader takes a path
- * that it knows for the object it knows, and descriptor numbers come back.
+ * Writes a path of the descriptor under /proc that no earlier load has used. The loader would take
+ * a known path for the object that it loaded from there, and descriptor numbers are reused.
  */
 static void spell_path(int fd, char *path, size_t bytes)
 {
@@ -116,7 +115,7 @@ static kernel_entry entry_of(CUmodule module, const char *name)
         return (kernel_entry)dlsym(module->object, name);
 }
 
-/* `name` is what the module calls the kernel. */
+/* Creates a function. `name` is the kernel's name in the module. */
 static CUresult make_function(CUmodule module, const char *name, const struct image_kernel *kernel)
 {
         struct CUfunc_st *function = &module->functions[module->function_count];
@@ -170,7 +169,8 @@ static CUresult make_functions(CUmodule module, const struct image *image)
         return CUDA_SUCCESS;
 }
 
-/* The latest dead, kept so that a stale handle can be told from a live one. module_lock. */
+/* The last GRAVES unloaded modules are kept, so that calls with their handles return an error.
+ * Guarded by module_lock. */
 #define GRAVES 256
 static struct {
         CUmodule module[GRAVES];
@@ -193,7 +193,7 @@ static void bury_module(CUmodule module)
         free(old);
 }
 
-static CUmodule all_modules; /* module_lock */
+static CUmodule all_modules; /* guarded by module_lock */
 
 static void unlist_module(CUmodule module)
 {
@@ -213,7 +213,7 @@ static void unlist_module(CUmodule module)
         }
 }
 
-/* module_lock held. */
+/* Unloads a module. The caller holds module_lock. */
 static void module_close(CUmodule module)
 {
         unlist_module(module);
@@ -274,7 +274,7 @@ CUresult module_check(CUmodule module)
 
 CUresult module_unload(CUmodule module)
 {
-        /* Kernels of it may still run. */
+        /* Kernels of the module may still run. */
         exec_context_synchronize(module->context);
         pthread_mutex_lock(&module_lock);
         module_close(module);
@@ -303,7 +303,8 @@ static CUfunction function_named(CUmodule module, const char *name)
         return NULL;
 }
 
-/* module_lock held. */
+/* Finds a function of the module, or creates it (for a fat binary). The caller holds
+ * module_lock. */
 static CUresult find_or_make(CUmodule module, const char *name, CUfunction *ret_function)
 {
         CUfunction found = function_named(module, name);

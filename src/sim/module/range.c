@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A module's global lies in the loaded object, which is ordinary host memory: the address table
- * gets a range of its own for it, without storage and without being counted a second time.
+ * The address ranges of modules' globals. A global is in the loaded object, which is ordinary host
+ * memory. Its range is added to the address table without storage, and is not counted a second
+ * time.
  */
 #include "sim/context/context.h"
 #include "sim/memory/ranges.h"

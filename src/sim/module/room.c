@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a module takes of its device: all of its image, or by the rule `loadable` what is loaded.
+ * Counts what a module takes of its device: its whole image, or with the rule `loadable` only what
+ * is loaded.
  *
- * By that rule its variables are a block of their own; its code lies with other code, the first of
- * a context in what the context has anyway; and heap or printf buffer come with the first module
- * that needs them ("The actual memory allocation for the heap occurs when a module is loaded into
- * the context", programming guide, dynamic global memory allocation; for printf assumed alike).
+ * With that rule, the module's variables are a block of their own. Its code shares memory with
+ * other code; the first code of a context uses memory that the context has anyway. The heap or the
+ * printf buffer is added with the first module that needs it ("The actual memory allocation for the
+ * heap occurs when a module is loaded into the context", programming guide, dynamic global memory
+ * allocation; assumed to be so for printf).
  */
 #include "sim/context/device.h"
 #include "sim/context/growth.h"
@@ -30,7 +32,8 @@ static CUresult storage_add(CUmodule module, uint64_t bytes)
                      : CUDA_SUCCESS;
 }
 
-/* Does it fit in what the context has for code? Then it counts there for good. */
+/* Returns whether the code fits in the memory that the context has for code; if so, counts it there
+ * for good. */
 static bool is_code_within(CUcontext context, uint64_t bytes)
 {
         uint64_t most = config_get()->grants.code_within_bytes;
