@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Accounting: switched on, for the present processes. Ended processes are forgotten.
+ * Accounting: always switched on, for the running processes only. Ended processes are not kept.
  */
 #include <stdlib.h>
 
@@ -48,7 +48,7 @@ static void stats_fill(const struct gpu_process *process, nvmlAccountingStats_t 
         };
 }
 
-/* `time` stays 0 while the process runs, as with the real one. */
+/* `time` is 0 while the process runs, as in the real NVML. */
 nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t handle, unsigned pid,
                                           nvmlAccountingStats_t *ret_stats)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clocks and performance states: idle ones, or the highest while the card computed in the last
- * second. Nothing throttles, and nothing can be set.
+ * Clocks and performance states: the highest ones if the card computed in the last second, else the
+ * idle ones. Nothing throttles, and nothing can be set.
  */
 #include "sim/nvml/give.h"
 
@@ -92,7 +92,7 @@ nvmlReturn_t nvmlDeviceGetClock(nvmlDevice_t handle, nvmlClockType_t type, nvmlC
         }
 }
 
-/* The highest, and the idle one where that differs. */
+/* Returns the highest clock, and the idle one if it differs. */
 nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t handle, unsigned *count,
                                                 unsigned *ret_mhz)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which GPUs there are and what they are: versions, count, handles, names, PCI, identity.
+ * The GPUs of the node: versions, count, handles, names, PCI, identity.
  */
 #include "sim/nvml/give.h"
 
@@ -16,7 +16,7 @@ struct release {
         const char *driver;
 };
 
-/* A driver release of each CUDA version. */
+/* A driver release for each CUDA version. */
 static const struct release releases[] = {
         { 13000, "580.65.06" }, { 12090, "575.57.08" }, { 12080, "570.124.06" },
         { 12070, "565.57.01" }, { 12060, "560.35.05" }, { 12050, "555.42.06" },
@@ -74,7 +74,7 @@ nvmlReturn_t nvmlSystemGetNVMLVersion(char *ret_version, unsigned length)
         return text_copy(text, ret_version, length);
 }
 
-/* Works before nvmlInit, as the real one. */
+/* Works before nvmlInit, as in the real NVML. */
 nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *ret_version)
 {
         const struct sim_config *config = config_get();

@@ -2,8 +2,8 @@
 /*
  * Memory errors: error correction is on, and there never was an error.
  *
- * The older model retires pages, the newer ones remap rows; each answers NOT_SUPPORTED to the
- * other's questions.
+ * The older model retires pages, the newer ones remap rows. A query about the method that a model
+ * does not use returns NOT_SUPPORTED.
  */
 #include "sim/nvml/give.h"
 

@@ -17,7 +17,7 @@
 
 struct nvmlEventSet_st {
         pthread_mutex_t lock;
-        unsigned long long types[SIM_DEVICES]; /* by card; guarded by lock, as the next */
+        unsigned long long types[SIM_DEVICES]; /* by card; guarded by lock, as is is_told */
         bool is_told[SIM_DEVICES];
 };
 
@@ -76,7 +76,7 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t handle, unsigned long long ty
         return NVML_SUCCESS;
 }
 
-/* The next lost card that was not reported yet, or NULL. */
+/* Returns the next lost card that was not reported yet, or NULL. */
 static const struct gpu *loss_find(struct nvmlEventSet_st *set)
 {
         const struct gpu *found = NULL;
@@ -93,7 +93,7 @@ static const struct gpu *loss_find(struct nvmlEventSet_st *set)
         return found;
 }
 
-/* The old form's struct ends before the instance's numbers. */
+/* Waits for an event. The struct of the older form ends before the fields of the instance. */
 nvmlReturn_t event_wait(const char *function, nvmlEventSet_t set, nvmlEventData_t *ret_event,
                         unsigned timeout_ms, bool has_instance)
 {

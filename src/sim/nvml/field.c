@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fields by number: the ones below; any other is NOT_SUPPORTED in its own slot, as the real one
- * does, while the call as a whole succeeds.
+ * Fields by number. Each number that is not in the table below is NOT_SUPPORTED in its own entry,
+ * while the call as a whole succeeds, as in the real NVML.
  */
 #include "sim/nvml/nvml.h"
 
 #include "sim/node/clock.h"
 
 enum field_kind {
-        FIELD_ZERO,        /* an error count: 0 */
-        FIELD_ONE,         /* a mode that is on */
-        FIELD_ROWS,        /* 0 where rows are remapped, else not supported */
-        FIELD_PAGES,       /* 0 where pages are retired, else not supported */
-        FIELD_POWER,       /* mW now */
-        FIELD_POWER_LIMIT, /* mW */
-        FIELD_POWER_MIN,   /* mW */
-        FIELD_ENERGY,      /* mJ */
-        FIELD_MEMORY_HEAT, /* as warm as the chip, where there is a sensor */
-        FIELD_VIOLATION,   /* ns: never */
+        FIELD_ZERO,        /* an error count: always 0 */
+        FIELD_ONE,         /* a mode that is always on */
+        FIELD_ROWS,        /* 0 if the model remaps rows; else not supported */
+        FIELD_PAGES,       /* 0 if the model retires pages; else not supported */
+        FIELD_POWER,       /* present power in mW */
+        FIELD_POWER_LIMIT, /* power limit in mW */
+        FIELD_POWER_MIN,   /* minimum power limit in mW */
+        FIELD_ENERGY,      /* energy in mJ */
+        FIELD_MEMORY_HEAT, /* temperature of the memory: that of the chip, if there is a sensor */
+        FIELD_VIOLATION,   /* time of throttling in ns: always 0 */
 };
 
 struct field_range {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions shared by several rows of nvml.names.
+ * Functions that several rows of nvml.names share.
  *
- * `function` is the exported name that was called, to which fail= rules refer. Any thread.
+ * `function` is the name of the exported function that was called, for the fail= rules. Any thread.
  */
 #ifndef ALIQUOT_SIM_NVML_GIVE_H
 #define ALIQUOT_SIM_NVML_GIVE_H

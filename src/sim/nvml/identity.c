@@ -32,7 +32,8 @@ nvmlReturn_t text_give(const char *function, nvmlDevice_t handle, char *ret, uns
         return rc == NVML_SUCCESS ? text_copy(text, ret, length) : rc;
 }
 
-/* Callers of the first two forms may have a struct that ends before busId. */
+/* Returns the PCI address. In the two oldest forms of the call, the caller's struct may end before
+ * busId. */
 nvmlReturn_t pci_give(const char *function, nvmlDevice_t handle, nvmlPciInfo_t *ret_info,
                       bool has_long_id)
 {
@@ -189,7 +190,7 @@ nvmlReturn_t nvmlDeviceGetGspFirmwareMode(nvmlDevice_t handle, unsigned *ret_is_
         return rc;
 }
 
-/* Features that a machine with these cards does not have. */
+/* Returns the count 0, for features that a machine with these cards does not have. */
 
 nvmlReturn_t none_give(const char *function, unsigned *ret_count)
 {

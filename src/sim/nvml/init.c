@@ -2,9 +2,10 @@
 /*
  * NVML's init and shutdown, the checks of every function, and error texts.
  *
- * The first nvmlInit maps the node, creating it if no process lives there, and counts its cards.
- * The mapping stays for good, because another thread may use a handle while the last nvmlShutdown
- * runs. Init and shutdown are counted. Without a usable node Init returns DRIVER_NOT_LOADED.
+ * The first nvmlInit maps the node, creating it if no process lives there, and lists its cards. The
+ * mapping stays for good, because another thread may use a handle during the last nvmlShutdown.
+ * Calls of init and shutdown are counted. Without a usable node, nvmlInit returns
+ * DRIVER_NOT_LOADED.
  */
 #include "sim/nvml/give.h"
 
@@ -29,7 +30,7 @@ struct nvml_state nvml = {
 
 static _Atomic uint64_t fault_calls[CONFIG_FAULTS];
 
-/* True when `rule` names `function`, with or without its version suffix. */
+/* Returns whether `rule` is for `function`, with or without its version suffix. */
 static bool fault_names(const char *rule, const char *function)
 {
         size_t length = strlen(rule);
@@ -70,7 +71,8 @@ static void instance_make(struct gpu *card, unsigned index, unsigned unit)
         memcpy(gpu->uuid, nvml.node->device[unit].uuid, sizeof(gpu->uuid));
 }
 
-/* A card is a stretch of devices with one PCI address. Cards come first in the table. */
+/* Lists the cards, then their instances. A card is a sequence of units with the same PCI
+ * address. */
 static void gpus_make(void)
 {
         const struct sim_node *node = nvml.node;
@@ -89,7 +91,7 @@ static void gpus_make(void)
                                       .is_divided = device->is_mig != 0,
                                       .card = card };
                 memcpy(card->uuid, device->uuid, sizeof(card->uuid));
-                /* A divided card is not its first instance. */
+                /* The UUID of a divided card differs from that of its first instance. */
                 card->uuid[15] ^= (unsigned char)(card->is_divided ? 0xff : 0);
                 nvml.card_count++;
         }
@@ -112,7 +114,7 @@ static nvmlReturn_t node_find(void)
                 return NVML_ERROR_DRIVER_NOT_LOADED;
         nvml.node = node_open();
         if (!nvml.node) {
-                if (errno != EBUSY) /* that error was reported with more details */
+                if (errno != EBUSY) /* EBUSY was reported with more details */
                         fprintf(stderr, "aliquot-sim: %s: %s\n", nvml.config->state_dir,
                                 strerror(errno));
                 return NVML_ERROR_DRIVER_NOT_LOADED;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How cards hang together: PCI Express, processors, peers.
+ * Connections of the cards: PCI Express, processors, peers.
  *
- * All cards are at one NUMA node, each at a host bridge of its own, at their full link; NVLink is
- * not modelled, and is NOT_SUPPORTED. Peers can reach each other unless they are divided, as
- * cuDeviceCanAccessPeer says.
+ * All cards are at one NUMA node, each at its own host bridge and with the full link. NVLink is not
+ * modelled, and is NOT_SUPPORTED. Peers can access each other unless they are divided, as with
+ * cuDeviceCanAccessPeer.
  */
 #include "sim/nvml/give.h"
 
@@ -14,7 +14,8 @@
 
 #define LONG_BITS (8 * sizeof(unsigned long))
 
-/* The constants NVML_PCIE_LINK_MAX_SPEED_* number the generations. */
+/* The value is a constant NVML_PCIE_LINK_MAX_SPEED_*, which are equal to the numbers of the
+ * generations. */
 nvmlReturn_t nvmlDeviceGetPcieLinkMaxSpeed(nvmlDevice_t handle, unsigned *ret)
 {
         return nvml_give(__func__, handle, ret, nvml.spec->pcie_generation);
@@ -27,7 +28,8 @@ nvmlReturn_t nvmlDeviceGetPcieSpeed(nvmlDevice_t handle, unsigned *ret_mbps)
         return nvml_give(__func__, handle, ret_mbps, mbps[nvml.spec->pcie_generation]);
 }
 
-/* The share of the last second that the way was in use, at the rate it is modelled with. */
+/* Returns the throughput: the part of the last second in which copies ran in this direction, times
+ * the configured rate. */
 nvmlReturn_t nvmlDeviceGetPcieThroughput(nvmlDevice_t handle, nvmlPcieUtilCounter_t counter,
                                          unsigned *ret_kib_per_s)
 {
@@ -96,7 +98,7 @@ nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t one, nvmlDevice_t 
         return rc;
 }
 
-/* Cards other than `but`, as all of NVML's lists. */
+/* Lists the cards other than `but`, with the rules of all of NVML's lists. */
 static nvmlReturn_t cards_give(const struct gpu *but, unsigned *count, nvmlDevice_t *ret_handles)
 {
         unsigned found = nvml.card_count - (but ? 1 : 0);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How full and how busy a GPU is, from what the node granted and from its engines' meters.
+ * Memory and utilisation of a GPU, from what the node granted and from the meters of its engines.
  *
- * Memory: total is memory= plus reserved=, and free is what cuMemGetInfo calls free. The old call
- * counts what is reserved as used, the new one apart. Utilisation is the share of the last second
- * in which kernels ran; `memory` is that in which copies ran, since a kernel's own traffic is not
- * modelled. An instance, and a card that is divided, has no utilisation, as the real one.
+ * The total memory is memory= plus reserved=, and free memory is what cuMemGetInfo returns as free.
+ * The old call counts the reserved memory as used, the new one reports it separately. Utilisation
+ * is the part of the last second in which kernels ran; `memory` is the part in which copies ran,
+ * since the memory traffic of kernels is not modelled. Instances and divided cards have no
+ * utilisation, as in the real NVML.
  */
 #include "sim/nvml/nvml.h"
 
@@ -16,7 +17,7 @@
 struct memory_sum {
         uint64_t total_bytes; /* including the reserved memory */
         uint64_t reserved_bytes;
-        uint64_t used_bytes; /* granted */
+        uint64_t used_bytes; /* granted memory */
         uint64_t free_bytes;
 };
 
@@ -32,7 +33,8 @@ static void device_add(unsigned unit, struct memory_sum *sum)
         node_device_unlock(nvml.node, unit);
 }
 
-/* Of all devices of the gpu, dead processes' memory settled first. */
+/* Reads the memory of all units of the GPU, after the memory of dead processes was removed if
+ * due. */
 static void read_memory(const struct gpu *gpu, struct memory_sum *ret)
 {
         struct memory_sum sum = { 0 };
@@ -116,7 +118,8 @@ unsigned gpu_busy_percent(const struct gpu *gpu, enum engine engine)
         return percent_until(gpu, engine, sim_now_ns(), NVML_WINDOW_NS);
 }
 
-/* With utilization=: the value of the last complete period, as hardware reports it. */
+/* Returns the utilisation. With utilization= it is that of the last complete period, as hardware
+ * reports it. */
 static unsigned told_percent(const struct gpu *gpu, enum engine engine)
 {
         uint64_t period_ns = nvml.config->utilization_ns;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Divided cards (mig=N): each holds N equal instances, made with the node and never changed.
+ * Divided cards (mig=N): each has N equal instances, which are created with the node and never
+ * change.
  *
- * An instance is one GPU instance with one compute instance in it, both of the same number.
- * Profiles and the making of instances are not modelled.
+ * An instance is one GPU instance with one compute instance in it, both with the same id. Profiles
+ * and the creation of instances are not modelled.
  */
 #include "sim/nvml/give.h"
 #include "sim/nvml/process.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions that are not modelled, and the private table.
+ * Functions that are not modelled, and the private table of functions.
  *
- * nvidia-smi asks for a private table of functions and does not work without it; a table whose
- * every slot returns NOT_SUPPORTED is enough. So its output from that table, such as its list of
- * processes, stays empty. No other table is known.
+ * nvidia-smi requests a private table of functions and does not work without it. A table in which
+ * every function returns NOT_SUPPORTED is enough; the output that nvidia-smi takes from the table,
+ * such as its list of processes, then stays empty. No other table is known.
  */
 #include "sim/context/missing.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The properties of the models that only NVML shows, beyond sim/node/model.c. Published figures if
- * there are any; part numbers, VBIOS versions and serial numbers are invented.
+ * Properties of the models that only NVML reports, in addition to sim/node/model.c. They are
+ * published figures where there are any; part numbers, VBIOS versions and serial numbers are
+ * invented.
  */
 #include "sim/nvml/nvml.h"
 

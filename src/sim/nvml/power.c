@@ -2,10 +2,10 @@
 /*
  * Temperature, power and fans, linear from idle to busy.
  *
- * A card draws its idle power plus a part of the range up to nine tenths of its limit, and is
- * warmer by the same proportion, by how busy it was in the last second; energy is computed likewise
- * over the node's whole life. All three models are cooled by the machine's air, so fans are
- * NOT_SUPPORTED as on the real ones.
+ * A card's power is its idle power plus a part of the range from there to nine tenths of its limit;
+ * the part is how busy the card was in the last second. Its temperature rises by the same
+ * proportion. Energy is computed in the same way over the node's whole life. All three models are
+ * cooled by the machine's fans, so fans are NOT_SUPPORTED as with the real cards.
  */
 #include "sim/nvml/nvml.h"
 

@@ -2,10 +2,10 @@
 /*
  * The processes on a GPU: those that have a context or memory there.
  *
- * One that died stays listed until its memory has drained. A process is named by its pid in the
- * reader's PID namespace, and one that is not visible from there is left out. Its bytes are what
- * it was granted, contexts included, without what another process brought; managed memory counts
- * as far as it is on the card.
+ * A dead process stays listed until its memory has drained. A process is listed with its pid in the
+ * reader's PID namespace, and left out if it has none there. Its bytes are what it was granted,
+ * including contexts, but without memory that another process brought. Managed memory counts as far
+ * as it is on the card.
  */
 #include "sim/nvml/process.h"
 
@@ -22,7 +22,8 @@
 #include "sim/node/config.h"
 #include "sim/nvml/give.h"
 
-/* Whether /proc shows the pids of this PID namespace, not those of the one it was mounted in. */
+/* Returns whether /proc shows the pids of this process's PID namespace, rather than those of the
+ * namespace in which it was mounted. */
 static bool proc_is_own(void)
 {
         char link[32];
@@ -34,7 +35,8 @@ static bool proc_is_own(void)
         return atoi(link) == getpid();
 }
 
-/* The pid that a process has in its own namespace, by its name in /proc; -1: it does not say. */
+/* Returns the pid that the process with this name in /proc has in its own namespace; -1 if /proc
+ * does not show it. */
 static int own_pid(const char *name)
 {
         char path[300], line[256];
@@ -58,7 +60,8 @@ static bool is_in_namespace(const char *name, uint64_t pid_namespace)
         return stat(path, &st) == 0 && st.st_ino == pid_namespace;
 }
 
-/* The pid in this namespace of the process that calls itself `pid` in `pid_namespace`. */
+/* Returns the pid, in this process's namespace, of the process that has `pid` in
+ * `pid_namespace`. */
 static unsigned pid_translate(int32_t pid, uint64_t pid_namespace)
 {
         scoped_dir DIR *proc = proc_is_own() ? opendir("/proc") : NULL;
@@ -74,7 +77,8 @@ static unsigned pid_translate(int32_t pid, uint64_t pid_namespace)
         return 0;
 }
 
-/* In this process's PID namespace, 0 when it is not visible there. */
+/* Returns the pid of a row's process in this process's PID namespace; 0 when it is not visible
+ * there. */
 static unsigned row_pid(const struct node_row *row)
 {
         static _Atomic uint64_t own_namespace;
@@ -89,8 +93,9 @@ static unsigned row_pid(const struct node_row *row)
                                          : pid_translate(row->pid, row->pid_namespace);
 }
 
-/* The device's lock is held. Managed memory belongs to no process, even if it is on the card, and
- * imported memory only to its maker: measured 2026-11-26 on an H200, driver 580.159.04. */
+/* Returns a process's bytes on a device; the caller holds the device's lock. Managed memory counts
+ * for no process, even if it is on the card, and imported memory only for the process that
+ * allocated it: measured 2026-11-26 on an H200, driver 580.159.04. */
 static uint64_t column_bytes(const struct node_column *column)
 {
         return column->current_bytes - column->granted_bytes[FAMILY_MANAGED] -
@@ -149,8 +154,8 @@ struct gpu_process *gpu_process_list(const struct gpu *gpu, unsigned *ret_count)
 
 typedef void put_fn(void *out, unsigned i, const struct gpu_process *process);
 
-/* The buffer size and the count work as for all of NVML's lists: a buffer that is too small gets
- * the count only. */
+/* Fills a list of processes. As with all of NVML's lists, a buffer that is too small gets the count
+ * only. */
 static nvmlReturn_t list_give(const char *function, nvmlDevice_t handle, unsigned *count,
                               put_fn *put, void *out)
 {
@@ -160,7 +165,7 @@ static nvmlReturn_t list_give(const char *function, nvmlDevice_t handle, unsigne
 
         if (rc != NVML_SUCCESS)
                 return rc;
-        /* the calling process need not take part in virtual time */
+        /* in virtual time, nothing is spent: the calling process may not take part in it */
         if (!config_get()->is_clock_virtual)
                 sim_spend(config_get()->process_list_ns);
         struct gpu_process *list = gpu_process_list(gpu, &found);
@@ -226,7 +231,8 @@ static void put_detail(void *out, unsigned i, const struct gpu_process *process)
         };
 }
 
-/* Mode 0 asks for compute; nothing draws here, and there is no MPS server. */
+/* Mode 0 asks for compute processes. In other modes the list is empty: nothing draws, and there is
+ * no MPS server. */
 nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t handle,
                                                    nvmlProcessDetailList_t *list)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples of utilisation: of a card, of its processes, and accounting.
+ * Samples of utilisation: of a card, of its processes, and for accounting.
  *
- * The node keeps engine time in buckets of NODE_BUCKET_NS for the last seconds; a completed bucket
- * is one sample, with its end as time stamp. A process's share covers the time from the caller's
- * last time stamp to the last reported bucket (sample=). There are no encoders and decoders.
+ * The node keeps engine time in buckets of NODE_BUCKET_NS for the last seconds. A completed bucket
+ * is one sample, whose time stamp is the bucket's end. A process's share covers the time from the
+ * caller's last time stamp to the last reported bucket (setting sample=). The cards have no
+ * encoders or decoders.
  */
 #include <stdlib.h>
 
@@ -16,17 +17,18 @@
 #define IDLE_PERIOD_US 100000
 
 struct span {
-        uint64_t first; /* bucket */
-        uint64_t end;   /* the bucket that runs now: not in it */
+        uint64_t first; /* first bucket */
+        /* index behind the last bucket; never includes the bucket that is being filled */
+        uint64_t end;
 };
 
-/* The ended buckets that the caller has not seen. */
+/* Returns the completed buckets after the caller's time stamp. */
 static struct span span_since(uint64_t seen_us)
 {
         uint64_t seen_ns = wall_to_sim_ns(seen_us);
         struct span span = { .end = sim_now_ns() / NODE_BUCKET_NS };
 
-        /* A stamp was rounded down to microseconds; nearest bucket end. */
+        /* A time stamp was rounded down to microseconds, so the nearest end of a bucket is used. */
         if (seen_us != 0)
                 span.first = (seen_ns + NODE_BUCKET_NS / 2) / NODE_BUCKET_NS;
         if (span.first + SAMPLES_MAX < span.end)
@@ -102,7 +104,8 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t handle, nvmlSamplingType_t type,
         return NVML_SUCCESS;
 }
 
-/* The part of these that is reported together: shares are reported rarely. */
+/* Returns the part of these buckets for which shares are already reported: that happens only once a
+ * period (sample=). */
 static struct span shares_since(uint64_t seen_us)
 {
         struct span span = span_since(seen_us);
@@ -114,13 +117,13 @@ static struct span shares_since(uint64_t seen_us)
         return span;
 }
 
-/* A process that did something in the span. */
+/* The share of a process that used the card in the span. */
 struct process_share {
         unsigned pid, compute, copy;
         uint64_t stamp_us;
 };
 
-/* Reads the process's share; false when it did nothing. */
+/* Reads the process's share. False when it did nothing. */
 static bool share_read(const struct gpu_process *process, struct span span,
                        struct process_share *ret)
 {
@@ -137,8 +140,8 @@ static bool share_read(const struct gpu_process *process, struct span span,
 
 typedef void put_fn(void *out, unsigned i, const struct process_share *share);
 
-/* `count` holds the room in `out`, and gets what there is; nothing is written to too little room.
- */
+/* Lists the shares. `count` has the room in `out`, and is set to the number of shares. If the room
+ * is too small, nothing is written to `out`. */
 static nvmlReturn_t shares_give(const struct gpu *gpu, uint64_t seen_us, unsigned *count,
                                 put_fn *put, void *out)
 {
@@ -213,7 +216,7 @@ nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t handle,
                            info->procUtilArray);
 }
 
-/* Engines that are not there are never busy. */
+/* Reports that an engine is idle, for engines that the cards do not have. */
 nvmlReturn_t idle_give(const char *function, nvmlDevice_t handle, unsigned *ret_percent,
                        unsigned *ret_period_us)
 {
