@@ -41,12 +41,12 @@ struct CUctx_st {
         /* a new one for each time that the context begins; set before the context is used */
         _Atomic unsigned long long id;
         unsigned api_version;
-        _Atomic int
-                error; /* CUresult, sticky; set once, by the first thread that reports an error */
+        /* CUresult, sticky; set once, by the first thread that reports an error */
+        _Atomic int error;
         _Atomic bool is_destroyed;
         _Atomic unsigned flags;
-        _Atomic unsigned
-                users;     /* number of cuCtxAttach() references, or retains of a primary context */
+        /* number of cuCtxAttach() references, or retains of a primary context */
+        _Atomic unsigned users;
         size_t limits[16]; /* indexed by CUlimit; guarded by process_lock */
         /* memory granted beyond the initial memory; guarded by process_lock */
         uint64_t grown_bytes[GROWTH_COUNT];

@@ -41,8 +41,8 @@ struct exec_seat {
         uint32_t is_taken;
         uint32_t row;        /* row of the process in the node's table, for node_row_is_alive() */
         uint32_t generation; /* generation of that row */
-        uint32_t
-                want; /* number of operations under way; while it is above 0, the seat gets turns */
+        /* number of operations under way; while it is above 0, the seat gets turns */
+        uint32_t want;
         uint64_t wanted_ns; /* time since which `want` is above 0 */
         uint64_t held_ns;   /* the seat's clock, without the time since it last became the holder */
         uint64_t hold_end_ns; /* time at which it was last the holder */

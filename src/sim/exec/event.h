@@ -19,8 +19,8 @@
 
 struct event_state {
         _Atomic uint64_t recorded; /* number of records so far */
-        _Atomic uint64_t
-                completed; /* number of the highest record that is complete; `end_ns` is its time */
+        /* number of the highest record that is complete; `end_ns` is its time */
+        _Atomic uint64_t completed;
         _Atomic uint64_t end_ns;
 };
 
@@ -36,10 +36,10 @@ struct CUevent_st {
         uint32_t magic; /* EVENT_MAGIC, or 0 when destroyed; must be the first field */
         unsigned flags;
         CUcontext context;
-        unsigned long long
-                life; /* id of the context, which tells whether `context` is still the same one */
-        _Atomic uint32_t
-                references; /* one for the handle, and one for each command that uses the event */
+        /* id of the context, which tells whether `context` is still the same one */
+        unsigned long long life;
+        /* one for the handle, and one for each command that uses the event */
+        _Atomic uint32_t references;
         struct event_state *state; /* points to `own`, or to the state in the shared file */
         struct event_state own;
         struct event_late late;
@@ -48,8 +48,8 @@ struct CUevent_st {
         struct CUevent_st *next_made;
 
         /* The capture fields, guarded by graph_lock; set when the last record was in a capture. */
-        _Atomic uint64_t
-                capture_id; /* id of that capture; 0: the last record was not in a capture */
+        /* id of that capture; 0: the last record was not in a capture */
+        _Atomic uint64_t capture_id;
         CUgraphNode *tips;
         size_t tip_count;
 };

@@ -19,8 +19,8 @@
 struct thread_stream {
         CUcontext context;
         CUstream stream;
-        unsigned long long
-                id; /* the stream's id; another id in `stream` means that its memory was reused */
+        /* the stream's id; another id in `stream` means that its memory was reused */
+        unsigned long long id;
         struct thread_stream *next;
 };
 

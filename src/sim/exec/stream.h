@@ -29,7 +29,7 @@
 #define STREAM_MAGIC 0x5374726du
 #define STREAM_ORPHAN_MAGIC 0x5374726fu
 #define STREAM_RING_BYTES ((size_t)256 << 10)
-/* measured (see results): one wait, and 1020 launches behind it \ */
+/* measured (see results): one wait, and 1020 launches behind it */
 #define STREAM_PENDING_MAX 1021
 
 enum stream_kind { STREAM_LEGACY, STREAM_PER_THREAD, STREAM_CREATED };
@@ -108,16 +108,16 @@ struct CUstream_st {
                 lock;        /* guards `tail` and `begun`; taken by the threads that add commands */
         unsigned char *ring; /* NULL until the first command */
         uint64_t tail;       /* guarded by lock */
-        struct stream_command
-                *begun; /* the command that stream_begin() has begun; guarded by lock */
+        /* the command that stream_begin() has begun; guarded by lock */
+        struct stream_command *begun;
         /* all bytes before it are complete commands; stored (release) by the thread that adds
          * them */
         _Atomic uint64_t published;
         _Atomic uint64_t head; /* all bytes before it are free; stored (release) by the worker */
-        _Atomic uint64_t
-                enqueued; /* number of commands added; stored by the thread that adds them */
-        _Atomic uint64_t
-                completed; /* number of commands completed; stored (release) by the worker */
+        /* number of commands added; stored by the thread that adds them */
+        _Atomic uint64_t enqueued;
+        /* number of commands completed; stored (release) by the worker */
+        _Atomic uint64_t completed;
         /* ticket of the command that runs or ran last; stored (release) by the worker */
         _Atomic uint64_t oldest;
         _Atomic uint64_t end_ns; /* time at which the latest completed command ended */
@@ -125,8 +125,8 @@ struct CUstream_st {
         struct exec_channel *channel; /* constant; NULL: the stream shares no channel */
         _Atomic uint32_t bell;        /* futex word on which the worker sleeps */
         _Atomic uint32_t is_asleep;
-        _Atomic uint32_t
-                is_closing; /* the stream was destroyed: the worker ends when the queue is empty */
+        /* the stream was destroyed: the worker ends when the queue is empty */
+        _Atomic uint32_t is_closing;
         _Atomic uint32_t is_dropping; /* the context was destroyed: the worker runs nothing more */
         /* futex word: the worker has ended, although its thread may not be joined yet */
         _Atomic uint32_t has_ended;

@@ -97,8 +97,8 @@ struct CUgraph_st {
         CUgraphNode owner; /* the child-graph node to which it belongs, or NULL */
         struct graph_user *users;
         bool is_captured_into; /* a running capture adds nodes to it */
-        CUgraphExec
-                instance; /* the instance of a graph with memory nodes, which can have only one */
+        /* the instance of a graph with memory nodes, which can have only one */
+        CUgraphExec instance;
 };
 
 extern pthread_mutex_t graph_lock;

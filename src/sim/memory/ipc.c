@@ -34,8 +34,8 @@ struct handle_text {
 
 /* A mapped object, to which range.owner points. ranges_lock guards the count. */
 struct import {
-        uint64_t
-                share; /* id of the object (share.h); 0: external memory from a file of no object */
+        /* id of the object (share.h); 0: external memory from a file of no object */
+        uint64_t share;
         unsigned opens;
         bool is_pool_pointer;
 };

@@ -47,8 +47,8 @@ struct memory_block {
         CUmemoryPool pool; /* used in MEMORY_POOL */
         /* bytes counted for this block alone, in MEMORY_DEVICE; 0 for a block in a slab */
         uint64_t counted_bytes;
-        /* enum memory_access of the owner, or of the device `access_device` if the caller gives
-         * one */
+        /* enum memory_access: what the owning device, or the device for which the memory was
+         * checked, may do */
         unsigned access;
 };
 
@@ -137,8 +137,8 @@ struct CUarray_st {
         uint64_t height, depth; /* at least 1; layers and faces count as depth */
         uint64_t bytes;         /* granted bytes */
         CUcontext context;
-        struct CUmipmappedArray_st
-                *mipmap; /* the mipmapped array of which this array is a level, or NULL */
+        /* the mipmapped array of which this array is a level, or NULL */
+        struct CUmipmappedArray_st *mipmap;
 };
 
 /* Checks the handle of an array. INVALID_HANDLE unless the array exists. */

@@ -50,8 +50,8 @@ struct CUfunc_st {
         CUfunc_cache cache_config;
         uint64_t local_bytes;         /* local memory of each thread */
         struct legacy_launch *legacy; /* NULL until one of those calls is made */
-        _Atomic uint64_t
-                took_ns; /* engine time of the last launch; written by the threads of streams */
+        /* engine time of the last launch; written by the threads of streams */
+        _Atomic uint64_t took_ns;
 };
 
 #define MODULE_BLOCKS 2
@@ -72,8 +72,8 @@ struct CUmod_st {
         CUdeviceptr storage[MODULE_BLOCKS]; /* memory on the device; 0: none (room.c) */
         unsigned function_count;
         struct CUfunc_st *functions;
-        struct module_global
-                *globals; /* variables that the program has looked up; guarded by module_lock */
+        /* variables that the program has looked up; guarded by module_lock */
+        struct module_global *globals;
         struct CUmod_st *next;     /* next module of the same library; guarded by module_lock */
         struct CUmod_st *all_next; /* next module of the process; guarded by module_lock */
 };

@@ -55,8 +55,8 @@ struct grant_rules {
         uint64_t has_loadable_only;
         /* size of the code of modules for which a context has room without more memory */
         uint64_t code_within_bytes;
-        uint64_t
-                is_lazy; /* if set, modules load lazily unless CUDA_MODULE_LOADING says otherwise */
+        /* if set, modules load lazily unless CUDA_MODULE_LOADING says otherwise */
+        uint64_t is_lazy;
         /* if set, a context grows by the stacks and the local memory of kernels */
         uint64_t has_stacks;
         /* if set, a context gets its heap and printf buffer with the first module that needs
@@ -94,8 +94,8 @@ struct sim_config {
         int driver_version;     /* the version that cuDriverGetVersion() returns */
         uint64_t context_bytes; /* device memory that one context takes */
         uint64_t context_ns;    /* time to create a context, without the time for its memory */
-        uint64_t
-                reserved_bytes; /* memory of a card that NVML reports in addition to memory_bytes */
+        /* memory of a card that NVML reports in addition to memory_bytes */
+        uint64_t reserved_bytes;
         uint64_t pool_growth_bytes;
         uint64_t drain_ns;   /* see life.c */
         int multiprocessors; /* multiprocessors of every card; 0: as the model has */
