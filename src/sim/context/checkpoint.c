@@ -21,8 +21,8 @@
 #include "sim/node/node.h"
 
 static pthread_mutex_t checkpoint_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t held_bytes[SIM_DEVICES]
-                          [FAMILY_COUNT]; /* while checkpointed: what to take again, by unit */
+/* while the process is checkpointed: the bytes to take again, by unit */
+static uint64_t held_bytes[SIM_DEVICES][FAMILY_COUNT];
 
 /* Finds the row of the process `pid`, which must be the calling process. */
 static CUresult row_find(int pid, struct node_row **ret)

@@ -16,8 +16,8 @@
 
 struct copy_request {
         CUDA_MEMCPY3D box;
-        CUcontext from_context,
-                to_context; /* contexts of the two sides; NULL: the stream's context */
+        /* contexts of the two sides; NULL: the stream's context */
+        CUcontext from_context, to_context;
         bool is_async;
 };
 

@@ -104,8 +104,8 @@ struct CUstream_st {
         struct exec_context *exec;
         struct CUstream_st *next; /* next stream of the context; guarded by exec->lock */
 
-        pthread_mutex_t
-                lock;        /* guards `tail` and `begun`; taken by the threads that add commands */
+        /* guards `tail` and `begun`; taken by the threads that add commands */
+        pthread_mutex_t lock;
         unsigned char *ring; /* NULL until the first command */
         uint64_t tail;       /* guarded by lock */
         /* the command that stream_begin() has begun; guarded by lock */

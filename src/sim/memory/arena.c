@@ -56,9 +56,8 @@ static uint64_t class_bytes(unsigned class)
 {
         if (class < 8)
                 return (class + 1) * GRAIN_BYTES;
-        unsigned doublings =
-                (1 + (class - 8) / 4) %
-                CLASSES; /* never CLASSES or more; the modulo only shows that to the compiler */
+        /* Never CLASSES or more; the modulo only shows that to the compiler. */
+        unsigned doublings = (1 + (class - 8) / 4) % CLASSES;
         return ((4ULL + (class - 8) % 4 + 1) << doublings) * GRAIN_BYTES;
 }
 

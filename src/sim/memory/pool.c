@@ -22,8 +22,8 @@
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
 static CUmemoryPool pools; /* this list and the two arrays below are guarded by pools_lock */
 static CUmemoryPool default_pool[SIM_DEVICES]; /* by ordinal; guarded by pools_lock */
-static CUmemoryPool
-        current_pool[SIM_DEVICES]; /* by ordinal; NULL: the default pool; guarded by pools_lock */
+/* by ordinal; NULL: the default pool; guarded by pools_lock */
+static CUmemoryPool current_pool[SIM_DEVICES];
 
 static CUmemoryPool pool_make(CUdevice device, const CUmemPoolProps *props)
 {

@@ -24,8 +24,7 @@ static CUdeviceptr space_take(uint64_t bytes, uint64_t alignment, CUdeviceptr hi
         if (at != MAP_FAILED && (CUdeviceptr)(uintptr_t)at == hint)
                 return hint;
         if (at != MAP_FAILED)
-                munmap(at,
-                       bytes); /* a kernel without MAP_FIXED_NOREPLACE took the address as a hint */
+                munmap(at, bytes); /* a kernel without NOREPLACE took it as a hint */
         at = mmap(NULL, bytes + alignment, PROT_NONE, flags, -1, 0);
         if (at == MAP_FAILED)
                 return 0;
