@@ -18,10 +18,12 @@
 #include "common/scoped.h"
 
 #define HASTE_NS CLOCK_SECOND_NS
-#define LOOK_NS CLOCK_SECOND_NS /* at a process, which can keep us waiting */
+/* timeout for examining a process, which can block the reader */
+#define LOOK_NS CLOCK_SECOND_NS
 #define NS_A_MS UINT64_C(1000000)
 
-/* True: there is no more. What has no room pushes out what came before it. */
+/* Reads the program's output. Returns true at its end. If there is no more room, the oldest output
+ * is dropped. */
 static bool has_said_all(struct act *act)
 {
         const size_t half = sizeof(act->said) / 2;
@@ -51,7 +53,7 @@ static int end_program(struct act *act)
         return status;
 }
 
-/* Its last word: before that it may say that it waits. */
+/* Returns the last line of its output: earlier lines may only say that it waits. */
 static const char *last_line(struct act *act)
 {
         static const char prefix[] = "aliquot set: ";
@@ -67,7 +69,7 @@ static const char *last_line(struct act *act)
         return line[0] ? line : "aliquot set failed";
 }
 
-/* Whether the program ended well; if not, why. */
+/* Returns whether the program succeeded; if not, stores the reason. */
 static bool has_gone_well(struct act *act, char *ret_why, size_t bytes)
 {
         int status = end_program(act);
@@ -78,9 +80,9 @@ static bool has_gone_well(struct act *act, char *ret_why, size_t bytes)
         return false;
 }
 
-/* If the user types a new order before the last one has ended, waits for it a little. Its failure
- * is shown at once, and again at the end of the new order, which may come before the user has read
- * it. */
+/* Waits for a short time for the end of the last order, when the user types a new one. If the last
+ * order failed, that is shown at once, and again when the new order ends, which may be before the
+ * user has read it. */
 static bool has_ended_soon(struct act *act)
 {
         struct pollfd words = { .fd = act->fd, .events = POLLIN };
@@ -150,7 +152,7 @@ struct target_look {
         const struct maps_file *slots;
 };
 
-/* 0: it is that process, and maps the session's file; else an errno. */
+/* Returns 0 if the process is the target and maps the session's file; otherwise an errno. */
 static uint8_t check_target(void *context)
 {
         const struct target_look *look = context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The orders of `aliquot top` that change something outside it. Each reports its result in one
- * line; false: the order was not fully carried out.
+ * The orders of `aliquot top`: actions that change something outside the program. Each function
+ * reports its result in one line. It returns false if the order was not fully carried out.
  */
 #ifndef ALIQUOT_CLI_TOP_ACT_H
 #define ALIQUOT_CLI_TOP_ACT_H
@@ -11,21 +11,21 @@
 #include "cli/top/keys.h"
 
 /*
- * Runs `program` (this one) as set SESSION --memory TEXT, or with another term: the same checks and
- * messages. It may wait for a daemon, in the background:
- *
- *      act_set(&act, program, keys, message)   begins it; false: the message says why not, or
- *                                              that it began and the one before it has failed
- *      act_is_set(&act, message, &is_bad)      whether it has ended, and how
- *      act_leave(&act)                         lets it end without us
+ * Runs `program` (this one) with the arguments set SESSION --memory TEXT, or with the flag of
+ * another term, so that the checks and messages are the same. It may wait for a daemon, in the
+ * background:
+ *      act_set(&act, program, keys, message)   starts it; false: it did not start (the message
+ *                                              has the reason), or the order before it failed
+ *      act_is_set(&act, message, &is_bad)      whether it has ended, and with which result
+ *      act_leave(&act)                         no longer waits for it
  */
 struct act {
         bool is_pending;
         pid_t pid;
-        int fd;           /* its words */
-        char about[128];  /* "memory of train: 4GiB" */
-        char before[160]; /* how the last one failed, to be shown at the end of this one */
-        char said[1024];  /* so far; owned by act.c */
+        int fd;           /* pipe with its output */
+        char about[128];  /* the order, for example "memory of train: 4GiB" */
+        char before[160]; /* why the previous order failed, to be shown when this one ends */
+        char said[1024];  /* its output so far; owned by act.c */
         size_t length;
 };
 
@@ -35,9 +35,10 @@ bool act_is_set(struct act *act, char ret_message[KEYS_LINE_BYTES], bool *ret_is
 void act_leave(struct act *act);
 
 /*
- * A process's own claims are no reason to end it: it could name another's pid. A target gets its
- * signal only if it started when the slot says and maps the session's file, as the kernel reports,
- * and through a descriptor, so that its pid cannot have been reused meanwhile.
+ * Sends the order's signal to its targets. A process writes its slot itself, so it could claim
+ * another process's pid. Therefore a target gets the signal only if the kernel confirms that it
+ * started at the time in the slot and maps the session's file. The signal is sent through a
+ * descriptor, so that the pid cannot have been reused meanwhile.
  */
 bool act_signal(const struct keys *keys, char ret_message[KEYS_LINE_BYTES]);
 

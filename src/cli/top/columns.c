@@ -10,7 +10,7 @@ static int width_of_all(const struct columns *columns)
         return sum;
 }
 
-/* Drops one column; false: only those are left that stay. */
+/* Leaves out one column. False: only columns with rank 0 remain. */
 static bool drop_one(struct columns *columns, const struct column *column)
 {
         unsigned worst = 0, rank = 0;
@@ -26,8 +26,8 @@ static bool drop_one(struct columns *columns, const struct column *column)
         return rank > 0;
 }
 
-/* Gives one cell at a time to the column with the least width for its weight: at most a few
- * hundred. */
+/* Gives the remaining cells, at most a few hundred, one by one to the column that has the least
+ * width for its weight. */
 static void widen_columns(struct columns *columns, const struct column *column, int left)
 {
         for (; left > 0; left--) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which columns of a table fit a width, and how wide each is.
+ * Computes which columns of a table fit a width, and how wide each is.
  *
- * Too narrow: the one with the highest rank goes, then the next; rank 0 stays. Space that is left
- * is shared by those with a weight, each up to its most.
+ * If the columns do not fit, the one with the highest rank is left out, then the next; columns with
+ * rank 0 stay. Remaining space is divided among the columns with a weight, each up to its `most`.
  */
 #ifndef ALIQUOT_CLI_TOP_COLUMNS_H
 #define ALIQUOT_CLI_TOP_COLUMNS_H
@@ -15,14 +15,14 @@
 
 struct column {
         const char *title;
-        int least; /* cells */
-        int most;  /* cells; 0: as `least` */
+        int least; /* minimum width in cells */
+        int most;  /* maximum width in cells; 0: the same as `least` */
         int weight;
         unsigned rank;
         bool is_right;
 };
 
-/* Where each begins and how wide it is; width 0: left out. */
+/* The first cell and the width of each column; width 0: left out. */
 struct columns {
         unsigned count;
         int begin[COLUMNS_MAX], width[COLUMNS_MAX];

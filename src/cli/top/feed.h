@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Follows the daemon's events while the user looks at them: runs `aliquot events`, which waits for
- * the daemon, and reads its output or its error.
+ * Follows the daemon's events while the user watches them: runs `aliquot events`, which waits for
+ * the daemon, and reads its output or error.
  */
 #ifndef ALIQUOT_CLI_TOP_FEED_H
 #define ALIQUOT_CLI_TOP_FEED_H
@@ -11,7 +11,7 @@
 
 #include "cli/top/lines.h"
 
-/* The events that are followed; all zeroes at first. */
+/* The followed events; all zeroes at first. */
 struct feed {
         bool is_open;
         pid_t pid;
@@ -19,11 +19,12 @@ struct feed {
         struct lines lines;
 };
 
-/* Begins, with the latest events there are, or ends; `program` is this one. */
+/* feed_open() starts following, with the latest past events; `program` is the path of this program.
+ * feed_close() stops. */
 void feed_open(struct feed *feed, const char *program);
 void feed_close(struct feed *feed);
 
-/* Takes the events that have come since. */
+/* Reads the events that have arrived since the last call. */
 void feed_read(struct feed *feed);
 
 #endif

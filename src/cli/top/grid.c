@@ -59,14 +59,14 @@ static void put_character(struct grid *grid, const struct grid_place *place, int
 
 /* -- Text ------------------------------------------------------------------------------------- */
 
-/* The cells that show a text. */
+/* The cells that show one character of a text. */
 struct glyph {
         uint32_t character;
         int width;       /* in cells; 0: it is not shown */
-        char escape[12]; /* instead of the character, a cell each; "": none */
+        char escape[12]; /* shown instead of the character, one cell for each letter; "": none */
 };
 
-/* Reads one character; returns how many bytes it has. */
+/* Reads one character. Returns its length in bytes. */
 static unsigned read_glyph(const struct grid *grid, const char *at, struct glyph *ret)
 {
         unsigned length = text_utf8(at);
@@ -112,7 +112,7 @@ static void put_glyph(struct grid *grid, const struct grid_place *place, int at,
         }
 }
 
-/* If the text is cut, the last cell shows that; half of a wide character is never shown. */
+/* Draws a text. If it is cut, the last cell shows that. Half of a wide character is never drawn. */
 static void put_text(struct grid *grid, const struct grid_place *place, const char *text,
                      int indent)
 {
@@ -151,8 +151,8 @@ void grid_right(struct grid *grid, const struct grid_place *place, const char *t
         put_text(grid, place, text, width < place->width ? place->width - width : 0);
 }
 
-/* Rounded to the nearest cell; a value above 0 gets at least one cell, a value below the whole
- * leaves at least one free. */
+/* Returns the number of cells, rounded. A value above 0 gets at least one cell, and a value below
+ * the whole leaves at least one cell free. */
 static int cells_of(unsigned permille, int cells)
 {
         int count = (int)((permille * (unsigned)cells + 500) / 1000);
@@ -198,7 +198,7 @@ void grid_history(struct grid *grid, const struct grid_place *place, const struc
                 int permille = history_cell(history, cells, i);
                 unsigned level = (unsigned)(permille < 0 ? 0 : permille) * (LEVELS - 1);
 
-                level = (level + 999) / 1000; /* a value above 0 is visible */
+                level = (level + 999) / 1000; /* rounded up, so that a value above 0 is visible */
                 if (permille >= 0)
                         put_character(grid, place, (int)i,
                                       grid->is_utf8 ? line_utf8[level] : (uint8_t)line_ascii[level],

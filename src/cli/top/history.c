@@ -10,7 +10,8 @@ int history_cell(const struct history *history, unsigned cells, unsigned at)
 {
         uint64_t span = (HISTORY_SAMPLES + cells - 1) / cells;
         uint64_t oldest = history->count > HISTORY_SAMPLES ? history->count - HISTORY_SAMPLES : 0;
-        uint64_t back = (uint64_t)cells - 1 - at; /* complete spans before this one */
+        /* number of complete spans between this cell and the newest one */
+        uint64_t back = (uint64_t)cells - 1 - at;
         int most = -1;
         uint64_t first, end;
 

@@ -34,7 +34,8 @@ static void clear_line(char *line)
         line[0] = '\0';
 }
 
-/* True: the key was part of typing, and the line may have changed. */
+/* Handles a key while text is being typed. True: the line may have changed. False: the key has
+ * another meaning. */
 static bool type(char *line, size_t bytes, int key)
 {
         size_t length = strlen(line);
@@ -107,7 +108,8 @@ static int ask_term(struct keys *keys, const struct model *model, const struct k
         return ORDER_NONE;
 }
 
-/* For the selected process, or for all processes of the selected row's session. */
+/* Asks whether to send a signal to the selected process, or to all processes of the selected row's
+ * session. */
 static int ask_signal(struct keys *keys, const struct model *model, int signal)
 {
         const struct model_row *row = model_selected(model);
@@ -144,7 +146,7 @@ static int sort_by(struct model *model, enum sort_key sort)
         return model_arrange(model);
 }
 
-/* Whether the key only moved the selection. */
+/* Moves the selection. Returns whether the key did that. */
 static bool move_selection(const struct keys *keys, struct model *model, int key)
 {
         long page = keys->page_rows > 1 ? keys->page_rows - 1 : 1;

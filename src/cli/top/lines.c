@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-/* The line that grows; begun with its first character. */
+/* Returns the line that is being received. It is begun with its first character. */
 static char *growing(struct lines *lines)
 {
         if (lines->used == 0)

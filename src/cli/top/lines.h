@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The latest lines of a text that comes in pieces. Text is printable ASCII; a line that is too long
- * loses its end.
+ * Keeps the latest lines of a text that arrives in pieces. The text becomes printable ASCII; a line
+ * that is too long loses its end.
  */
 #ifndef ALIQUOT_CLI_TOP_LINES_H
 #define ALIQUOT_CLI_TOP_LINES_H
@@ -13,14 +13,15 @@
 
 /* Lines read from a descriptor; all zeroes at first. */
 struct lines {
-        unsigned count; /* that were ever begun; the last one may yet grow */
-        size_t used;    /* of the last, incomplete line */
+        unsigned count; /* number of lines ever begun; the last one may be incomplete */
+        size_t used;    /* length of the last, incomplete line */
         char text[LINES_MAX][LINES_BYTES];
 };
 
 void lines_add(struct lines *lines, const char *bytes, size_t count);
 
-/* The number of complete lines kept, and one of them: 0 is the oldest. */
+/* lines_kept() returns the number of complete lines that are kept, lines_at() one of them; 0 is the
+ * oldest. */
 unsigned lines_kept(const struct lines *lines);
 const char *lines_at(const struct lines *lines, unsigned at);
 

@@ -31,7 +31,8 @@ static void remember_devices(struct model *model, const struct snapshot *snapsho
         model->device_count = snapshot->device_count;
 }
 
-/* A share keeps its pace if its index changes. */
+/* Copies the paces of a session's shares from the last snapshot. A share keeps its pace even if its
+ * index changes. */
 static void remember_paces(const struct model_memory *before,
                            const struct snapshot_session *session, struct model_memory *ret)
 {
@@ -62,7 +63,7 @@ static int most_had(const struct model_memory *memory, unsigned share_count)
 
 #define WHOLE_PERMILLE 1000
 
-/* NULL: it had nothing of that GPU, or that is not known. */
+/* Returns the session's GPU time on a GPU; NULL: it got none there, or that is unknown. */
 static int *had_of(const struct snapshot_session *session, int device, struct model_memory *memory)
 {
         for (unsigned i = 0; i < session->share_count; i++) {
@@ -74,8 +75,9 @@ static int *had_of(const struct snapshot_session *session, int device, struct mo
         return NULL;
 }
 
-/* Where kernels of several sessions run at once, each is measured with the slices of the others in
- * it: what they had together is more than there was. It is shown in proportion then. */
+/* Scales the sessions' GPU time on a GPU if the sum is more than the whole. Where kernels of
+ * several sessions run at the same time, each measurement includes the time slices of the
+ * others. */
 static void scale_to_whole(const struct snapshot *snapshot, int device, struct model_memory *memory)
 {
         int sum = 0;
@@ -231,7 +233,7 @@ static bool is_shown(const struct model *model, const struct snapshot_session *s
         return false;
 }
 
-/* A session with one GPU needs no further row. */
+/* Adds the rows below an opened session. A session with one GPU needs no row for its GPU. */
 static int add_parts(struct model *model, size_t at)
 {
         const struct snapshot_session *session = &model->now->session[at];
@@ -280,7 +282,7 @@ static uint64_t sort_value(const struct model *model, size_t at)
         }
 }
 
-/* Names upwards, numbers downwards, equal numbers by name. */
+/* Orders sessions: names ascending, numbers descending, equal numbers by name. */
 static int compare(const void *a, const void *b, void *context)
 {
         const struct model *model = context;
@@ -306,7 +308,8 @@ static uint64_t id_of(const struct model *model, const struct model_row *row)
         return (uint64_t)said->slot << 48 ^ said->start_ticks;
 }
 
-/* Finds the selected item; else selects the row at its place, or the last row. */
+/* Finds the row of the selected item. If the item is gone, selects the row at its index, or the
+ * last row. */
 static void find_selected(struct model *model)
 {
         for (size_t i = 0; model->key.is_set && i < model->count; i++) {
@@ -397,7 +400,7 @@ int model_toggle(struct model *model)
                 return 0;
         session = row->session;
         model->memory[session].is_open = !model->memory[session].is_open;
-        /* The rows below it may go: the session itself is selected. */
+        /* the rows below the session may disappear, so the session itself is selected */
         while (model->row[model->selected].kind != MODEL_SESSION)
                 model->selected--;
         set_key(model);

@@ -2,12 +2,13 @@
 #include "cli/top/pace.h"
 
 #define SPAN_NS UINT64_C(1000000000)
-/* Looks a second apart are that by the clock that woke us, not to the nanosecond. */
+/* Snapshots that are a second apart are so only approximately, by the clock that wakes this
+ * program. */
 #define SPAN_SLACK_NS UINT64_C(50000000)
-#define WORTH_TELLING 10 /* thousandths */
+#define WORTH_TELLING 10 /* thousandths below which a wait is not shown */
 
-/* 0: the span is not complete yet. Without a beginning or an end it is, and its figures are
- * unknown. */
+/* Returns the length of a span; 0: it is not complete yet. Without a time for its beginning or its
+ * end, it is complete and its figures are unknown. */
 static uint64_t span_of(uint64_t began_ns, uint64_t at_ns)
 {
         uint64_t span_ns = at_ns > began_ns ? at_ns - began_ns : 0;
@@ -53,7 +54,8 @@ const char *pace_reason(const struct pace *pace, const struct snapshot_time *tim
                 return "throttled";
         if (figures->queued >= WORTH_TELLING)
                 return "queued";
-        /* A session that has the GPU to itself keeps its cap itself, and no daemon counts that.
-         * Without a cap it only waits until less of its own work is in flight. */
+        /* A session that is alone on the GPU keeps its cap by itself, and no daemon counts that
+         * wait. Without a cap, it only waits until less of its own work is in flight, which is not
+         * shown. */
         return figures->waited >= WORTH_TELLING && snapshot_has_cap(time) ? "throttled" : "";
 }

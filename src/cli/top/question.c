@@ -68,7 +68,7 @@ static void *ask_daemon(void *context)
         return NULL;
 }
 
-/* Signals are the other thread's. */
+/* Starts the thread with all signals blocked, so that the main thread gets them. */
 static int start_thread(struct question *question)
 {
         sigset_t all, before;

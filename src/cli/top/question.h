@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon asked for its sessions, and its GPUs, by a thread of its own: one that does not answer
- * keeps nobody else waiting.
- *
- *      question = question_ask(&store);
+ * A request for the daemon's sessions and GPUs, made in a separate thread, so that a daemon that
+ * does not answer delays nothing else.
+ *      question = question_ask(&store, false);
  *      if (question && question_is_over(question, 100))
  *              ... question->rc, question->session ...
  *      question_drop(question);
  *
- * One at a time, and no other use of cli/client.h meanwhile, which works in one thread only.
+ * There may be only one question at a time, and no other use of cli/client.h meanwhile, because
+ * cli/client.h is for one thread only.
  */
 #ifndef ALIQUOT_CLI_TOP_QUESTION_H
 #define ALIQUOT_CLI_TOP_QUESTION_H
@@ -18,29 +18,30 @@
 #include "cli/client_devices.h"
 
 struct question {
-        /* The answer, once it is over. */
-        int rc;                         /* as of client_list() */
-        struct client_session *session; /* owned; in the order of their names. May be taken. */
+        /* The answer; valid once question_is_over() is true. */
+        int rc; /* return value of client_list() */
+        /* owned; ordered by name. The caller may take it over and set it to NULL. */
+        struct client_session *session;
         size_t count, room;
-        bool wants_devices;    /* set by question_ask() */
-        unsigned device_count; /* of its GPUs, where they are wanted */
+        bool wants_devices;    /* the GPUs are requested too; set by question_ask() */
+        unsigned device_count; /* number of the daemon's GPUs, if they were requested */
         struct client_device device[SETTINGS_GPUS];
-        uint64_t at_ns; /* when they were told; clock_now_ns() */
-        /* The thread's own copy of the store. */
+        uint64_t at_ns; /* time of the answer, by clock_now_ns() */
+        /* The thread's own copy of the store, and its state. */
         struct store store;
         pthread_mutex_t lock;
         pthread_cond_t ended;
         bool is_over, is_dropped;
 };
 
-/* `wants_devices`: also its GPUs. NULL: there is no memory or no thread for it. */
+/* Starts a request; `wants_devices`: for the GPUs too. NULL: no memory or no thread. */
 struct question *question_ask(const struct store *store, bool wants_devices);
 
-/* Whether the answer has arrived; waits for it for `wait_ms` at most. */
+/* Returns whether the answer has arrived; waits for it for `wait_ms` at most. */
 bool question_is_over(struct question *question, unsigned wait_ms);
 
-/* The caller needs it no longer, but the thread may: the last of the two frees it. NULL is
- * allowed. */
+/* Drops the caller's use of the question. The thread may still use it; whichever is the last frees
+ * it. NULL is allowed. */
 void question_drop(struct question *question);
 
 #endif

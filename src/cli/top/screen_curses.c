@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The terminal by ncurses (screen.h).
+ * The terminal, with ncurses (screen.h).
  *
- * The screen draws whole grids, and ncurses sends what changed. Signals only set a word and write
- * into a pipe, which screen_wait() polls beside the terminal; so no signal is lost between a look
- * at the word and the wait. screen_close() puts back who handled the signals that end a program.
+ * The view draws whole grids, and ncurses sends what changed. Signal handlers only set a variable
+ * and write to a pipe, which screen_wait() polls together with the terminal. So no signal is lost
+ * between a check of the variable and the wait. screen_close() restores the former handlers of the
+ * signals.
  */
 #include "cli/top/screen.h"
 
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Set before the header would set its own default. */
+/* defined here, because the header would otherwise define its own default */
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
 
@@ -34,8 +35,8 @@ static bool has_colour;
 static const int ends[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
 #define ENDS (sizeof(ends) / sizeof(ends[0]))
 
-/* Only signal handlers write these. The pipe wakes the waiting thread, whenever the signal
- * comes. */
+/* Written by signal handlers only. The pipe wakes the waiting thread, whenever the signal
+ * arrives. */
 static volatile sig_atomic_t ended_by, was_stopped;
 static int wakes[2] = { -1, -1 };
 
@@ -46,7 +47,7 @@ static void wake_screen(void)
         int saved = errno;
 
         if (write(wakes[1], "", 1) < 0)
-                errno = 0; /* the pipe is full, so the waiting thread wakes anyway */
+                errno = 0; /* the pipe is full, so the waiting thread wakes up anyway */
         errno = saved;
 }
 
@@ -62,7 +63,7 @@ static void on_continue(int number)
         wake_screen();
 }
 
-/* Ignored signals stay ignored, as under nohup. */
+/* Sets the signal handlers. Signals that are ignored stay ignored, for example under nohup. */
 static int take_signals(struct error *err)
 {
         const struct sigaction go_on = { .sa_handler = on_continue };
@@ -227,7 +228,7 @@ static void take_back(void)
         clearok(curscr, TRUE);
 }
 
-/* What woke us but input; SCREEN_NOTHING: nothing. */
+/* Returns the event other than a key that ended the wait; SCREEN_NOTHING: none. */
 static int heed_signals(const struct pollfd *input)
 {
         char bytes[64];
@@ -248,7 +249,7 @@ int screen_wait(int milliseconds)
 {
         struct pollfd wait[2] = { { .fd = STDIN_FILENO, .events = POLLIN },
                                   { .fd = wakes[0], .events = POLLIN } };
-        int code = getch(); /* the rest of a longer escape sequence */
+        int code = getch(); /* may be the rest of a longer escape sequence */
 
         if (code == ERR) {
                 int woken;
@@ -257,7 +258,7 @@ int screen_wait(int milliseconds)
                 woken = heed_signals(&wait[0]);
                 if (woken != SCREEN_NOTHING)
                         return woken;
-                code = getch(); /* also where a signal woke us: the size */
+                code = getch(); /* also after a signal, which may have changed the size */
         }
         return code == ERR ? SCREEN_NOTHING : key_of(code);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The terminal of a build without ncurses (screen.h): screen_open() fails and says so, and
- * nothing else does anything.
+ * The terminal in a build without ncurses (screen.h): screen_open() fails with the reason, and the
+ * other functions do nothing.
  */
 #include "cli/top/screen.h"
 

@@ -84,7 +84,7 @@ bool snapshot_has_rank(const struct snapshot_session *session)
                session->gang[0];
 }
 
-/* Number of sessions on a GPU, and how many of them are working. */
+/* For each GPU, the number of sessions on it, and how many of them are working. */
 struct company {
         unsigned tenants[SETTINGS_GPUS], at_work[SETTINGS_GPUS];
 };
@@ -105,7 +105,8 @@ static void count_company(const struct snapshot *snapshot, struct company *ret)
         }
 }
 
-/* A daemon gives leases on a GPU from the second working session on. Without a daemon, any other
+/* Returns whether a session's cap is not kept exactly on a GPU. A daemon gives leases on a GPU from
+ * the second working session on, so only working sessions count. Without a daemon, any other
  * session on the GPU counts, because work without a cap is not measured. */
 static bool is_degraded(const struct snapshot_session *session, const struct snapshot_share *share,
                         const struct company *company)

@@ -25,8 +25,8 @@
 struct source_entry {
         char name[PAGE_NAME_BYTES];
         bool is_joined;
-        bool is_gone;   /* between its listing and our look */
-        bool is_ending; /* and so cannot be joined */
+        bool is_gone;   /* it was removed after it was listed */
+        bool is_ending; /* it is ending and cannot be joined */
         struct store_session session;
         struct maps_file slots;
         struct error broken;
@@ -34,7 +34,7 @@ struct source_entry {
         unsigned count;
 };
 
-/* One reader, one thread. */
+/* used by one thread, for one read at a time */
 static sigjmp_buf cut_short;
 static volatile sig_atomic_t is_guarded;
 
@@ -45,7 +45,8 @@ static void on_bus_error(int signal)
         sigaction(signal, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
 }
 
-/* Looked up once: a directory service may be slow. Stays valid. */
+/* Returns a user's name. Each is looked up only once, because a directory service may be slow; the
+ * text stays valid. */
 static const char *user_name(uint32_t uid)
 {
         static struct {
@@ -78,7 +79,8 @@ static bool is_same_process(const struct usage_process *a, const struct usage_pr
                a->pid_ns_inode == b->pid_ns_inode && a->uid == b->uid;
 }
 
-/* Whether it was there before; else it is still to be named. Both lists are in slot order. */
+/* Returns whether the process was in the last snapshot, and copies its pid and user from there. If
+ * not, they are still to be found. Both lists are in the order of slots. */
 static bool is_named(const struct source_entry *entry, unsigned *at,
                      struct snapshot_process *process)
 {
@@ -92,7 +94,8 @@ static bool is_named(const struct source_entry *entry, unsigned *at,
         return false;
 }
 
-/* Processes in other PID namespaces are looked for in /proc once, all together. */
+/* Finds the pids and users of processes. Those in other PID namespaces are searched for in /proc,
+ * all in one pass. */
 static void name_processes(const struct source_entry *entry, struct snapshot_process *process,
                            struct usage_process *said, unsigned count)
 {
@@ -148,7 +151,7 @@ static void close_entry(struct source_entry *entry)
         entry->count = 0;
 }
 
-/* Whether the folder still holds the files that we have mapped, whole. */
+/* Returns whether the folder still has the files that are mapped, with their full size. */
 static bool is_current(const struct source_entry *entry)
 {
         char path[STORE_PATH_BYTES];
@@ -183,7 +186,8 @@ static void read_entry(struct source *source, struct source_entry *entry)
                 read_processes(source, entry);
 }
 
-/* With the net below: a file that is cut short under us raises SIGBUS at the next touch. */
+/* Calls `act`, protected against SIGBUS, which the next access raises if a mapped file was
+ * truncated. */
 static void guarded(struct source *source, struct source_entry *entry,
                     void (*act)(struct source *, struct source_entry *))
 {
@@ -212,7 +216,8 @@ static void fill_share(const struct source_entry *entry, unsigned row, struct sn
                 ret->used_bytes += entry->process[i].said.bytes[row];
 }
 
-/* A share of a daemon's session without a grant has a limit of one byte all the same. */
+/* Returns whether a share is the session's. In a daemon's session, a GPU that is not granted has a
+ * limit of one byte. */
 static bool is_granted(const struct limits_page *page, const struct snapshot_share *share)
 {
         return page->owner != PAGE_OWNER_DAEMON || share->limit_bytes > SETTINGS_NOTHING_BYTES ||
@@ -247,7 +252,7 @@ static void fill_session(struct source *source, struct source_entry *entry)
         }
 }
 
-/* Its pages are another user's, or gone. */
+/* Returns whether the pages belong to another user, or are closed because the session is ending. */
 static bool is_closed(const struct source_entry *entry)
 {
         return entry->broken.code == -EACCES || entry->broken.code == -EPERM || entry->is_ending;
@@ -287,7 +292,7 @@ static void add_session(struct source *source, struct source_entry *entry)
         snapshot->session_count++;
 }
 
-/* Keeps the entries whose name is listed, adds one for each new name, and drops the rest. */
+/* Keeps the entries whose names are listed, adds one for each new name, and drops the others. */
 static int keep_entries(struct source *source, const struct names *names, struct error *err)
 {
         struct source_entry *kept = calloc(names->count + 1, sizeof(*kept));
@@ -317,7 +322,7 @@ static int keep_entries(struct source *source, const struct names *names, struct
         return 0;
 }
 
-/* Where only the daemon can list them it has been asked already. */
+/* Lists the names of the sessions. If only the daemon can list them, it has already been asked. */
 static int read_names(struct source *source, struct names *names, struct error *err)
 {
         if (names_can_be_listed(&source->store))

@@ -9,9 +9,10 @@
 #include "common/clock.h"
 #include "common/text.h"
 
-#define SHORT_UUID 12 /* GPU- and 8 digits */
+#define SHORT_UUID 12 /* length of GPU- and 8 digits */
 
-/* A simulated GPU may keep its own time, in which the sessions' GPU time is counted. */
+/* Uses the simulator's clock, if there is one: a simulated GPU may have virtual time, in which the
+ * sessions' GPU time is counted. */
 static void follow_time(void *nvml)
 {
         time_authority_find *find = (time_authority_find *)dlsym(nvml, TIME_AUTHORITY_SYMBOL);
@@ -70,7 +71,7 @@ static struct snapshot_device *add_card(struct snapshot *snapshot, const struct 
         return device;
 }
 
-/* As the daemon tells them. */
+/* Adds the GPUs that the daemon reports. */
 static void add_told(struct source *source, struct snapshot *ret)
 {
         const struct source_terms *terms = &source->terms;
@@ -110,7 +111,7 @@ void source_devices_read(struct source *source, struct snapshot *ret)
                 add_seen(ret, cards, i);
 }
 
-/* The place of a GPU in the snapshot; -ENOENT: it is not there. */
+/* Returns the index of a GPU in the snapshot; -ENOENT: it is not in it. */
 static int find_device(const struct snapshot *snapshot, const uint8_t uuid[16])
 {
         for (unsigned i = 0; i < snapshot->device_count; i++) {
@@ -120,7 +121,7 @@ static int find_device(const struct snapshot *snapshot, const uint8_t uuid[16])
         return -ENOENT;
 }
 
-/* -ENOSPC: no room for one more. */
+/* Adds a GPU that only sessions mention. -ENOSPC: there is no room for another one. */
 static int add_unknown(struct snapshot *snapshot, const struct snapshot_share *share)
 {
         struct snapshot_device *device = &snapshot->device[snapshot->device_count];

@@ -13,8 +13,9 @@
 #include "common/text.h"
 
 #define ONCE_MS 1000u
-#define GRACE_MS 100u           /* for a daemon that usually answers */
-#define SLOW_NS CLOCK_SECOND_NS /* a daemon that takes longer counts as silent */
+/* how long to wait for a daemon that usually answers */
+#define GRACE_MS 100u
+#define SLOW_NS CLOCK_SECOND_NS /* a daemon that takes longer is treated as silent */
 #define SILENT_NS (2 * CLOCK_SECOND_NS)
 
 static void forget_terms(struct source_terms *terms)
@@ -24,7 +25,7 @@ static void forget_terms(struct source_terms *terms)
         terms->device_count = 0;
 }
 
-/* By its file alone, without connecting. */
+/* Returns whether the daemon's socket exists, without connecting to it. */
 static bool has_socket(const struct store *store)
 {
         char path[STORE_PATH_BYTES + 16];
@@ -98,7 +99,7 @@ static bool is_expected(const struct source_terms *terms, bool has_sessions)
                 return true;
         case PRESENCE_NONE:
                 return has_sessions || (terms->answered_ns && terms->has_left_socket);
-        default: /* this user has no access; reported elsewhere */
+        default: /* this user has no access, which is reported elsewhere */
                 return false;
         }
 }
@@ -135,7 +136,7 @@ const struct client_session *source_terms_find(const struct source_terms *terms,
                             : NULL;
 }
 
-/* Seconds until an ISO 8601 time of UTC; -1: there is none. */
+/* Returns the seconds until an ISO 8601 time in UTC; -1: no time is given. */
 static int64_t seconds_until(const char *text)
 {
         struct tm tm = { 0 };
@@ -152,7 +153,7 @@ static void add_finding(const struct client_finding *finding, struct snapshot_ti
         text_put(ret->finding, sizeof(ret->finding), NULL, "%.23s", finding->why);
 }
 
-/* Shares that are there already, with what only a daemon knows. */
+/* Adds to the existing shares what only the daemon knows. */
 static void add_times(const struct source_terms *terms, const struct client_session *told,
                       struct snapshot_session *ret)
 {

@@ -6,7 +6,7 @@
 #include "common/minmax.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-/* The bucket's floor (shim/time/bucket.h): a greater value means a damaged page. */
+/* The limit of a bucket's debt (shim/time/bucket.h): a greater value means a damaged page. */
 #define DEBT_MAX_NS (UINT64_C(1) << 43)
 
 static uint64_t word(const uint64_t *at)
@@ -14,14 +14,15 @@ static uint64_t word(const uint64_t *at)
         return load_relaxed(shared_word(at));
 }
 
-/* Times ahead of us are a neighbour's now. */
+/* Returns whether a time is near `now_ns`. A time that is slightly later was written after `now_ns`
+ * was read. */
 static bool is_recent(uint64_t at_ns, uint64_t within_ns, uint64_t now_ns)
 {
         return at_ns && (at_ns > now_ns ? at_ns - now_ns : now_ns - at_ns) < within_ns;
 }
 
-/* The debt of the bucket, which fills with the clock. An inconsistent reading is wrong by one
- * charge. */
+/* Returns the debt of the token bucket, which fills as time passes. If the two values are read in
+ * the middle of an update, the result is wrong by one charge. */
 static uint64_t debt_of(const struct page_meter *meter, uint32_t cap_ppm, uint64_t now_ns)
 {
         int64_t bucket_ns = (int64_t)word(&meter->bucket_ns);
@@ -37,7 +38,8 @@ static uint64_t debt_of(const struct page_meter *meter, uint32_t cap_ppm, uint64
         return missing_ns > back_ns ? missing_ns - back_ns : 0;
 }
 
-/* Without a cap, only sessions of a daemon are measured, from their first launch on. */
+/* Returns whether the session's GPU time is measured. Without a cap, only sessions of a daemon are
+ * measured, from their first launch on. */
 static bool is_measured(const struct limits_page *limits, const struct page_meter *meter,
                         const struct snapshot_time *time)
 {

@@ -8,8 +8,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Pipes its standard error, and with `has_output` its standard output too, to *ret_fd, which the
- * caller closes; the caller also waits for *ret_pid. Negative errno. */
+/* Starts the program. Its standard error and, with `has_output`, its standard output go to the pipe
+ * *ret_fd, which the caller closes. The caller also waits for *ret_pid. Returns a negative errno on
+ * failure. */
 int spawn_piped(char **argv, bool has_output, pid_t *ret_pid, int *ret_fd);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot top: the node on a terminal, looked at again and again, and changed from there.
- *
+ * aliquot top: shows the node on a terminal, updates it regularly, and lets the user change
+ * sessions.
  *      source -> snapshot -> model -> view -> grid -> screen
  *                   keys  -> model, orders -> act
  */
@@ -31,8 +31,8 @@
 #define MIN_INTERVAL_NS (100 * NS_PER_MS)
 #define MAX_INTERVAL_NS (UINT64_C(3600000) * NS_PER_MS)
 #define ONCE_COLUMNS 80
-#define FEED_MS 100 /* between two looks at events that are followed */
-#define ACT_MS 20   /* ... and for the result of an order */
+#define FEED_MS 100 /* time between two reads of events that are followed */
+#define ACT_MS 20   /* time between two checks for the result of an order */
 
 enum flag { FLAG_ONCE = 0x200, FLAG_INTERVAL, FLAG_SORT, FLAG_FILTER, FLAG_ASCII };
 
@@ -47,7 +47,7 @@ struct top {
         struct grid grid;
         struct feed feed;
         struct act act;
-        size_t first; /* row of the model that is the first on the screen */
+        size_t first; /* index of the model's row that is the first on the screen */
 };
 
 static const struct argp_option options[] = {
@@ -143,7 +143,7 @@ static int read_snapshot(struct top *top, struct error *err)
         return rc;
 }
 
-/* GPU time is shown for the interval between two snapshots. */
+/* Prints one frame. GPU time can be shown only for the interval between two snapshots. */
 static int look_once(struct top *top, struct error *err)
 {
         int rc = read_snapshot(top, err);
@@ -168,7 +168,8 @@ static struct view_frame frame_of(struct top *top, char clock[16])
                                     .is_once = top->is_once };
 }
 
-/* Of the terminal, of COLUMNS, or what every terminal has. */
+/* Returns the width of a single frame: that of the terminal, that in COLUMNS, or the width of every
+ * terminal. */
 static int columns_for_once(void)
 {
         const char *asked = getenv("COLUMNS");
@@ -205,7 +206,7 @@ static int show_frame(struct top *top, struct error *err)
         return 0;
 }
 
-/* True: go on. The effect of an order is shown at once. */
+/* Carries out an order. Returns false to quit. The effect of an order is shown at once. */
 static bool carry_out_order(struct top *top, int order, bool *ret_look)
 {
         struct keys *keys = &top->keys;
@@ -225,7 +226,7 @@ static bool carry_out_order(struct top *top, int order, bool *ret_look)
         return true;
 }
 
-/* A look that fails keeps the last picture, with the reason. */
+/* Reads a new snapshot. If that fails, the last frame stays, with the reason as message. */
 static void look_again(struct top *top)
 {
         struct error err = { 0 };
@@ -236,7 +237,8 @@ static void look_again(struct top *top)
         top->keys.is_bad = true;
 }
 
-/* Events come between two snapshots too; they are awaited only while the user looks at them. */
+/* Waits for a key until the next snapshot is due. Events arrive in between; the wait is divided for
+ * them only while the user watches them. */
 static int wait_for_key(struct top *top, uint64_t due)
 {
         bool follows = top->keys.question == SHOWS_EVENTS;
@@ -251,7 +253,7 @@ static int wait_for_key(struct top *top, uint64_t due)
         return screen_wait(milliseconds > most ? most : milliseconds);
 }
 
-/* Handles a key; false: quit. *ret_rc: an error. */
+/* Handles a key. Returns false to quit; *ret_rc: an error. */
 static bool press(struct top *top, int key, bool *ret_looks, int *ret_rc, struct error *err)
 {
         int order = keys_press(&top->keys, &top->model, key);

@@ -9,7 +9,7 @@
 #include "common/units.h"
 #include "common/uuid.h"
 
-/* Header, a blank line before the sessions, and the last line. */
+/* rows for the header, a blank line before the sessions, and the last line */
 #define OTHER_ROWS 3
 
 static const char *const help[] = {
@@ -87,7 +87,7 @@ static void draw_signal(struct grid *grid, const struct grid_place *place, const
                           keys->target_count, keys->session);
 }
 
-/* Shortens UUIDs to their beginnings, so that the line has room for the message. */
+/* Shortens the UUIDs in a message to their beginnings, so that it fits the line. */
 static const char *shorten_uuids(const char *text, char ret[KEYS_LINE_BYTES])
 {
         char uuid[UUID_TEXT_BYTES];
@@ -169,8 +169,8 @@ static void draw_events(struct grid *grid, const struct lines *events)
         }
 }
 
-/* Uses the blank line before the sessions. Values that only the daemon has are not shown
- * meanwhile. */
+/* Draws that the daemon is silent, in the blank line before the sessions. Values that only the
+ * daemon has are not shown meanwhile. */
 static void draw_silence(struct grid *grid, const struct snapshot *now, int row)
 {
         struct grid_place place = { row, 0, grid->columns, GRID_BOLD | GRID_RED };
@@ -192,7 +192,7 @@ static bool is_too_small(struct grid *grid)
         return true;
 }
 
-/* Scrolls no further than needed, and leaves no room unused. */
+/* Returns the first row to show: it scrolls no further than needed, and leaves no line unused. */
 static size_t scroll(const struct model *model, size_t first, size_t room)
 {
         if (model->selected < first)

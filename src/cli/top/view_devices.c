@@ -2,8 +2,8 @@
 /*
  * The table of GPUs in top (view_parts.h): memory of sessions and of others, and the gauges.
  *
- * A value that the driver does not tell is shown as "-". If there is no room for all GPUs, the last
- * line says how many are not shown.
+ * A value that the driver does not report is shown as "-". If there is no room for all GPUs, the
+ * last line says how many are not shown.
  */
 #include "cli/top/view_parts.h"
 
@@ -50,7 +50,7 @@ static void draw_memory(const struct view_line *line, const struct snapshot_devi
         grid_right(line->grid, &used, view_bytes(device->used_bytes, text));
         grid_right(line->grid, &card,
                    device->total_bytes ? view_bytes(device->total_bytes, text) : "-");
-        /* without the driver's figure, other programs' memory is unknown */
+        /* without the driver's figure, the memory of other programs is unknown */
         grid_right(line->grid, &others, device->index < 0 ? "-" : view_bytes(rest, text));
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The columns of the table of sessions. If not all fit, those of memory or those of time stay, as
- * the model says; columns without content on this node are left out.
+ * The columns of the table of sessions. If not all fit, the model decides whether those about
+ * memory or those about GPU time stay. Columns that have no content on this node are left out.
  */
 #include "cli/top/view_parts.h"
 
-/* The order in which columns are left out: the highest first; 0 stays. One value for a view of
- * memory, one for both, one for a view of time. */
+/* The order in which columns are left out: the highest rank first; 0 stays. There are three ranks:
+ * for a view of memory, of both, and of GPU time. */
 enum look { LOOK_MEMORY, LOOK_BOTH, LOOK_TIME, LOOKS };
 
 static const struct column columns_of_sessions[SESSIONS_COLUMNS] = {
@@ -40,7 +40,7 @@ static const unsigned ranks[SESSIONS_COLUMNS][LOOKS] = {
         [SESSIONS_STATE] = { 4, 4, 4 },
 };
 
-/* Which column is sorted by. */
+/* The column for each sort order. */
 static const unsigned sorted_column[SORT_KEYS] = {
         [SORT_NAME] = SESSIONS_NAME,    [SORT_PROCESSES] = SESSIONS_PROCESSES,
         [SORT_USED] = SESSIONS_USED,    [SORT_LIMIT] = SESSIONS_LIMIT,
@@ -48,7 +48,7 @@ static const unsigned sorted_column[SORT_KEYS] = {
         [SORT_WAITING] = SESSIONS_WAIT,
 };
 
-#define REASON_CELLS 9 /* "throttled" */
+#define REASON_CELLS 9 /* length of "throttled" */
 
 static bool has_ends(const struct snapshot *now)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two tables of the view, each of which draws its title at `row` and what follows below it; and
- * what their files share.
+ * Functions that the files of the view share, and the two tables of the view. Each table draws its
+ * titles at `row` and its lines below.
  */
 #ifndef ALIQUOT_CLI_TOP_VIEW_PARTS_H
 #define ALIQUOT_CLI_TOP_VIEW_PARTS_H
@@ -10,7 +10,7 @@
 #include "cli/top/view.h"
 #include "common/text.h"
 
-#define VIEW_SHORT_UUID 12 /* GPU- and 8 digits */
+#define VIEW_SHORT_UUID 12 /* length of GPU- and 8 digits */
 
 /* A row of a table. */
 struct view_line {
@@ -20,10 +20,10 @@ struct view_line {
         int row;
 };
 
-/* The cell of a column. */
+/* Returns the place of a column in a line. */
 struct grid_place view_place(const struct view_line *line, unsigned column, uint8_t looks);
 
-/* Of the table of sessions; from SHARE to DEBT they are of time. */
+/* Columns of the table of sessions; those from SHARE to DEBT are about GPU time. */
 enum sessions_column {
         SESSIONS_MARKS,
         SESSIONS_NAME,
@@ -48,26 +48,28 @@ enum sessions_column {
 struct layout {
         struct column column[SESSIONS_COLUMNS];
         struct columns columns;
-        unsigned sorted; /* the column that is sorted by */
+        unsigned sorted; /* the column by which the rows are sorted */
 };
 
 void layout_fit(struct layout *ret, const struct view_frame *frame, int width);
 
-/* The columns of time but its history. NULL: nothing is promised or measured. */
+/* Draws the columns about GPU time, except its history. `figures` NULL: nothing is promised or
+ * measured. */
 void time_draw(const struct view_line *line, const struct snapshot_share *share,
                const struct pace_figures *figures);
 
-/* The text of the column STATE, for one GPU. */
+/* Returns the text of the column STATE for one GPU. */
 const char *time_state(const struct snapshot_share *share, const struct pace *pace);
 
-/* A session's terms in a line: "GPU time: at most 30%, weight 100, normal, accuracy=exact". */
+/* Adds a session's terms as a line: "GPU time: at most 30%, weight 100, normal, accuracy=exact". */
 void time_tell(struct text *text, const struct model *model, size_t at);
 
 /* Draws at most `rows` rows, including the title and, if not all GPUs fit, a line that says so.
  * Returns the number of rows used. */
 int devices_draw(struct grid *grid, const struct view_frame *frame, int row, int rows);
 
-/* Rows from `first` on, to `rows` in all, the title among them. */
+/* Draws at most `rows` rows, including the titles; the first line shows row `first` of the
+ * model. */
 void sessions_draw(struct grid *grid, const struct view_frame *frame, int row, int rows,
                    size_t first);
 
@@ -75,7 +77,7 @@ void sessions_draw(struct grid *grid, const struct view_frame *frame, int row, i
 void view_titles(struct grid *grid, int row, const struct column *column,
                  const struct columns *columns);
 
-/* Bytes; "-" for PAGE_UNLIMITED. */
+/* Returns a number of bytes as text; "-" for PAGE_UNLIMITED. */
 const char *view_bytes(uint64_t bytes, char ret[]);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of sessions in top (view_parts.h): a line a session, and below an opened one its GPUs
- * and processes.
+ * The table of sessions in top (view_parts.h): one line for each session and, below an opened
+ * session, lines for its GPUs and processes.
  *
- * Which lines there are, and which is selected, is the model's (model.h); this file only draws them
- * from `first` on. A session that cannot be read is one line with the reason.
+ * The model (model.h) decides which lines there are and which is selected; this file only draws
+ * them from `first` on. A session that cannot be read is one line with the reason.
  */
 #include "cli/top/view_parts.h"
 
@@ -20,7 +20,7 @@
 #define DAY_SECONDS 86400u
 #define LEFT_BYTES 16
 
-/* The part of a line before the beginning of a column. */
+/* Returns the part of a line from one column to the beginning of another. */
 static struct grid_place place_until(const struct view_line *line, unsigned from, unsigned until)
 {
         int begin = line->columns->begin[from];
@@ -55,7 +55,7 @@ static void draw_fill(const struct view_line *line, unsigned permille)
         grid_right(line->grid, &fill, text);
 }
 
-/* The indices of the GPUs on which it holds memory. */
+/* Draws the indices of the GPUs on which the session holds memory. */
 static void draw_gpus(const struct view_line *line, const struct snapshot_session *session)
 {
         const struct snapshot *now = line->frame->model->now;
@@ -75,7 +75,8 @@ static void draw_gpus(const struct view_line *line, const struct snapshot_sessio
         grid_text(line->grid, &place, "%s", text.used ? buffer : "-");
 }
 
-/* Six characters at most, of the two largest units; "" without an end. */
+/* Returns the remaining time in at most six characters, with its two largest units; "" if there is
+ * no end. */
 static const char *left_text(int64_t seconds, char ret[LEFT_BYTES])
 {
         unsigned s = seconds > UINT32_MAX ? UINT32_MAX : seconds > 0 ? (unsigned)seconds : 0;
@@ -178,7 +179,7 @@ static void draw_session(const struct view_line *line, size_t at)
         draw_state(line, state_of(model, at));
 }
 
-/* "GPU 1", or the beginning of its UUID where it has no index here. */
+/* Returns "GPU 1", or the beginning of the UUID of a GPU that has no index on this machine. */
 static const char *gpu_name(const struct view_line *line, const struct snapshot_share *share,
                             char ret[UUID_TEXT_BYTES])
 {
@@ -193,7 +194,7 @@ static const char *gpu_name(const struct view_line *line, const struct snapshot_
         return ret;
 }
 
-/* "ends in 7h59m, then deny-new  owner=ann team=b" */
+/* Draws the session's terms: "ends in 7h59m, then deny-new  owner=ann team=b". */
 static void draw_terms(const struct view_line *line, const struct snapshot_session *session)
 {
         int begin = line->columns->begin[SESSIONS_NAME];
@@ -208,7 +209,7 @@ static void draw_terms(const struct view_line *line, const struct snapshot_sessi
         grid_text(line->grid, &place, "   %s%s", end, session->labels);
 }
 
-/* "GPU time: at most 30%, weight 100, normal, accuracy=exact" */
+/* Draws the terms of GPU time: "GPU time: at most 30%, weight 100, normal, accuracy=exact". */
 static void draw_rank(const struct view_line *line, size_t at)
 {
         int begin = line->columns->begin[SESSIONS_NAME];
@@ -237,7 +238,8 @@ static void draw_share(const struct view_line *line, size_t session, unsigned at
         draw_state(line, time_state(share, pace));
 }
 
-/* "train GPU 0 1 GiB, GPU 1 512 MiB": if it holds several GPUs, how much of each. */
+/* Draws a process's command and, if it holds memory of several GPUs, how much of each: "train GPU 0
+ * 1 GiB, GPU 1 512 MiB". */
 static void draw_command(const struct view_line *line, const struct snapshot_session *session,
                          const struct snapshot_process *process)
 {

@@ -14,9 +14,10 @@
 #define PPM_A_PERMILLE 1000u
 #define MS_NS UINT64_C(1000000)
 #define SECOND_MS 1000u
-#define WHOLE_SECONDS_MS (1000 * SECOND_MS) /* from there on tenths have no room */
+/* from this on there is no room for tenths */
+#define WHOLE_SECONDS_MS (1000 * SECOND_MS)
 
-/* "29.9%"; "-" where it is not known. */
+/* Returns a value such as "29.9%"; "-" if it is unknown. */
 static const char *share_text(int permille, char ret[PERCENT_BYTES])
 {
         if (permille < 0)
@@ -26,7 +27,7 @@ static const char *share_text(int permille, char ret[PERCENT_BYTES])
         return ret;
 }
 
-/* A share in millionths as percent, as in "30%" or "33.3%". */
+/* Returns millionths as a short percentage, such as "30%" or "33.3%". */
 static const char *short_text(uint32_t ppm, char ret[PERCENT_BYTES])
 {
         unsigned permille = (ppm + PPM_A_PERMILLE / 2) / PPM_A_PERMILLE;
@@ -37,13 +38,13 @@ static const char *short_text(uint32_t ppm, char ret[PERCENT_BYTES])
         return ret;
 }
 
-/* A share in millionths as percent, to its last digit. */
+/* Returns millionths as a percentage with all digits. */
 static const char *ppm_text(uint32_t ppm, char ret[SIZE_TEXT_BYTES])
 {
         return size_canonical(&(struct size){ 0, ppm * MICRO_PERCENT_A_PPM }, ret);
 }
 
-/* At most "30%", at least "30%+", or "10-30%"; "-": nothing of that. */
+/* Draws the column of promises: "30%" is a cap, "30%+" a guarantee, "10-30%" both; "-": neither. */
 static void draw_promise(const struct view_line *line, const struct snapshot_time *time)
 {
         struct grid_place place = view_place(line, SESSIONS_PROMISED, GRID_PLAIN);
@@ -60,7 +61,8 @@ static void draw_promise(const struct view_line *line, const struct snapshot_tim
         grid_right(line->grid, &place, text);
 }
 
-/* A bar of the time that it got and the rest of its guarantee, out of the whole GPU. */
+/* Draws a bar of the GPU time that the session got, and of the rest that is promised to it, out of
+ * the whole GPU. */
 static void draw_bar(const struct view_line *line, const struct snapshot_time *time, int had)
 {
         uint32_t promised_ppm = snapshot_has_cap(time) ? time->cap_ppm : time->guarantee_ppm;
@@ -129,7 +131,7 @@ static void add_reasons(struct text *text, const struct pace_figures *figures)
                 text_add(text, " queued %s,", share_text(figures->queued, percent));
 }
 
-/* Adds the finding about the first GPU on which there is one. */
+/* Adds the finding about the first GPU that has one. */
 static void add_finding(struct text *text, const struct snapshot_session *session)
 {
         for (unsigned i = 0; i < session->share_count; i++) {
