@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot bench share: what each of some sessions gets of a GPU, beside what it was promised.
- *
+ * aliquot bench share: measures what each of several sessions gets of a GPU, compared with what it
+ * was promised.
  *      mix -> stage -> record -> chart, figure
  */
 #include "cli/command.h"
@@ -46,10 +46,10 @@ enum flag {
 
 struct bench {
         bool is_json, is_ascii, is_plain;
-        const char *json; /* a file; NULL: standard output */
+        const char *json; /* output file; NULL: standard output */
         const char *png, *title, *from;
         uint64_t length_ns;
-        bool has_share; /* the word was given */
+        bool has_share; /* the word "share" was given */
         struct record record;
         struct stage stage;
         struct grid grid;
@@ -188,14 +188,15 @@ const struct argp argp_bench = {
         .children = children,
 };
 
-/* Whether it could be written now: nothing is left behind, and what is there stays as it is. */
+/* Checks that the file could be written now. No new file is left behind, and an existing file is
+ * not changed. */
 static int check_writable(const char *flag, const char *path, struct error *err)
 {
         scoped_fd int fd = -1;
         struct stat st;
 
         if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-                /* A pipe is not to be opened twice. */
+                /* A pipe must not be opened twice. */
                 if (S_ISDIR(st.st_mode))
                         return fail(err, -EISDIR, "%s %s: is a folder", flag, text_shown(path));
                 if (access(path, W_OK) < 0)
@@ -211,7 +212,7 @@ static int check_writable(const char *flag, const char *path, struct error *err)
         return fd < 0 ? fail(err, -errno, "%s %s: %m", flag, text_shown(path)) : 0;
 }
 
-/* Before anything is measured, as it would be lost. */
+/* Checks the outputs before anything is measured, because otherwise the results would be lost. */
 static int check_outputs(const struct bench *bench, struct error *err)
 {
         struct installation own;
@@ -267,7 +268,7 @@ static int draw_picture(const struct bench *bench, struct error *err)
         return rc < 0 ? rc : figure_draw(&own, &bench->record, bench->title, bench->png, err);
 }
 
-/* All that was asked for: one that fails takes nothing from the others. */
+/* Makes all requested outputs: if one fails, the others are still made. */
 static int show_results(struct bench *bench, struct error *err)
 {
         int rc = !bench->is_json || bench->json ? draw(bench, err) : 0;

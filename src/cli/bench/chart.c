@@ -6,15 +6,15 @@
 
 #include "common/text.h"
 
-#define STEPS 20 /* of five percent, from the bottom to the top */
+#define STEPS 20 /* rows of five percent each, from the bottom to the top */
 #define TOP_ROW 3
 #define AXIS_ROW (TOP_ROW + STEPS + 1)
 #define TABLE_ROW (AXIS_ROW + 3)
-#define LEFT 6 /* of what is drawn: the labels stand before it */
+#define LEFT 6 /* first column of the drawing; the labels are to its left */
 #define TICKS 5
 #define FIGURE_WIDTH 12
 
-/* Where columns of the table begin. */
+/* First columns of the table's fields. */
 enum { AT_MARK = 0, AT_WORD = 2, AT_PROMISED = 32, AT_DELIVERED = 44, AT_OFF = 56, AT_WORST = 68 };
 
 static const uint16_t marks_utf8[MIX_SESSIONS] = { 0x25cf, 0x25cb, 0x25a0, 0x25a1,
@@ -114,7 +114,7 @@ static int row_of(double share)
         return TOP_ROW + STEPS - rounded;
 }
 
-/* The samples that a column stands for. */
+/* Returns the samples that a column of the drawing shows. */
 static void range_of(const struct record *record, const struct grid *grid, unsigned column,
                      unsigned *ret_from, unsigned *ret_until)
 {
@@ -160,7 +160,7 @@ static void put_figure(struct grid *grid, int row, int column, double percent, b
         char text[32] = "-";
 
         if (percent > -0.005 && percent < 0)
-                percent = 0; /* not as -0.00 */
+                percent = 0; /* avoids "-0.00" */
         if (has_any)
                 snprintf(text, sizeof(text), "%.2f", percent);
         grid_right(grid, &place, text);

@@ -14,9 +14,10 @@
 #include "common/text.h"
 
 #define NS_PER_MS UINT64_C(1000000)
-#define CANNOT_START 127 /* as the loader says it, too */
+/* exit status of the child if it cannot execute aliquot-plot, the same as the loader's */
+#define CANNOT_START 127
 
-/* -- What is drawn ---------------------------------------------------------------------------- */
+/* -- The description of the picture ----------------------------------------------------------- */
 
 static uint64_t length_ms(const struct record *record)
 {
@@ -127,10 +128,10 @@ static void put_figure(const struct record *record, const char *title, FILE *str
         json_out_end(&out);
 }
 
-/* -- Who draws it ----------------------------------------------------------------------------- */
+/* -- The program aliquot-plot ----------------------------------------------------------------- */
 
-/* Starts it on what it is to write ("--version": nothing): its pid and its standard input, or a
- * negative errno and no input. */
+/* Starts aliquot-plot with the path of the picture ("--version": writes nothing). Returns its pid
+ * and its standard input, or a negative errno and no input. */
 static pid_t start_plot(const struct installation *own, const char *word, int *ret_input)
 {
         int ends[2] = { -1, -1 };
@@ -188,7 +189,8 @@ int figure_check(const struct installation *own, struct error *err)
 int figure_draw(const struct installation *own, const struct record *record, const char *title,
                 const char *path, struct error *err)
 {
-        void (*before)(int) = signal(SIGPIPE, SIG_IGN); /* it may end before it has read all */
+        /* aliquot-plot may end before it has read everything */
+        void (*before)(int) = signal(SIGPIPE, SIG_IGN);
         int input = -1, rc;
         pid_t pid = start_plot(own, path, &input);
         FILE *stream = pid < 0 ? NULL : fdopen(input, "w");
@@ -197,7 +199,7 @@ int figure_draw(const struct installation *own, const struct record *record, con
                 put_figure(record, title, stream);
                 fclose(stream);
         } else if (input >= 0) {
-                close(input); /* or it would wait for more */
+                close(input); /* otherwise the program would wait for more input */
         }
         rc = pid < 0 ? fail(err, pid, "aliquot-plot: %s", strerror(-pid)) : wait_for_plot(pid, err);
         signal(SIGPIPE, before);

@@ -78,7 +78,7 @@ static int read_class(const char *text, enum mix_class *ret, struct error *err)
         return fail(err, -EINVAL, "expected rt, normal or batch");
 }
 
-/* Reads a change such as "60@5s"; changes stand in the order of their times. */
+/* Reads a change such as "60@5s". Changes must be in the order of their times. */
 static int read_change(const char *item, struct mix_session *session, struct error *err)
 {
         char part[MIX_WORD_BYTES];
@@ -99,7 +99,7 @@ static int read_change(const char *item, struct mix_session *session, struct err
         return rc;
 }
 
-/* What an item says; each but a change is said once. */
+/* The kinds of items. Each may be given once, except a change of the cap. */
 enum said {
         SAID_CHANGE,
         SAID_CAP = 1 << 0,
@@ -157,7 +157,7 @@ static int read_word(const char *item, struct mix_session *session, struct error
                     kinds_listed);
 }
 
-/* Reads one item of a word: which kind it is, or a negative errno. */
+/* Reads one item of a word. Returns its kind, or a negative errno. */
 static int read_item(const char *item, struct mix_session *session, struct error *err)
 {
         size_t digits = strspn(item, "0123456789.");

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which programs share a GPU, and what each is promised: the words of `aliquot bench share`.
+ * The mix of programs that share a GPU, and what each is promised: the words in the arguments of
+ * `aliquot bench share`.
  *
- * A word is a session: items with commas between, in any order.
- *
- *      30, 30%, compute=30         its cap
- *      guarantee=20, weight=2      and so on, as the options of that name
+ * A word is a session: a list of items, separated by commas, in any order.
+ *      30, 30%, compute=30         the session's cap
+ *      guarantee=20, weight=2      and so on, like the options of these names
  *      rt, normal, batch           its class
- *      60@5s                       another cap from then on
+ *      60@5s                       another cap from that time on
  *      kernel, sync, graph, ...    how its program launches
- *      200us, 2ms                  how long its kernels take
- *      +5s, -10s                   it begins then, and stops then
+ *      200us, 2ms                  the length of the program's kernels
+ *      +5s, -10s                   the program begins, or stops, at that time
  */
 #ifndef ALIQUOT_CLI_BENCH_MIX_H
 #define ALIQUOT_CLI_BENCH_MIX_H
@@ -33,16 +33,16 @@ struct mix_change {
 };
 
 struct mix_session {
-        char word[MIX_WORD_BYTES]; /* as it was typed */
-        uint32_t cap_ppm;          /* MIX_WHOLE_PPM: none */
-        uint32_t guarantee_ppm;    /* 0: none */
+        char word[MIX_WORD_BYTES]; /* as the user typed it */
+        uint32_t cap_ppm;          /* MIX_WHOLE_PPM: no cap */
+        uint32_t guarantee_ppm;    /* 0: no guarantee */
         uint32_t weight;
         enum mix_class class;
-        const char *kind; /* of proto/load.h; constant */
+        const char *kind; /* a kind of load in proto/load.h; constant */
         uint64_t kernel_ns;
-        uint64_t from_ns, until_ns; /* of the run; MIX_NEVER: to its end */
+        uint64_t from_ns, until_ns; /* since the beginning of the run; MIX_NEVER: until its end */
         unsigned change_count;
-        struct mix_change change[LOAD_CHANGES]; /* by time */
+        struct mix_change change[LOAD_CHANGES]; /* in the order of their times */
 };
 
 struct mix {
@@ -50,24 +50,24 @@ struct mix {
         struct mix_session session[MIX_SESSIONS];
 };
 
-/* The names of the classes, as the options and the daemon have them. */
+/* The names of the classes, as in the options and in the daemon. */
 extern const char *const mix_class_names[MIX_CLASSES];
 
-/* One more session; -EINVAL names the word, the item and what was expected. */
+/* Adds a session. -EINVAL: `err` has the word, the item and what was expected. */
 int mix_add(struct mix *mix, const char *word, struct error *err);
 
-/* What can only be told of all together, for a run of this length: -EINVAL. */
+/* Checks what depends on all sessions, and on the length of the run. -EINVAL. */
 int mix_check(const struct mix *mix, uint64_t length_ns, struct error *err);
 
-/* "200us", "2ms", "1.5s": ns, above 0. */
+/* Parses a time such as "200us", "2ms" or "1.5s" into ns; it must be above 0. */
 int mix_time(const char *text, uint64_t *ret_ns, struct error *err);
 
-/* What is promised to each session at a moment, parts of the GPU (0..1): guarantees, then what is
- * left class by class, by weight and never above a cap, as docs/compute.md has it. One that does
- * not want the GPU then is promised nothing. */
+/* Computes what each session is promised at a time, as part of the GPU (0 to 1). First come the
+ * guarantees; what is left is divided class by class, by weight and never above a cap
+ * (docs/compute.md). A session that does not want the GPU at that time is promised nothing. */
 void mix_promise(const struct mix *mix, uint64_t at_ns, double ret[MIX_SESSIONS]);
 
-/* The mean of what is promised, from one moment to another. */
+/* Computes the mean of mix_promise() from one time to another. */
 void mix_promise_over(const struct mix *mix, uint64_t from_ns, uint64_t until_ns,
                       double ret[MIX_SESSIONS]);
 

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the terms of sessions say that each is to have (docs/compute.md), for programs that want
- * all they can get.
+ * Computes what each session is promised by its terms (docs/compute.md), for programs that use as
+ * much of the GPU as they get.
  */
 #include <stdbool.h>
 
 #include "cli/bench/mix.h"
 #include "common/minmax.h"
 
-#define FLOOR 0.01 /* divided among those below rt */
+/* part of the GPU that is divided among the sessions of the classes below rt */
+#define FLOOR 0.01
 #define HALVINGS 60u
 
-/* The sessions that want the GPU at a moment. */
+/* The sessions of the mix, and which of them want the GPU at a time. */
 struct asked {
         unsigned count;
         double cap[MIX_SESSIONS], weight[MIX_SESSIONS];
-        double least[MIX_SESSIONS]; /* what others cannot take: its guarantee, or its floor */
+        /* what other sessions cannot take: the session's guarantee, or its part of FLOOR */
+        double least[MIX_SESSIONS];
         bool wants[MIX_SESSIONS];
         enum mix_class class[MIX_SESSIONS];
 };
@@ -56,7 +58,7 @@ static struct asked asked_at(const struct mix *mix, uint64_t at_ns)
         return asked;
 }
 
-/* What a session of the class has where a unit of weight has `level`. */
+/* Returns what a session of the class gets if a weight of 1 gets `level`. */
 static double at_level(const struct asked *asked, unsigned i, double level)
 {
         return min_double(asked->cap[i], max_double(asked->weight[i] * level, asked->least[i]));
@@ -73,10 +75,12 @@ static double sum_at(const struct asked *asked, enum mix_class class, double lev
         return sum;
 }
 
-/* The class gets `left`, what is certain of it included; returns what it leaves. */
+/* Divides `left` among the sessions of a class, including their guarantees. Returns what they do
+ * not use. */
 static double fill_class(const struct asked *asked, enum mix_class class, double left, double *ret)
 {
-        double low = 0, high = 1; /* at a level of 1 the lightest has all it may */
+        /* at a level of 1 even the session with the least weight gets the maximum */
+        double low = 0, high = 1;
 
         for (unsigned i = 0; i < HALVINGS; i++) {
                 double middle = (low + high) / 2;
@@ -93,7 +97,7 @@ static double fill_class(const struct asked *asked, enum mix_class class, double
         return left - sum_at(asked, class, low);
 }
 
-/* What is not to be had by a class, as it is certain for those behind it. */
+/* Returns what a class cannot have, because it is guaranteed to sessions of later classes. */
 static double kept_for_later(const struct asked *asked, enum mix_class class)
 {
         double kept = 0;
@@ -119,7 +123,7 @@ void mix_promise(const struct mix *mix, uint64_t at_ns, double ret[MIX_SESSIONS]
         }
 }
 
-/* The next moment after `at_ns` at which something changes, or `until_ns`. */
+/* Returns the next time after `at_ns` at which something changes; at most `until_ns`. */
 static uint64_t next_event(const struct mix *mix, uint64_t at_ns, uint64_t until_ns)
 {
         for (unsigned i = 0; i < mix->count; i++) {

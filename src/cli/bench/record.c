@@ -7,9 +7,12 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define SETTLE_NS (SECOND_NS / 2)
-#define MIN_PROMISE 1e-6        /* of the GPU: nobody is measured by less */
-#define LATE_NS (2 * SECOND_NS) /* no machine is so busy that a program looks so late */
-#define KERNELS_WAITED_FOR 40u  /* of the longest, one by one: graphs of ten, of several */
+/* part of the GPU; a session that was promised less is not compared with it */
+#define MIN_PROMISE 1e-6
+/* a sample later than this shows that the program stood still, even on a busy machine */
+#define LATE_NS (2 * SECOND_NS)
+/* in launches, one by one, of the longest kernels of the mix */
+#define KERNELS_WAITED_FOR 40u
 
 void record_free(struct record *record)
 {
@@ -25,7 +28,7 @@ const char *record_judge(const struct record *record)
         return judges[record->judge];
 }
 
-/* The end of sample at - 1; the beginning for 0. */
+/* Returns the sample at - 1, at the end of which sample `at` begins; zeros for sample 0. */
 static struct load_sample end_sample(const struct load_sample *sample, unsigned at)
 {
         return at ? sample[at - 1] : (struct load_sample){ 0 };
@@ -56,7 +59,7 @@ static double distance(double a, double b)
         return a > b ? a - b : b - a;
 }
 
-/* Over every second of periods that lies between. */
+/* Returns the largest difference over any sequence of periods that lasts a second. */
 static double worst_second(const struct record *record, unsigned at, unsigned from, unsigned until)
 {
         unsigned width = (unsigned)((SECOND_NS + record->period_ns - 1) / record->period_ns);
@@ -120,7 +123,7 @@ void record_summarize(const struct record *record, struct record_summary *ret)
                 ret->jain = sum * sum / (promised * squares);
 }
 
-/* How long no sample came where some were due. */
+/* Returns for how long no sample was made although some were due. */
 static uint64_t latest_ns(const struct record *record, unsigned at)
 {
         const struct load_sample *sample = record_samples(record, at);
@@ -135,7 +138,8 @@ static uint64_t latest_ns(const struct record *record, unsigned at)
         return latest;
 }
 
-/* Whether the GPU did nothing for it in a time that was long enough for something. */
+/* Returns whether the GPU did nothing for a session in a time that was long enough for several
+ * launches. */
 static bool had_nothing(const struct record *record, unsigned at)
 {
         const struct mix_session *session = &record->mix.session[at];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record as JSON. Figures are for who reads it; only mix, period and samples are read back.
+ * Writes and reads a record as JSON. The figures are for other readers; only mix, period and
+ * samples are read back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -92,7 +93,7 @@ int record_write(const struct record *record, FILE *stream)
 
 struct reader {
         struct record *record;
-        uint64_t *number; /* of the list last read; owned */
+        uint64_t *number; /* the numbers of the list that was read last; owned */
         size_t count, room;
 };
 
@@ -114,7 +115,8 @@ static int keep_number(struct json_walk *walk, void *context)
         return json_whole(&walk->token, &reader->number[reader->count++], walk->err);
 }
 
-/* All sessions have as many: the first says how many. */
+/* Stores the numbers of a list. All sessions have the same number of samples; the first list
+ * determines it. */
 static int place_numbers(struct reader *reader, bool is_busy, struct error *err)
 {
         struct record *record = reader->record;

@@ -23,9 +23,9 @@
 
 #define SESSION_BYTES (UINT64_C(1) << 30)
 #define LOOK_NS 500000
-#define LOOKS_WITHOUT_PROGRESS 240000u /* 2 minutes: something hangs */
+#define LOOKS_WITHOUT_PROGRESS 240000u /* 2 minutes without progress: the run hangs */
 #define MICRO_PERCENT_PER_PPM 100u
-/* So much longer than they are used sessions stay, if nobody is left to remove them. */
+/* How much longer than the run the sessions stay, if this process cannot remove them. */
 #define REST_NS (300 * UINT64_C(1000000000))
 
 const char *stage_name(const struct stage *stage, unsigned at, char ret[STAGE_NAME_BYTES])
@@ -73,8 +73,8 @@ static bool has_key(const char *spec, const char *key)
         return false;
 }
 
-/* A node of our own in virtual time that begins when all programs are there, but for what the spec
- * says itself. */
+/* Completes the spec of the simulated node: its own state folder, and virtual time that begins when
+ * all programs have started. What the spec already contains is kept. */
 static int complete_spec(struct stage *stage, unsigned programs, struct error *err)
 {
         const char *spec = stage->flags.sim_spec ? stage->flags.sim_spec : getenv("ALIQUOT_SIM");
@@ -280,13 +280,13 @@ static int make_changes(struct stage *stage, const struct mix *mix, struct error
         return 0;
 }
 
-/* Stopped, or it was: whoever stands still for a while has less than it could have had. */
+/* Returns whether a program is or was stopped: then it got less than it could have had. */
 static bool stood_still(int status)
 {
         return WIFSTOPPED(status) || WIFCONTINUED(status);
 }
 
-/* Those that ended; one that did before its time, or stood still, ends it all. */
+/* Reaps programs that have ended. An error if a program ended too early or was stopped. */
 static int reap_programs(struct stage *stage, const struct record *record, struct error *err)
 {
         char name[STAGE_NAME_BYTES], said[256];
@@ -315,7 +315,7 @@ static int reap_programs(struct stage *stage, const struct record *record, struc
         return 0;
 }
 
-/* Without its daemon nobody keeps what was promised. */
+/* Checks that the daemon runs: without it, the promises are not kept. */
 static int watch_daemon(struct stage *stage, struct error *err)
 {
         char said[256];
@@ -351,7 +351,7 @@ static bool have_all_ended(const struct stage *stage, unsigned programs)
         return true;
 }
 
-/* Looks after the programs until all have ended. */
+/* Watches the programs until all have ended. */
 static int attend(struct stage *stage, const struct record *record, struct error *err)
 {
         const struct timespec pause = { .tv_nsec = LOOK_NS };

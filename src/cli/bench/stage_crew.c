@@ -2,10 +2,10 @@
 /*
  * The processes of a benchmark: starts the daemon and the programs, and ends them.
  *
- * Each is in a process group of its own, so that a terminal's interrupt reaches the bench alone; it
- * dies with the bench; and what it prints goes to WHO.log in the stage's folder. A program that
- * does not start says why in the first line of that log, and stage_read_log() returns the line.
- * A process that does not end within 5 s of the signal gets SIGKILL.
+ * Each has its own process group, so that an interrupt from the terminal reaches only the
+ * benchmark. Each dies with the benchmark, and prints to WHO.log in the stage's folder. If a
+ * program does not start, the first line of its log has the reason, and stage_read_log() returns
+ * that line. A process that does not end within 5 s of the signal gets SIGKILL.
  */
 #include "cli/bench/stage_parts.h"
 
@@ -27,10 +27,10 @@
 #define WORDS 20u
 #define NUMBER_BYTES 24u
 #define PAUSE_NS 10000000
-#define PATIENCE 1500u /* pauses: 15 s, for a driver that takes long */
-#define GRACE 500u     /* 5 s, to end as it was asked to */
+#define PATIENCE 1500u /* in pauses: 15 s, for a driver that takes long to start */
+#define GRACE 500u     /* in pauses: 5 s, for a process to end after its signal */
 
-/* What a process printed goes to this file; -ENAMETOOLONG. */
+/* Makes the path of the file with what a process printed. -ENAMETOOLONG. */
 static int log_path(const struct stage *stage, const char *who, char ret[STORE_PATH_BYTES])
 {
         return text_put(ret, STORE_PATH_BYTES, NULL, "%s/%s.log", stage->folder, who);
@@ -49,7 +49,8 @@ void stage_read_log(const struct stage *stage, const char *who, char ret[256])
         text_quote(line, ret, 256);
 }
 
-/* Does not return. Its own process group: what the terminal sends is for us, and we end it. */
+/* Executes a program in the calling child; does not return. The child gets its own process group,
+ * so signals of the terminal go only to this process, which then ends the child. */
 static _Noreturn void become(const struct stage *stage, const char *program, char *const *words,
                              const char *log)
 {
@@ -69,7 +70,7 @@ static _Noreturn void become(const struct stage *stage, const char *program, cha
 }
 
 struct crew_member {
-        const char *who; /* its log's name */
+        const char *who; /* name of its log, without the suffix */
         const char *program;
         char *const *words;
 };
@@ -123,7 +124,8 @@ int stage_start_daemon(struct stage *stage, struct error *err)
                     said[0] ? ": " : "", said);
 }
 
-/* What `aliquot run` is not to find in its environment: the session says it all. */
+/* Removes the variables that `aliquot run` would take as requests: the sessions already have their
+ * terms. */
 static void forget_wishes(void)
 {
         char name[128];
@@ -139,7 +141,8 @@ static void forget_wishes(void)
         }
 }
 
-/* The variables that a child is started with; ours, as nothing here asks for them again. */
+/* Sets the variables for the children in this process's own environment, which it does not use
+ * afterwards. */
 static int set_environment(const struct stage *stage, struct error *err)
 {
         forget_wishes();
