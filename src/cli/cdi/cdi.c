@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot cdi: the daemon's shares as CDI devices, for podman and whoever else reads CDI.
+ * aliquot cdi: makes the daemon's shares available as CDI devices, for podman and other programs
+ * that read CDI.
+ *      add NAME...     adds shares to the daemon, and writes the specification
+ *      enable          writes the specification of all shares: after an upgrade, at boot
+ *      generate        prints the specification
+ *      ls              lists the shares, with the arguments of podman for each
+ *      rm NAME...      removes shares from the daemon, and writes the specification
  *
- *      add NAME...     the daemon has these shares from now on; the specification is written
- *      enable          the specification is written, of all shares: after an upgrade, at boot
- *      generate        it is printed
- *      ls              the shares, and the arguments of podman for each
- *      rm NAME...      the daemon has them no longer; the specification is written
- *
- * The specification follows from the daemon's list and what is installed here alone, so it is
- * always written whole; without a share there is none. The folder of our libraries is there before
- * a specification that names it is.
+ * The specification depends only on the daemon's list and on what is installed on this machine, so
+ * it is always written as a whole; if there are no shares, it is removed. The folder of libraries
+ * is created before the specification that uses it.
  */
 #include "cli/command.h"
 
@@ -38,9 +38,9 @@
 #define LIBRARIES "/var/lib/aliquot/lib"
 
 struct cdi_call {
-        struct view view; /* the verb, then names */
+        struct view view; /* its words are the verb, then names */
         struct request_flags flags;
-        const char *folder, *libraries; /* NULL: the usual */
+        const char *folder, *libraries; /* NULL: the default folder */
         bool is_preload;
         struct cli_request request;
         struct store store;
@@ -101,9 +101,9 @@ const struct argp argp_cdi = {
         .children = children,
 };
 
-/* -- Where ------------------------------------------------------------------------------------ */
+/* -- Paths ------------------------------------------------------------------------------------ */
 
-/* Specifications name absolute paths. */
+/* Makes a path absolute, as specifications need. */
 static int make_absolute(const char *given, char ret[PATH_MAX], struct error *err)
 {
         scoped_free char *here = given[0] == '/' ? NULL : getcwd(NULL, 0);
@@ -172,7 +172,7 @@ static size_t count_here(const struct cdi_call *call)
         return count;
 }
 
-/* The driver must be that of the daemon. */
+/* Checks that the driver found here is that of the daemon: it must have the shares' GPUs. */
 static int check_cards(const struct cdi_call *call, struct error *err)
 {
         const struct cards *cards = &call->request.cards;
@@ -221,7 +221,8 @@ static bool is_wanted(const struct cdi_call *call, const char *name)
         return call->view.count == 1;
 }
 
-/* The shares of `names` alone, or all: the specification's text, which is the caller's to free. */
+/* Makes the text of the specification, for the requested shares only or for all. The caller frees
+ * it. */
 static int make_spec(const struct cdi_call *call, bool are_named, char **ret, size_t *ret_bytes,
                      struct error *err)
 {
@@ -253,7 +254,8 @@ static int make_spec(const struct cdi_call *call, bool are_named, char **ret, si
         return 0;
 }
 
-/* 1: there is one; 0: there is no share of a GPU that is here, and so there is none. */
+/* Writes the specification. Returns 1, or 0 if no share is of a GPU that is present: then there is
+ * no specification. */
 static int write_spec(struct cdi_call *call, char path[PATH_MAX], struct error *err)
 {
         char folder[PATH_MAX];
@@ -280,7 +282,7 @@ static int write_spec(struct cdi_call *call, char path[PATH_MAX], struct error *
         return rc < 0 ? rc : 1;
 }
 
-/* -- What else a container needs of a real driver --------------------------------------------- */
+/* -- What a container needs of a real driver -------------------------------------------------- */
 
 static bool is_file_there(const char *pattern)
 {
@@ -291,7 +293,7 @@ static bool is_file_there(const char *pattern)
         return rc == 0;
 }
 
-/* That what NVIDIA's own device brings can be had. */
+/* Warns if the files of NVIDIA's own CDI device are missing. */
 static void warn_of_missing(const struct cdi_call *call)
 {
         static const char *const nodes[] = { "/dev/nvidiactl", "/dev/nvidia-uvm" };
@@ -312,7 +314,8 @@ static void warn_of_missing(const struct cdi_call *call)
                       stderr);
 }
 
-/* The arguments of podman. Ours stands last: of two files for one path the last one counts. */
+/* Makes the arguments of podman. Aliquot's device is the last one, because of two mounts for one
+ * path the last one is used. */
 static void put_arguments(const struct cdi_call *call, const struct client_profile *profile,
                           char *ret, size_t bytes)
 {
@@ -433,7 +436,7 @@ static int do_rm(struct cdi_call *call, struct error *err)
 static const struct verb {
         const char *name;
         int (*run)(struct cdi_call *call, struct error *err);
-        unsigned least, most; /* names that it takes */
+        unsigned least, most; /* minimum and maximum number of names */
 } verbs[] = {
         { "add", do_add, 1, 255 },
         { "enable", do_enable, 0, 0 },

@@ -14,7 +14,7 @@
 #include "common/scoped.h"
 #include "common/text.h"
 
-#define DEPTH 4 /* descriptors that nftw() may hold */
+#define DEPTH 4 /* maximum number of descriptors for nftw() */
 
 static int fail_path(const char *path, struct error *err)
 {
@@ -63,7 +63,7 @@ int files_write(const char *path, const char *bytes, size_t count, struct error 
                 bytes += put;
                 count -= (size_t)put;
         }
-        /* Whatever the umask. */
+        /* the mode must not depend on the umask */
         if (fchmod(fd, 0644) < 0 || fsync(fd) < 0)
                 return fail_path(path, err);
         return 0;
@@ -86,7 +86,7 @@ int files_replace(const char *path, const char *bytes, size_t count, struct erro
         char made[PATH_MAX];
         int rc = text_put(made, sizeof(made), err, "%s.new-%d", path, (int)getpid());
 
-        /* Of one of our number that was killed. */
+        /* It may be left from a process with the same pid that was killed. */
         unlink(made);
         if (rc == 0)
                 rc = files_write(made, bytes, count, err);
@@ -108,7 +108,7 @@ int files_make_folder(const char *path, struct error *err)
 
         while (rc == 0 && (slash = strchr(slash + 1, '/'))) {
                 *slash = '\0';
-                /* Whatever the umask. */
+                /* the mode must not depend on the umask */
                 if (mkdir(parent, 0755) == 0 ? chmod(parent, 0755) < 0 : errno != EEXIST)
                         return fail_path(parent, err);
                 *slash = '/';

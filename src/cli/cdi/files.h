@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that others read while we write: whole, or as they were before.
+ * Writes files that others may read at the same time: readers get the complete new file or the old
+ * one.
  *
- * What fails is one line with the path. files_write() is for a new path; files_replace() writes
- * beside `path`, under a name that no reader of the folder takes for one of its own, and renames.
- * Everything is on disk when they return: a machine that goes down later has it.
+ * An error is one line with the path. files_write() is for a new path. files_replace() writes a
+ * file in the same folder, under a name that the folder's readers ignore, and renames it to `path`.
+ * When the functions return, everything is on disk and survives a crash of the machine.
  */
 #ifndef ALIQUOT_CLI_CDI_FILES_H
 #define ALIQUOT_CLI_CDI_FILES_H
@@ -13,20 +14,21 @@
 
 #include "common/error.h"
 
-/* All of a file into memory that is the caller's to free(). */
+/* Reads a whole file into memory that the caller frees with free(). */
 int files_read(const char *path, char **ret, size_t *ret_bytes, struct error *err);
 
-/* Readable by all. */
+/* Write a file that every user may read. */
 int files_write(const char *path, const char *bytes, size_t count, struct error *err);
 int files_replace(const char *path, const char *bytes, size_t count, struct error *err);
 
-/* An absolute path, with its parents; mode 0755. One that is there is fine. */
+/* Makes a folder, given as an absolute path, and its parents, with mode 0755. Success if it already
+ * exists. */
 int files_make_folder(const char *path, struct error *err);
 
-/* A folder of files and of folders of files; one that is not there is fine. */
+/* Removes a folder with everything in it. It need not exist. */
 void files_remove_folder(const char *path);
 
-/* That a name in its folder is on disk. */
+/* Makes sure that the file's name in its folder is on disk. */
 int files_sync_parent(const char *path, struct error *err);
 
 #endif

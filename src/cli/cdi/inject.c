@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The paths: those of the driver on this machine, since NVIDIA's device mounts it at the same in
- * every container, and the two folders in which loaders of all distributions look by themselves.
+ * The mount paths: those of the driver on this machine, since NVIDIA's device mounts the driver at
+ * the same paths in every container, and the two folders in which the loaders of all distributions
+ * search by default.
  */
 #include "cli/cdi/inject.h"
 
@@ -18,7 +19,7 @@
 #define LIBRARY_PLACE INJECTED_FOLDER "/lib/" LIBRARY_NAME
 #define STATE_PLACE INJECTED_FOLDER "/sim"
 #define APIS 2u
-#define WORDS_BYTES 17000u /* what a simulator reads, and one key more */
+#define WORDS_BYTES 17000u /* the most that a simulator reads, and one more key */
 
 #if defined(__aarch64__)
 #define DEBIAN_FOLDER "/usr/lib/aarch64-linux-gnu"
@@ -29,7 +30,7 @@
 static const char *const loader_folders[] = { DEBIAN_FOLDER, "/usr/lib64" };
 #define LOADER_FOLDERS (sizeof(loader_folders) / sizeof(loader_folders[0]))
 
-/* One library of the driver. */
+/* The two libraries of the driver. */
 static const struct {
         const char *api;
         const char *soname;
@@ -41,8 +42,8 @@ struct plan {
         const struct inject_about *about;
         struct injection *injection;
         char kept[PATH_MAX];
-        char words[WORDS_BYTES]; /* of the simulated GPU */
-        char state[PATH_MAX];    /* its folder; "": the GPU is real */
+        char words[WORDS_BYTES]; /* configuration of the simulated GPU */
+        char state[PATH_MAX];    /* its state folder; "": the GPU is real */
 };
 
 static int add_mount(struct injection *injection, const struct inject_mount *mount,
@@ -58,7 +59,7 @@ static int add_mount(struct injection *injection, const struct inject_mount *mou
         return 0;
 }
 
-/* Of a kept file; `to` may be a folder, with `name` then the file's in it. */
+/* Adds the mount of a kept file. `to` may be a folder; `name` is then the file's name in it. */
 static int add_kept(const struct plan *plan, const char *file, const char *to, const char *name,
                     struct error *err)
 {
@@ -70,7 +71,7 @@ static int add_kept(const struct plan *plan, const char *file, const char *to, c
         return rc < 0 ? rc : add_mount(plan->injection, &mount, err);
 }
 
-/* A facade at each path where a loader looks. */
+/* Adds a facade at each path where a loader searches. */
 static int add_facade(const struct plan *plan, unsigned api, const char *found, struct error *err)
 {
         const char *soname = drivers[api].soname;
@@ -79,7 +80,7 @@ static int add_facade(const struct plan *plan, unsigned api, const char *found, 
 
         for (unsigned i = 0; rc == 0 && i < LOADER_FOLDERS; i++) {
                 rc = add_kept(plan, soname, loader_folders[i], soname, err);
-                /* With a real driver NVIDIA's device makes it a link. */
+                /* for a real driver, NVIDIA's device makes this name a link */
                 if (rc == 0 && plan->state[0])
                         rc = add_kept(plan, soname, loader_folders[i], drivers[api].unversioned,
                                       err);
@@ -95,7 +96,7 @@ static int add_facade(const struct plan *plan, unsigned api, const char *found, 
         return rc;
 }
 
-/* The driver itself where its facade looks for it. */
+/* Mounts the driver itself at the path where its facade looks for it. */
 static int add_driver(const struct plan *plan, unsigned api, const char *found, struct error *err)
 {
         struct inject_mount mount = { .options = INJECT_CODE };
@@ -127,8 +128,8 @@ static int add_facades(const struct plan *plan, struct error *err)
         return rc;
 }
 
-/* The simulated driver where a real one would be: a program that is linked with it needs one there
- * before anything is preloaded. */
+/* Mounts the simulated driver where a real one would be: a program that is linked with the driver
+ * needs one there before anything is preloaded. */
 static int add_simulated_driver(const struct plan *plan, struct error *err)
 {
         char kept[PATH_MAX];
@@ -162,7 +163,7 @@ static int add_simulator(const struct plan *plan, struct error *err)
         return rc < 0 ? rc : add_mount(plan->injection, &state, err);
 }
 
-/* What the simulated driver says of itself; nothing of a real one. */
+/* Gets configuration and state folder from the simulated driver. Does nothing for a real one. */
 static int ask_simulator(struct plan *plan, struct error *err)
 {
         const char *(*words)(void);
@@ -184,7 +185,8 @@ static int ask_simulator(struct plan *plan, struct error *err)
                         words());
 }
 
-/* All of ours that any container may need, so that a folder's name says a version. */
+/* Creates the folder with all of Aliquot's files that any container may need, so that one folder
+ * stands for one version. */
 static int keep_files(struct plan *plan, struct error *err)
 {
         const struct installation *own = &plan->about->request->own;

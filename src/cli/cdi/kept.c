@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All files are read whole, first to name the folder, then to write or compare them: some MiB.
+ * Creates kept folders. All files are read into memory, first to compute the folder's name and then
+ * to write or compare them; they have some MiB.
  */
 #include "cli/cdi/kept.h"
 
@@ -41,7 +42,8 @@ static int read_content(const struct kept_file *file, struct content *ret, struc
         return ret->bytes ? 0 : fail(err, -ENOMEM, "%s: out of memory", file->name);
 }
 
-/* FNV-1a. Two contents that collide share no folder: what is there is compared. */
+/* Hashes with FNV-1a. Two contents with the same hash cannot get the same folder, because an
+ * existing folder is compared. */
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
 {
         const unsigned char *at = bytes;
@@ -70,7 +72,7 @@ static int hash_files(const struct kept_file *files, unsigned count, uint64_t *r
         return 0;
 }
 
-/* The folder that a file lies in, below that of all. */
+/* Creates the subfolder that contains a file. */
 static int make_parent(const char *path, struct error *err)
 {
         char parent[PATH_MAX];
@@ -131,14 +133,14 @@ static int each(const char *folder, const struct kept_file *files, unsigned coun
         return rc;
 }
 
-/* Whole, or not at all, under its name. */
+/* Creates the folder under its name, either complete or not at all. */
 static int make_folder(const char *path, const struct kept_file *files, unsigned count,
                        struct error *err)
 {
         char made[PATH_MAX];
         int rc = text_put(made, sizeof(made), err, "%s.new-%d", path, (int)getpid());
 
-        /* Of one of our number that was killed. */
+        /* It may be left from a process with the same pid that was killed. */
         files_remove_folder(made);
         if (rc == 0)
                 rc = files_make_folder(made, err);

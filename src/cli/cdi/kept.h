@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of our files that never change: LIBRARIES/HASH/, named by what is in them.
- *
+ * Copies of Aliquot's files that never change: LIBRARIES/HASH/, where HASH is of the files'
+ * contents.
  *      const struct kept_file files[] = {
  *              { .name = "libcuda.so.1", .source = "/usr/lib/aliquot/shims/libcuda.so.1" },
  *              { .name = "driver/simulator", .text = "memory=16GiB\n" },
  *      };
- *
  *      kept_make("/var/lib/aliquot/lib", files, 2, path, &err)
  *
- * Containers have them mounted, so an upgrade of ours, which makes another folder beside this one,
- * changes nothing for those that run. A folder is made under another name and renamed when it is
- * whole. One that is there already is compared, byte by byte, and never written: -EEXIST if it is
- * not what its name says. Old folders are nobody's to remove but the administrator's: a container
- * that was stopped needs its own to start again.
+ * Containers mount these folders. An upgrade of Aliquot creates another folder, and so changes
+ * nothing for running containers. A folder is created under another name and renamed when it is
+ * complete. An existing folder is compared byte by byte and never written: -EEXIST if it does not
+ * have the contents of its name. Only the administrator removes old folders: a stopped container
+ * needs its folder to start again.
  */
 #ifndef ALIQUOT_CLI_CDI_KEPT_H
 #define ALIQUOT_CLI_CDI_KEPT_H
@@ -23,12 +22,12 @@
 #include "common/error.h"
 
 struct kept_file {
-        const char *name;   /* in the folder; at most one folder deep */
-        const char *source; /* the file to copy; NULL: the text */
+        const char *name;   /* name in the folder; at most one subfolder deep */
+        const char *source; /* path of the file to copy; NULL: use `text` */
         const char *text;
 };
 
-/* The folder's path into `ret`, made if need be, its parents too. */
+/* Creates the folder if it does not exist, with its parents, and stores its path in `ret`. */
 int kept_make(const char *libraries, const struct kept_file *files, unsigned count,
               char ret[PATH_MAX], struct error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shares for people and for programs.
+ * Prints the daemon's shares for containers, as a table or as JSON.
  */
 #ifndef ALIQUOT_CLI_CDI_LIST_H
 #define ALIQUOT_CLI_CDI_LIST_H
@@ -10,7 +10,7 @@
 
 #define LIST_TITLES "SHARE,GPU,#MEMORY,#COMPUTE,CLASS,FROM,#CONTAINERS"
 
-/* With these titles, or those of them that were chosen. */
+/* Prints a table with these titles, or with the columns of them that were chosen. */
 void list_print(const struct client_profile *profiles, size_t count, struct table *table);
 void list_print_json(const struct client_profile *profiles, size_t count);
 

@@ -9,7 +9,7 @@
 
 #define SPEC_VERSION "0.5.0"
 
-/* "ro,bind" as ["ro", "bind"]. */
+/* Writes options such as "ro,bind" as ["ro", "bind"]. */
 static void write_options(struct json_out *out, const char *options)
 {
         json_out_open(out, "options", '[');
