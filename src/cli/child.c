@@ -17,7 +17,7 @@
 void child_die_with(pid_t parent)
 {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent) /* it was too late for that */
+        if (getppid() != parent) /* the parent died before prctl() */
                 _exit(STATUS_CANNOT_RUN);
 }
 
@@ -43,7 +43,7 @@ int child_replace(const char *path, char **argv, struct error *err)
         return err->code == -ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
 }
 
-/* The signals that we take from the queue: all that can be. */
+/* Blocks all signals that child_wait() takes from the queue: all except faults of this process. */
 static void block_all(sigset_t *ret_before)
 {
         static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS };
@@ -55,7 +55,7 @@ static void block_all(sigset_t *ret_before)
         sigprocmask(SIG_BLOCK, &all, ret_before);
 }
 
-/* The signal state that the program inherits: exactly the command's own. */
+/* The signal state that the program gets: the one with which the command was started. */
 struct inherited {
         sigset_t mask;
         void (*on_child)(int);
@@ -75,14 +75,16 @@ static _Noreturn void become_child(const char *path, char **argv, const struct i
         _exit(status);
 }
 
-/* Everything that ended or stopped. True when the program is among what ended. */
+/* Reaps all children that ended or stopped. Returns true if the program is among those that
+ * ended. */
 static bool reap_children(pid_t program, int *ret_status)
 {
         bool has_ended = false;
         int status;
         pid_t pid;
 
-        /* As the first process of a container we inherit orphans, so any child is waited for. */
+        /* As the first process of a container this process inherits orphans, so it waits for any
+         * child. */
         while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
                 if (pid != program)
                         continue;
@@ -96,7 +98,8 @@ static bool reap_children(pid_t program, int *ret_status)
         return has_ended;
 }
 
-/* What came from the terminal has reached the program as well: it is of the same job. */
+/* Returns whether to forward a signal to the program. A signal from the terminal has already
+ * reached the program, which is in the same job. */
 static bool is_to_forward(const siginfo_t *info, pid_t program)
 {
         return info->si_signo != SIGCHLD && info->si_code <= 0 && info->si_pid != program;
@@ -139,12 +142,12 @@ int child_end_alike(int wait_status)
 
         if (WIFEXITED(wait_status))
                 return WEXITSTATUS(wait_status);
-        /* One core is enough. */
+        /* The program may have written a core file; this process must not write another one. */
         setrlimit(RLIMIT_CORE, &no_core);
         signal(number, SIG_DFL);
         sigemptyset(&one);
         sigaddset(&one, number);
         kill(getpid(), number);
         sigprocmask(SIG_UNBLOCK, &one, NULL);
-        return 128 + number; /* the first process of a container cannot die so */
+        return 128 + number; /* the first process of a container cannot die by a signal */
 }

@@ -15,12 +15,12 @@
 #include "settings/settings.h"
 
 #define START_PAUSE_NS 20000000
-#define STARTS_MS 5000L /* time for a starting daemon */
-#define SILENT_MS 1000u /* after this the command says that it waits */
+#define STARTS_MS 5000L /* how long a starting daemon is waited for */
+#define SILENT_MS 1000u /* a longer wait is reported to the user */
 #define MS_A_SECOND 1000
 #define NS_A_MS UINT64_C(1000000)
 #define SECOND_NS 1e9
-#define SECONDS_MAX 1e10 /* a double of nanoseconds still fits 64 bits */
+#define SECONDS_MAX 1e10 /* this many seconds in nanoseconds still fit 64 bits */
 #define LABEL_KEY_BYTES 64u
 
 const bool client_is_built = true;
@@ -37,7 +37,7 @@ static void tell_what_is_awaited(const struct store *store, enum presence presen
                         store->path, STARTS_MS / MS_A_SECOND);
 }
 
-/* Waits while a daemon may be starting: until one listens, none will, or STARTS_MS have passed. A
+/* Waits while a daemon may be starting, at most STARTS_MS: until one listens, or none will. A
  * command that has waited in vain once does not wait again. */
 static enum presence wait_for_start(const struct store *store)
 {
@@ -61,7 +61,8 @@ static enum presence wait_for_start(const struct store *store)
         return presence;
 }
 
-/* No process holds its locks. */
+/* Makes the error for a folder that is closed to this user, while no process holds the daemon's
+ * locks. */
 static int fail_closed(const struct store *store, struct error *err)
 {
         struct stat st;
@@ -88,7 +89,7 @@ int client_find(const struct store *store, struct error *err)
                             store->path);
         case PRESENCE_STARTS:
                 return client_away(store, "it runs and does not listen", err);
-        default: /* no daemon listened all the while */
+        default: /* no daemon listened at any time */
                 return 0;
         }
 }
@@ -129,7 +130,7 @@ static void put_label(json_t *labels, const char *label)
                 json_object_set_new(labels, key, json_string(equals + 1));
 }
 
-/* Puts a change of a label into an object; "key=" takes the label away. */
+/* Puts a change of a label into an object; "key=" removes the label. */
 static void change_label(json_t *labels, const char *label)
 {
         const char *equals = strchr(label, '=');
@@ -142,7 +143,8 @@ static void change_label(json_t *labels, const char *label)
                 put_label(labels, label);
 }
 
-/* Those that there are (NULL: none) with those that are wished. */
+/* Makes an object of the labels that the session has (`seen`, or NULL) and those that are
+ * requested. */
 static json_t *labels_of(const struct client_session *seen, const struct client_wish *wish)
 {
         json_t *labels = json_object();
@@ -199,7 +201,7 @@ json_t *client_wish_body(const struct client_session *seen, const struct client_
         return body;
 }
 
-/* A share in millionths; 0 where it is null. */
+/* Returns a percentage in millionths; 0 if it is null. */
 static uint32_t ppm_of(const json_t *device, const char *key)
 {
         double percent = json_number_value(json_object_get(device, key));
@@ -223,7 +225,7 @@ static void read_time(const json_t *time, struct client_share *ret)
         ret->debt_ns = ns_of(time, "debt_seconds");
 }
 
-/* A report without a reason has an unknown reason. */
+/* Reads a report on GPU time. A report whose reason is missing gets an unknown reason. */
 static void read_finding(const json_t *device, struct client_finding *ret)
 {
         const json_t *answer = json_object_get(device, "compute_report");
@@ -237,7 +239,8 @@ static void read_finding(const json_t *device, struct client_finding *ret)
         ret->claimed_ppm = ppm_of(answer, "claimed_percent");
 }
 
-/* Returns the number of shares. `used` is the daemon's name for the bytes in use. */
+/* Reads the shares and returns their number. `used` is the name of the daemon's field for the bytes
+ * in use. */
 static unsigned read_shares(const json_t *devices, const char *used,
                             struct client_share ret[PAGE_DEVICES])
 {
@@ -343,7 +346,8 @@ int client_show(const struct store *store, const char *name, struct client_sessi
         return rc;
 }
 
-/* One page of the list; *after is the name to go on from, "" at the end. */
+/* Requests one page of the list. *after is the name after which the next page begins, "" at the
+ * end. */
 static int list_page(const struct store *store, const struct client_listener *listener,
                      char after[PAGE_NAME_BYTES], struct error *err)
 {
@@ -410,7 +414,7 @@ int client_processes(const struct store *store, const char *name,
         return 0;
 }
 
-/* A word from the daemon is one of its API. */
+/* Performs a request about the session `name`, whose errors get advice to the user. */
 static int perform_on(struct call *call, const char *name, struct error *err)
 {
         int rc = client_perform(call, err);

@@ -6,7 +6,7 @@
 
 #define GAUGE_MAX 1000000
 
-/* -1: it is not told. */
+/* Returns a gauge; -1 if the daemon does not report it. */
 static int gauge_of(const json_t *device, const char *key)
 {
         const json_t *value = json_object_get(device, key);
@@ -16,7 +16,7 @@ static int gauge_of(const json_t *device, const char *key)
                                                                            : -1;
 }
 
-/* False: it has no UUID that we know how to read. */
+/* Reads a GPU. False: its UUID cannot be parsed. */
 static bool read_device(const json_t *device, struct client_device *ret)
 {
         struct card *card = &ret->card;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The GPUs that a daemon serves, as it tells them: for a shell that sees no driver, or another one.
+ * The GPUs that a daemon serves, as it reports them: for a shell that sees no driver, or another
+ * driver.
  */
 #ifndef ALIQUOT_CLI_CLIENT_DEVICES_H
 #define ALIQUOT_CLI_CLIENT_DEVICES_H
@@ -14,8 +15,8 @@ struct client_device {
         struct gauges gauges;
 };
 
-/* Returns how many there are. -ENODEV: none, with the daemon's reason. `patience_ms`: for the
- * answer; 0: as for any other. */
+/* Returns the number of GPUs. -ENODEV: the daemon has none, and `err` has its reason.
+ * `patience_ms`: timeout for the response; 0: the default. */
 int client_devices(const struct store *store, long patience_ms,
                    struct client_device ret[SETTINGS_GPUS], struct error *err);
 

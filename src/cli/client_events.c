@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Server-sent events of the daemon.
+ * Reads the daemon's server-sent events.
  */
 #include "cli/client_events.h"
 
@@ -15,18 +15,20 @@
 #include "common/units.h"
 #include "common/uuid.h"
 
-/* The daemon sends a sign of life every 15 s; it may be late by as much as any answer. */
+/* Without a message for this long, the daemon counts as silent: it sends one every 15 s, which may
+ * be as late as any response. */
 #define BEAT_MAX_NS (UINT64_C(25) * CLOCK_SECOND_NS)
 
 struct stream {
-        struct call call; /* its text: what has come of a line, or a problem */
+        /* call.text is the incomplete line received so far, or the text of a problem */
+        struct call call;
         CURL *curl;
         bool (*each)(const struct client_event *event, void *context);
         bool (*is_wanted)(void *context);
         void *context;
         bool is_over;              /* no more events are wanted */
-        bool is_silent;            /* the daemon has been for too long */
-        struct client_vigil vigil; /* since the daemon's last message */
+        bool is_silent;            /* there was no message from the daemon for too long */
+        struct client_vigil vigil; /* the wait since the daemon's last message */
 };
 
 /* Adds limits as in "memory=GPU-42d2f742:4 GiB". */
@@ -44,7 +46,8 @@ static void add_memory(struct text *text, json_t *memory)
         }
 }
 
-/* The part of an event for people; the JSON has all of it. `detail` stays the caller's. */
+/* Makes the text of an event for users; the JSON has all of its fields. The caller keeps ownership
+ * of `detail`. */
 static void tell_detail(json_t *detail, char *ret, size_t bytes)
 {
         static const char *const bookkeeping[] = { "owner", "version", "expires_ns" };
@@ -95,7 +98,8 @@ static void tell_event(struct stream *stream, const char *data)
         json_decref(json);
 }
 
-/* Takes the complete lines that have arrived; of an event only the data, which has everything. */
+/* Callback for libcurl: processes the complete lines that have arrived. Only the data of an event
+ * is used, because it has all fields. */
 static size_t take_events(char *bytes, size_t size, size_t count, void *context)
 {
         struct stream *stream = context;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request to the daemon and its answer, and how a problem (RFC 9457) reads in one line.
+ * Sends one request to the daemon and reads the response. Turns a problem document (RFC 9457) into
+ * one line.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -16,7 +17,7 @@
 #include "common/text.h"
 #include "common/units.h"
 
-#define SILENT_MS 1000 /* after this wait the command says so */
+#define SILENT_MS 1000 /* a longer wait is reported to the user */
 #define ANSWER_BYTES (16u << 20)
 #define MS_A_SECOND 1000L
 #define NS_A_MS UINT64_C(1000000)
@@ -28,7 +29,8 @@ int client_away(const struct store *store, const char *why, struct error *err)
                     store->path, why);
 }
 
-/* jansson leaves out members if memory runs out, so a request or an answer would lack them. */
+/* Set when an allocation fails. jansson then leaves out members, so a request or a response would
+ * be incomplete. */
 static bool lacks_memory;
 
 static void *allocate(size_t bytes)
@@ -125,7 +127,7 @@ uint64_t client_waited_ms(struct client_vigil *vigil)
         return waited_ms;
 }
 
-/* libcurl calls it about once a second. */
+/* Callback for libcurl, about once a second: reports a long wait. */
 static int watch_progress(void *context, curl_off_t down, curl_off_t downloaded, curl_off_t up,
                           curl_off_t uploaded)
 {
@@ -134,7 +136,8 @@ static int watch_progress(void *context, curl_off_t down, curl_off_t downloaded,
         return 0;
 }
 
-/* A call with a shorter timeout than usual has another way out, and reports no wait. */
+/* Sets the timeout of a call. A call with its own timeout is short, and its wait is not
+ * reported. */
 static void set_patience(CURL *curl, const struct call *call, struct client_vigil *vigil)
 {
         curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
@@ -245,7 +248,7 @@ static int code_of(const struct call *call)
         }
 }
 
-/* Makes one line of a problem that the daemon answered with. */
+/* Makes one line from the problem with which the daemon answered. */
 int client_refusal(const struct call *call, struct error *err)
 {
         const char *field = client_text(call->answer, "field");

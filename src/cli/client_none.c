@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In a build without libcurl or jansson: a daemon can be seen and not asked.
+ * The client in a build without libcurl or jansson: it can detect a daemon, but cannot send
+ * requests.
  */
 #include "cli/client.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a daemon says of its policy: the rules, and what they give a user.
+ * Reads the daemon's policy: the rules, and what they allow a user.
  */
 #ifndef ALIQUOT_CLI_CLIENT_POLICY_H
 #define ALIQUOT_CLI_CLIENT_POLICY_H
@@ -9,23 +9,24 @@
 
 #define CLIENT_BOUND_BYTES 256u
 
-/* One key of a rule, or of what a user may take. */
+/* One key of a rule, or of what a user may have. */
 struct client_bound {
         char key[CLIENT_WORD_BYTES];
-        char most[CLIENT_BOUND_BYTES]; /* as the config says it */
-        char rule[CLIENT_BOUND_BYTES]; /* the section, or the key of [admission]; "": none */
+        char most[CLIENT_BOUND_BYTES]; /* the maximum, as it is written in the config */
+        /* section of the config, or key of [admission]; "": no rule */
+        char rule[CLIENT_BOUND_BYTES];
 };
 
-/* Who is told of each; `bound` is borrowed for the call. */
+/* A function that is called for each key; `bound` is borrowed for the call. */
 struct client_bounds {
         void (*each)(const struct client_bound *bound, void *context);
         void *context;
 };
 
-/* Every key of every rule. */
+/* Lists every key of every rule. */
 int client_rules(const struct store *store, const struct client_bounds *bounds, struct error *err);
 
-/* Whom a check is about. */
+/* The user for whom the policy is checked. */
 struct client_subject {
         uint32_t uid;
         const uint32_t *group;
@@ -33,8 +34,8 @@ struct client_subject {
         const char *profile; /* NULL: none */
 };
 
-/* What the user may take. With a `wish` (NULL: none) it is refused, -EACCES, where the policy would
- * refuse a session like that. */
+/* Lists what the user may have. With a `wish` (NULL: none), returns -EACCES if the policy would
+ * refuse such a session. */
 int client_check(const struct store *store, const struct client_subject *subject,
                  const struct client_wish *wish, const struct client_bounds *bounds,
                  struct error *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shares of the daemon's that containers can have (client.h says how it is asked).
+ * The daemon's profiles, which are shares for containers (see client.h for the requests).
  *
- * A profile is a share that says in its name what it is, gpu0-4GiB-30, and has a door: the socket
- * by which a container that has it gets a session of its own.
+ * A profile is a share of a GPU whose name describes it, for example gpu0-4GiB-30. It has a socket
+ * (its door); a container that can reach the socket gets its own session with that share.
  */
 #ifndef ALIQUOT_CLI_CLIENT_PROFILES_H
 #define ALIQUOT_CLI_CLIENT_PROFILES_H
@@ -14,24 +14,24 @@
 
 struct client_profile {
         char name[PAGE_NAME_BYTES];
-        char uuid[UUID_TEXT_BYTES]; /* of its GPU; "": it is not here now */
-        unsigned gpu;               /* the same, by its index; 0 without a uuid */
+        char uuid[UUID_TEXT_BYTES]; /* UUID of its GPU; "": the GPU is not present now */
+        unsigned gpu;               /* index of its GPU; 0 without a uuid */
         uint64_t memory_bytes;
-        uint32_t cap_ppm; /* PAGE_WHOLE_PPM: none */
+        uint32_t cap_ppm; /* PAGE_WHOLE_PPM: no cap */
         char priority[CLIENT_WORD_BYTES];
-        char door[STORE_PATH_BYTES];  /* its socket */
-        char from[CLIENT_WORD_BYTES]; /* "config", or "api": it was added */
+        char door[STORE_PATH_BYTES];  /* path of its socket */
+        char from[CLIENT_WORD_BYTES]; /* "config"; or "api": it was added by a request */
         unsigned sessions;
 };
 
-/* All of them, in memory that is the caller's to free(). */
+/* Lists all profiles, in memory that the caller frees with free(). */
 int client_profiles(const struct store *store, struct client_profile **ret, size_t *ret_count,
                     struct error *err);
 
-/* One that is there already is fine. */
+/* Adds a profile. Success if it already exists. */
 int client_profile_add(const struct store *store, const char *name, struct error *err);
 
-/* -ENOENT: there is none; -EBUSY: the config has it. */
+/* Removes a profile. -ENOENT: it does not exist; -EBUSY: it is in the config. */
 int client_profile_remove(const struct store *store, const char *name, struct error *err);
 
 #endif

@@ -25,10 +25,11 @@
 #include "common/scoped.h"
 #include "common/text.h"
 
-#define SLICE_MS UINT64_C(1000) /* after each such part of the wait the user may be told */
+/* the wait is checked, and may be reported, at this interval */
+#define SLICE_MS UINT64_C(1000)
 #define NS_A_MS UINT64_C(1000000)
 
-#ifndef CURL_PREREQFUNC_OK /* headers of libcurl before 7.80 */
+#ifndef CURL_PREREQFUNC_OK /* missing in headers of libcurl before 7.80 */
 #define CURL_PREREQFUNC_OK 0
 #define CURL_PREREQFUNC_ABORT 1
 #define CURLOPT_PREREQFUNCTION ((CURLoption)(CURLOPTTYPE_FUNCTIONPOINT + 312))
@@ -60,7 +61,7 @@ static bool has_connected(int fd, const struct curl_sockaddr *address, struct cl
         return false;
 }
 
-/* The two releases whose libcurl connects a connected socket again. */
+/* Returns whether this libcurl connects a connected socket again (7.88). */
 static bool connects_again(void)
 {
         unsigned version = curl_version_info(CURLVERSION_NOW)->version_num;
@@ -68,8 +69,8 @@ static bool connects_again(void)
         return version >= 0x075800 && version < 0x080000;
 }
 
-/* A datagram socket connected to itself, by a name from the kernel: connecting it always works, and
- * then no other process can send to it. */
+/* Opens a datagram socket that is connected to itself, with a name from the kernel. Connecting it
+ * again always works, and no other process can send to it. */
 static int open_stand_in(struct curl_sockaddr *address)
 {
         scoped_fd int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

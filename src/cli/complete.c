@@ -123,7 +123,7 @@ static void offer_cdi(int argc, char **argv)
                 offer_shares(typed);
 }
 
-/* The words that some subcommands begin with. */
+/* Offers the words that may come first in the arguments of some subcommands. */
 static void offer_verbs(const struct command *command, int argc, char **argv)
 {
         const char *typed = argv[argc - 1];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot doctor: whether limits would hold on this machine, and for a process, whether they do.
+ * aliquot doctor: checks whether limits would work on this machine or, for a given process, whether
+ * they do.
  */
 #include "cli/command.h"
 
@@ -139,7 +140,7 @@ static void check_table(struct visit *visit, unsigned number, const struct docto
                      &names);
 }
 
-/* 0: it does not say, or has no versions. */
+/* Returns the driver's CUDA version; 0 if the driver does not report one. */
 static int driver_version(const struct doctor_api *api)
 {
         int (*ask)(int *) = NULL;
@@ -216,7 +217,7 @@ static void check_folder(struct visit *visit)
                 report_add(report, VERDICT_BAD, "folder", "%s", err.text);
                 return;
         }
-        /* the folder of a daemon that also serves other users is writable by the daemon only */
+        /* the folder of a daemon that also serves other users is writable only by the daemon */
         is_good = access(store.path, W_OK) == 0 || presence_look(&store) == PRESENCE_LISTENS;
         report_add(report, is_good ? VERDICT_GOOD : VERDICT_BAD, "folder",
                    "%s, of user %u, mode %o%s", store.path, st.st_uid, st.st_mode & 07777,
@@ -227,7 +228,7 @@ static void check_folder(struct visit *visit)
                            "another with ALIQUOT_RUNTIME_DIR");
 }
 
-/* The sessions that are `what`, as findings_list() has them. */
+/* Reports the sessions that are `what` ("clamped" or "reported"). */
 static void report_seen(struct report *report, const struct store *store, const char *what)
 {
         struct names seen = { 0 };
@@ -310,7 +311,8 @@ static bool has_ofd_locks(void)
         return fd >= 0 && fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
-/* x86-64 may lack the 16-byte swap; every 64-bit ARM has it. */
+/* Returns whether the processor can swap 16 bytes atomically. x86-64 may lack that; every 64-bit
+ * ARM has it. */
 static bool has_wide_swap(const char *machine)
 {
         scoped_file FILE *info = fopen("/proc/cpuinfo", "re");

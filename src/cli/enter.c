@@ -12,7 +12,8 @@
 #include "cli/starter.h"
 #include "common/text.h"
 
-#define ATTEMPTS 200 /* a session that is being removed is waited for: 2 s */
+/* ATTEMPTS * PAUSE_NS: how long to wait for a session that is being removed (2 s) */
+#define ATTEMPTS 200
 #define PAUSE_NS 10000000
 #define STARTS 3u
 
@@ -57,7 +58,8 @@ static int prepare_attempt(const struct request_flags *flags, const struct cli_r
         return rc;
 }
 
-/* 1: the daemon makes the session. What asks for nothing is nothing to admit: 0. */
+/* Returns 1 if the daemon must create the session. 0 if there is no daemon, or if the request has
+ * no limits, which the daemon would have to admit. */
 static int find_daemon(const struct attempt *attempt, const struct entrance *entrance,
                        struct error *err)
 {
@@ -93,7 +95,8 @@ static int create_here(const struct attempt *attempt, struct entrance *entrance,
         return rc;
 }
 
-/* For a session whose name the user did not choose, and so could not remove. */
+/* Adds to an error how the session is removed: the user did not choose its name, and so does not
+ * know it. */
 static void add_what_is_left(const char *name, struct error *err)
 {
         char why[sizeof(err->text)];
@@ -110,8 +113,8 @@ static int create_remotely(const struct attempt *attempt, struct entrance *entra
 {
         int rc = CLIENT_AWAY, found = 1;
 
-        /* A daemon that ends with its last session may end at this very moment: then try without
-         * it. A silent daemon is not asked twice. */
+        /* A daemon that ends with its last session may end just now; then try again without it. A
+         * daemon that is silent is not asked a second time. */
         for (unsigned i = 0; rc == CLIENT_AWAY && found > 0 && i < STARTS; i++) {
                 rc = remote_create(&entrance->store, attempt->flags, attempt->request,
                                    entrance->name, err);
@@ -152,7 +155,8 @@ static int create_session(const struct attempt *attempt, struct entrance *entran
         return create_here(attempt, entrance, err);
 }
 
-/* Whether --swap=no was said of a session that swaps; the variable asks for nothing so. */
+/* Returns whether the session swaps although --swap=no was given. The variable with that value
+ * requests nothing. */
 static bool swaps_unasked(const struct attempt *attempt, const struct entrance *entrance)
 {
         const struct settings_flag *flag = attempt->flags->flag;
@@ -200,7 +204,7 @@ int enter_session(const struct request_flags *flags, const struct cli_request *r
                 rc = join_session(&attempt, ret, err);
                 if (rc == -ENOENT)
                         rc = create_session(&attempt, ret, err);
-                /* Made or removed by another meanwhile: look again. */
+                /* another command created or removed the session meanwhile: try again */
                 if ((rc != -EEXIST || ret->session.limits) && rc != -EBUSY)
                         return rc;
                 if (i == ATTEMPTS)
@@ -209,7 +213,8 @@ int enter_session(const struct request_flags *flags, const struct cli_request *r
         }
 }
 
-/* Then this user may not even try to make it there. */
+/* Returns whether the session is in the folder of the machine's daemon, which does not run. This
+ * user then may not create the session in another folder. */
 static bool is_kept_without_daemon(const struct cli_request *request,
                                    const struct entrance *entrance)
 {

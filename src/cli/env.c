@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot env: what `run` would set, for a shell or an image that sets it itself.
+ * aliquot env: prints the variables that `run` would set, for a shell or an image that sets them
+ * itself.
  *
- * Nothing is made: the first program makes the session. Without --session it is named by its
- * limits, so everything that has this environment shares one. Where there is no driver (an image is
- * being built), what needs one is checked by that program.
+ * It creates nothing: the first program creates the session. Without --session, the session's name
+ * is made from its limits, so all programs with this environment share one session. If there is no
+ * driver (while an image is being built), what needs a driver is checked when that program starts.
  */
 #include "cli/command.h"
 
@@ -66,7 +67,8 @@ static int print_json(const struct exports *exports)
         return json_out_end(&out);
 }
 
-/* It is printed anyway: for an image the user means the runtime folder of another machine. */
+/* Warns that a daemon serves the folder. The variables are printed anyway: in an image, the user
+ * means the runtime folder of another machine. */
 static void warn_of_daemon(const struct cli_request *request)
 {
         struct store store;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot events: prints the daemon's events as they happen, one a line.
+ * aliquot events: prints the daemon's events as they happen, one per line.
  */
 #include "cli/command.h"
 
@@ -19,7 +19,7 @@
 struct following {
         struct view view;
         struct client_hearing hearing;
-        uint64_t most; /* 0: no end */
+        uint64_t most; /* maximum number of events; 0: no maximum */
         uint64_t seen;
 };
 
@@ -92,8 +92,8 @@ static bool print_event(const struct client_event *event, void *context)
         return fflush(stdout) == 0 && following->seen != following->most;
 }
 
-/* Whether the output still has a reader. It may close the pipe while there are no events, as head
- * does. */
+/* Returns whether the output still has a reader. The reader may close the pipe while there are no
+ * events, as `head` does. */
 static bool has_reader(void *context)
 {
         struct pollfd output = { .fd = STDOUT_FILENO };

@@ -57,7 +57,7 @@ int executable_inspect(int fd, struct executable *ret, struct error *err)
         Elf64_Ehdr header;
         int rc;
 
-        /* Machine and type lie at the same place in both classes. */
+        /* In both classes (32 and 64 bits), machine and type are at the same offset. */
         if (!read_at(fd, &header, offsetof(Elf64_Ehdr, e_version), 0) ||
             memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
                 return fail(err, -ENOEXEC, "no ELF file");

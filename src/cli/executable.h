@@ -12,14 +12,14 @@
 #include "common/error.h"
 
 struct executable {
-        bool is_native; /* of this machine, 64 bits; else nothing below is filled in */
+        bool is_native; /* for this machine, 64 bits; otherwise the fields below are not set */
         unsigned bits;  /* 32 or 64 */
         uint16_t machine;
-        bool is_program;       /* something to execute, not an object or a core */
-        char interpreter[256]; /* the loader; "": none, statically linked */
+        bool is_program;       /* something to execute, not a shared object or a core dump */
+        char interpreter[256]; /* the program's loader; "": none, statically linked */
 };
 
-/* -ENOEXEC: no ELF file. -EBADMSG: a damaged one. */
+/* Reads an executable file. -ENOEXEC: no ELF file. -EBADMSG: a damaged ELF file. */
 int executable_inspect(int fd, struct executable *ret, struct error *err);
 
 #endif

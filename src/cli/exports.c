@@ -44,7 +44,7 @@ static int remove_wishes(struct exports *exports, struct error *err)
         return rc;
 }
 
-/* In the words that the session is made with. */
+/* Adds the variable for a list of rules, in the form in which the session is created. */
 static int add_rules(struct exports *exports, const char *name, const struct settings_rules *rules,
                      struct error *err)
 {
@@ -58,7 +58,7 @@ static int add_rules(struct exports *exports, const char *name, const struct set
         return add_variable(exports, name, list, err);
 }
 
-/* With a unit, because 1 alone means "yes". */
+/* Writes the host memory with a unit, because 1 alone would mean "yes". */
 static const char *spell_host(uint64_t bytes, char ret[SIZE_TEXT_BYTES])
 {
         if (bytes == SETTINGS_HOST_SPARE)
@@ -84,7 +84,8 @@ static int add_limits(struct exports *exports, const struct settings *settings, 
         return rc;
 }
 
-/* By UUID: indices mean one thing to CUDA and another to NVML. */
+/* Adds the variables that make only the selected GPUs visible. They have UUIDs, because CUDA and
+ * NVML number the GPUs differently. */
 static int add_visible(struct exports *exports, const struct cli_request *request,
                        struct error *err)
 {
@@ -105,9 +106,9 @@ static int add_visible(struct exports *exports, const struct cli_request *reques
 }
 
 /*
- * Our files before others of their names: a program linked with the driver, NVML or the CUDA
- * runtime needs one before the preload runs, and the toolkit's runtime does not work on the
- * simulated card.
+ * Puts Aliquot's simulator libraries first in LD_LIBRARY_PATH. A program that is linked with the
+ * driver, NVML or the CUDA runtime needs such a library before the preloaded one is active, and the
+ * toolkit's own runtime does not work on the simulated card.
  */
 static int add_sim_folders(struct exports *exports, const struct installation *own,
                            struct error *err)
@@ -122,7 +123,7 @@ static int add_sim_folders(struct exports *exports, const struct installation *o
                 text_add(&text, "%s%s", i ? ":" : "", own->sim_folder[i]);
         if (!others)
                 others = "";
-        /* A run in a run has them already. */
+        /* in a run within a run, they are already in the list */
         if (strncmp(others, ours, text.used) == 0 &&
             (others[text.used] == ':' || others[text.used] == '\0'))
                 return 0;

@@ -2,9 +2,10 @@
 /*
  * The environment of a program in a session: one list, which `run` applies and `env` prints.
  *
- * The session's name is enough for a program under Aliquot. The limits are added, so that a program
+ * A program under Aliquot needs only the session's name. The limits are added, so that a program
  * that starts after the session was removed creates the same session again instead of failing. All
- * other variables that ask for limits are removed: their request was granted or refused before.
+ * other variables that request limits are removed, because those requests have already been granted
+ * or refused.
  */
 #ifndef ALIQUOT_CLI_EXPORTS_H
 #define ALIQUOT_CLI_EXPORTS_H
@@ -28,18 +29,19 @@ struct exports {
 
 struct exports_about {
         const struct cli_request *request;
-        const char *session;     /* "": named by its limits */
-        const char *runtime_dir; /* "" = the usual */
-        bool with_limits;        /* false: a program that joins takes the existing limits */
+        const char *session;     /* name of the session; "": its name is made from its limits */
+        const char *runtime_dir; /* "": one of the usual folders */
+        bool with_limits; /* false: the program only joins, with the limits that the session has */
 };
 
-/* Makes the variables for a program; they live as long as the command. */
+/* Makes the list of variables for a program; it is valid until the command ends. */
 int exports_make(const struct exports_about *about, struct exports *ret, struct error *err);
 
-/* Puts the variables into our own environment. */
+/* Sets and removes the variables in this process's environment. */
 int exports_apply(const struct exports *exports, struct error *err);
 
-/* Whether no later entry is of the same name: a variable may be taken away and then set. */
+/* Returns whether no later entry has the same name. The list can remove a variable and set it
+ * later. */
 bool exports_is_last(const struct exports *exports, unsigned at);
 
 /* Prints the variables as lines for a shell. */

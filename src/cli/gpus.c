@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot gpus: the cards of this machine, and which session may use how much of each.
+ * aliquot gpus: lists the cards of this machine, and how much of each the sessions may use.
  */
 #include "cli/command.h"
 
@@ -20,7 +20,7 @@
 #include "common/text.h"
 #include "common/units.h"
 
-#define SESSIONS_SHOWN 8u /* of a card, in its line */
+#define SESSIONS_SHOWN 8u /* maximum number of sessions in the line of a card */
 
 struct gpus {
         struct view view;
@@ -56,7 +56,7 @@ struct card_limit {
         char name[PAGE_NAME_BYTES];
         uint64_t limit_bytes;
         uint64_t used_bytes;
-        bool swaps; /* its memory is on the card in turns */
+        bool swaps; /* its memory is on the card only during its turns */
 };
 
 struct shares {
@@ -103,7 +103,7 @@ static void add_row(struct shares *shares, const struct store_session *session, 
         add_on_card(shares, uuid, &share);
 }
 
-/* Adds a session whose pages this user may not read, from the daemon's answer. */
+/* Adds a session from the daemon's response, if this user may not read its pages. */
 static void add_told(struct shares *shares, const struct store *store, const char *name)
 {
         static struct client_session told;
@@ -122,7 +122,7 @@ static void add_told(struct shares *shares, const struct store *store, const cha
         }
 }
 
-/* A session that cannot be read is the business of `ls` and `show`. */
+/* Adds a session's shares. A session that cannot be read is skipped; `ls` and `show` report it. */
 static void add_shares_of(struct shares *shares, const struct store *store, const char *name)
 {
         struct store_session session;
@@ -149,7 +149,7 @@ static void add_session(const struct card_limit *share, struct text *text)
                  size_format(share->limit_bytes, size), share->swaps ? " swaps" : "");
 }
 
-/* The first few by name, the rest counted. */
+/* Adds a cell with the first few sessions by name, and the number of the others. */
 static void add_sessions(const struct shares *shares, unsigned card, struct table *table)
 {
         char line[SESSIONS_SHOWN * (PAGE_NAME_BYTES + SIZE_TEXT_BYTES + 16)];
@@ -207,8 +207,8 @@ static void print_shares(struct json_out *out, const struct shares *shares, unsi
         json_out_close(out, ']');
 }
 
-/* Used memory, by the driver, that no session's ledger explains: other programs' and the driver's
- * own. */
+/* Returns the used memory, as the driver reports it, that is in no session's ledger: that of other
+ * programs and of the driver itself. */
 static uint64_t unexplained_bytes(const struct shares *shares, unsigned card)
 {
         uint64_t left = shares->cards->card[card].used_bytes;

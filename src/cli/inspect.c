@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library of ours is known by its mark in the file that the process has mapped, since it may bear
- * the driver's name and lie in a container.
+ * Examines a process. Aliquot's library is recognised by a mark in the files that the process maps,
+ * since the library may have the driver's name and be in a container.
  */
 #include "cli/inspect.h"
 
@@ -24,17 +24,18 @@
 #include "common/units.h"
 #include "interpose/self.h"
 
-/* Of all files together: several times what driver and library have. */
+/* Maximum number of bytes that are read from all files together: several times the size of a driver
+ * and the library. */
 #define READ_MAX (UINT64_C(1) << 30)
 #define TRY_NS (5 * CLOCK_SECOND_NS)
 
 struct findings {
         char ours[PATH_MAX];
-        char driver[2][PATH_MAX]; /* its CUDA, its NVML */
+        char driver[2][PATH_MAX]; /* paths of its CUDA driver and of its NVML */
         char session[PAGE_NAME_BYTES];
         char runtime_dir[STORE_PATH_BYTES];
-        char socket[STORE_PATH_BYTES]; /* of its session, where it was given one */
-        uint64_t budget;               /* bytes of files that are still read */
+        char socket[STORE_PATH_BYTES]; /* the socket of its session, if it was given one */
+        uint64_t budget;               /* number of bytes of files that may still be read */
 };
 
 static bool has_mark(const char *pid, const struct maps *at, struct findings *findings)
@@ -96,7 +97,8 @@ static void read_environment(const char *pid, struct findings *findings)
         }
 }
 
-/* Whether it is in a container that has a share: its environment then says no session. */
+/* Returns whether the process is in a container that has a profile's share. The environment of such
+ * a process contains no session. */
 static bool has_share(const char *pid)
 {
         char path[64 + sizeof(INJECTED_SELF)];
@@ -158,8 +160,8 @@ static uint8_t try_to_look(void *pid)
         return maps_open(&maps, pid) == 0 && maps_next(&maps);
 }
 
-/* Whether reading its files would block, for example in execve(). If it enters execve() after this
- * check, the command blocks until a signal. */
+/* Returns whether reading the process's files would block, for example because it is in execve().
+ * If it enters execve() after this check, the command blocks until it gets a signal. */
 static bool stands_still(const char *pid)
 {
         const struct aside_question question = { "aliquot-look", try_to_look, (void *)pid };

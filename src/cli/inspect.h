@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds out whether a running process is interposed, from /proc.
+ * Finds out from /proc whether Aliquot is active in a running process.
  */
 #ifndef ALIQUOT_CLI_INSPECT_H
 #define ALIQUOT_CLI_INSPECT_H

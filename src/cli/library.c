@@ -46,7 +46,7 @@ int library_cards(const struct own_library *library, struct cards *ret, struct e
         if (rc < 0)
                 return rc;
         rc = cards_list(ret, err);
-        /* `run` lives on behind its program and must not keep the device open. */
+        /* `run` continues to run while its program does, and must not keep the device open. */
         cards_stop();
         return rc;
 }

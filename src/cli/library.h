@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens libaliquot.so in this command: shows that it loads here, and which real driver it finds by
+ * Opens libaliquot.so in this command, to check that it loads and which real driver it finds, by
  * the same search as in programs.
  */
 #ifndef ALIQUOT_CLI_LIBRARY_H
@@ -21,11 +21,12 @@ struct own_library {
 /* Loads our own library, which stays open until the command ends. */
 int library_load(const struct installation *own, struct own_library *ret, struct error *err);
 
-/* The properties of "cuda" or "nvml"; false: the library has no such API. */
+/* Returns the properties of "cuda" or "nvml". False: the library has no such API. */
 bool library_api(const struct own_library *library, const char *name, struct doctor_api *ret);
 
-/* The cards, from the NVML that our library opened and does not hook: so a command inside a session
- * sees them as they are. -ENOENT: no NVML on this machine. -EIO: it does not work. */
+/* Lists the cards, from the NVML library that ours has opened. Its functions are called without
+ * hooks, so even a command inside a session sees the whole cards. -ENOENT: no NVML on this machine.
+ * -EIO: NVML does not work. */
 int library_cards(const struct own_library *library, struct cards *ret, struct error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot ls: the sessions of the runtime folder.
+ * aliquot ls: lists the sessions of the runtime folder.
  */
 #include "cli/command.h"
 
@@ -30,8 +30,8 @@ struct listing {
         bool is_json;
         struct json_out out;
         struct table table;
-        bool has_ranks; /* from the daemon; else they are unknown */
-        bool is_partly; /* the processes of a session could not all be listed */
+        bool has_ranks; /* the daemon's terms are known */
+        bool is_partly; /* the list of a session's processes was incomplete */
         struct ranks ranks;
 };
 
@@ -40,7 +40,7 @@ static uint32_t cap_ppm_of(const struct store_session *session, unsigned row)
         return page_cap_ppm(session->limits, &session->limits->device[row]);
 }
 
-/* Of its cards; PAGE_WHOLE_PPM: none has one. */
+/* Returns the smallest cap on any card of the session; PAGE_WHOLE_PPM: there is no cap. */
 static uint32_t least_cap_of(const struct store_session *session)
 {
         uint32_t least_ppm = PAGE_WHOLE_PPM;
@@ -52,7 +52,7 @@ static uint32_t least_cap_of(const struct store_session *session)
         return least_ppm;
 }
 
-/* One size if all cards have the same, else each card's. */
+/* Adds a cell with the limits: one size if all cards have the same, else one for each card. */
 static void limits_cell(struct table *table, const struct store_session *session,
                         const struct rank *rank)
 {
@@ -104,7 +104,7 @@ static void limits_json(struct json_out *out, const struct store_session *sessio
         json_out_close(out, ']');
 }
 
-/* The daemon's finding about a session; null without one. */
+/* Prints the daemon's findings about a session; null if no daemon reports them. */
 static void put_seen(struct json_out *out, const struct rank *rank, bool is_told)
 {
         if (is_told) {
@@ -133,7 +133,7 @@ static void add_good(struct listing *listing, const char *name, const struct sto
                 json_out_text(&listing->out, "created_as", session->limits->created_as);
                 limits_json(&listing->out, session, rank);
                 rank_json(&listing->out, rank);
-                /* only sessions of a daemon are watched */
+                /* sessions without a daemon have no findings, so for them the values are known */
                 put_seen(&listing->out, rank,
                          listing->has_ranks || session->limits->owner != PAGE_OWNER_DAEMON);
                 json_out_null(&listing->out, "error");
@@ -146,7 +146,8 @@ static void add_good(struct listing *listing, const char *name, const struct sto
         limits_cell(&listing->table, session, rank);
 }
 
-/* A daemon's session that the daemon alone can tell of: root cannot read another user's `slots`. */
+/* Returns whether only the daemon can report about the session: even root cannot read another
+ * user's `slots`. */
 static bool is_foreign(const struct listing *listing, const char *name)
 {
         struct store_session session;
@@ -230,8 +231,8 @@ static void foreign_cell(struct table *table, const struct client_session *told,
                 table_bytes(table, told->share[0].memory_bytes);
 }
 
-/* Adds a session from the daemon's answer: its pages are another user's, or closed because it is
- * ending. */
+/* Adds a session from the daemon's response, if its pages belong to another user or are closed
+ * because it is ending. */
 static void add_foreign(struct listing *listing, const struct client_session *told)
 {
         const struct rank rank = rank_of(told);
@@ -259,7 +260,8 @@ static void list_one(struct listing *listing, const char *name)
         int rc = store_join(listing->store, name, false, &session, &err);
         bool is_broken;
 
-        /* a silent daemon is not waited for once a session */
+        /* only if the daemon has answered before, so that a silent daemon is not waited for in each
+         * session */
         if (listing->has_ranks && remote_can_tell(listing->store, rc) &&
             client_show(listing->store, name, &told, NULL) == 0) {
                 add_foreign(listing, &told);
@@ -271,7 +273,7 @@ static void list_one(struct listing *listing, const char *name)
                           "its folder was deleted under its daemon; aliquot set %s makes it anew, "
                           "as does a restart of aliquotd",
                           name);
-        if (rc == -ENOENT || rc == -EBUSY) /* gone meanwhile */
+        if (rc == -ENOENT || rc == -EBUSY) /* removed meanwhile */
                 return;
         if (rc == 0) {
                 rc = usage_read(&session, &usage, &err);
@@ -289,7 +291,8 @@ static void list_one(struct listing *listing, const char *name)
         add_unread(listing, name, is_broken, &err);
 }
 
-/* Adds sessions that the daemon knows but that have no folder: their memory is still promised. */
+/* Adds the sessions that the daemon knows but that have no folder: their memory is still
+ * promised. */
 static int add_told(const struct ranks *ranks, struct names *names)
 {
         const size_t found = names->count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot: the list of its commands.
+ * The main function of aliquot, with the list of its commands.
  */
 #include "cli/command.h"
 
@@ -86,7 +86,7 @@ static void print_list(FILE *stream)
               stream);
 }
 
-/* Starts the command under its whole name, which its messages use. */
+/* Starts the command with the argument "aliquot NAME" as argv[0], which its messages use. */
 static int start_command(const struct command *command, int argc, char **argv)
 {
         static char name[64];

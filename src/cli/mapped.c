@@ -14,8 +14,8 @@
 
 #define PIECE_BYTES 65536u
 
-/* openat2(2), younger than the oldest kernel headers that we are built with. */
-#define OPENAT2 437 /* on every architecture */
+/* For openat2(2), which the oldest supported kernel headers do not have. */
+#define OPENAT2 437 /* the number on every architecture */
 #define NO_SYMLINKS UINT64_C(0x04)
 #define IN_ROOT UINT64_C(0x10)
 
@@ -23,7 +23,8 @@ struct how {
         uint64_t flags, mode, resolve;
 };
 
-/* Opens with O_PATH only, which identifies the file without opening it. */
+/* Opens the mapped file by its address range, with O_PATH only, which has no effects on the
+ * file. */
 
 static int find_by_range(const char *pid, const struct maps *at)
 {
@@ -37,8 +38,9 @@ static int find_by_range(const char *pid, const struct maps *at)
         return fd < 0 ? -errno : fd;
 }
 
-/* Before Linux 5.6, or where a filter bars openat2(), links are followed except for the last
- * component. That is harmless: the file is checked before it is opened. */
+/* Opens the mapped file by its name. Before Linux 5.6, or if a filter forbids openat2(), links are
+ * followed except in the last component. That is harmless, because the caller checks that it is the
+ * same file before it opens the file for reading. */
 static int find_by_name(const char *pid, const struct maps *at)
 {
         struct how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
@@ -58,8 +60,8 @@ static int find_by_name(const char *pid, const struct maps *at)
         return fd < 0 ? -errno : fd;
 }
 
-/* Opens the very file `found` for reading. Without O_NONBLOCK a holder of a lease on it could block
- * us (F_SETLEASE, fcntl(2)). */
+/* Opens the file that `found` refers to for reading. Without O_NONBLOCK, a process with a lease on
+ * the file could block this one (F_SETLEASE, fcntl(2)). */
 static int open_found(int found)
 {
         char path[64];
@@ -93,7 +95,7 @@ int mapped_open(const char *pid, const struct maps *at)
 bool mapped_has(int fd, const void *word, size_t bytes, uint64_t *budget)
 {
         char piece[MAPPED_WORD_MAX + PIECE_BYTES];
-        size_t kept = 0; /* of the piece before: the word may begin there */
+        size_t kept = 0; /* bytes of the previous piece: the word may begin there */
         uint64_t at = 0;
         struct stat st;
         ssize_t got;

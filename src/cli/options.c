@@ -14,8 +14,9 @@
 #include "settings/settings.h"
 
 #define OPTION_BYTES 64u
-#define SLIPS 2u       /* letters */
-#define EMPTY_LINKS 2u /* of a folder without folders in it: its name and its "." */
+#define SLIPS 2u /* letters by which a mistyped option may differ */
+/* link count of a folder without subfolders: its name and its "." */
+#define EMPTY_LINKS 2u
 
 bool options_takes_value(const struct argp *argp, const char *word)
 {
@@ -33,7 +34,8 @@ bool options_takes_value(const struct argp *argp, const char *word)
         return false;
 }
 
-/* Whether so many letters inserted, dropped or replaced make one of the other. */
+/* Returns whether at most `slips` insertions, deletions or replacements of letters turn one word
+ * into the other. */
 static bool is_near(const char *a, const char *b, unsigned slips)
 {
         while (*a && *a == *b) {
@@ -47,7 +49,8 @@ static bool is_near(const char *a, const char *b, unsigned slips)
                 (*a && *b && is_near(a + 1, b + 1, slips - 1)));
 }
 
-/* Looks for what an option was meant to be. True: it is one, or its beginning. */
+/* Finds the option that a mistyped word resembles. True: the word is an option, or the beginning of
+ * one. */
 static bool find_option(const struct argp *argp, const char *name, const char **ret_near)
 {
         const struct argp_option *option = argp->options;
@@ -81,7 +84,8 @@ static void refuse_slip(const struct cli_options *options, const struct argp *ar
         exit(options->wrong_status);
 }
 
-/* argp itself only says that it does not know the option. The rest of `run` is its program's. */
+/* Refuses a mistyped option with a suggestion; argp itself only reports that it is unknown. The
+ * words after the command of `run` belong to its program. */
 static void refuse_slips(const struct cli_options *options, const struct argp *argp, unsigned flags)
 {
         bool is_value = false;
@@ -201,8 +205,9 @@ int options_find_folder(const char *asked, bool make, struct store *ret, struct 
         return store_find(ret, asked, make, err);
 }
 
-/* This user may not list them: a folder has a link of each folder in it. Where the file system does
- * not count so (1), there may be some. */
+/* Returns whether the folder may have sessions, when this user may not list it: a folder has a link
+ * for each of its subfolders. On file systems that do not count these links, the link count is 1,
+ * and there may be sessions. */
 static bool may_hold_sessions(const struct store *store)
 {
         char path[STORE_PATH_BYTES + 16];

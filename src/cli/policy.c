@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot policy show, check: who may take what of the node, by the daemon's word.
+ * aliquot policy show, check: shows what users may have of the node, as the daemon reports it.
  *
- * The daemon knows the groups of whoever asks it. Of another user they are looked up here, so that
- * the daemon waits for no user database.
+ * The daemon knows the groups of the requester. The groups of another user are looked up by this
+ * command, so that the daemon never waits for a user database.
  */
 #include "cli/command.h"
 
@@ -91,9 +91,10 @@ const struct argp argp_policy = {
         .children = children,
 };
 
-/* -- Whom ------------------------------------------------------------------------------------- */
+/* -- The user --------------------------------------------------------------------------------- */
 
-/* A number that no user has is one without groups. */
+/* Finds a user by name or number. NULL without an error: the number is of no known user, who then
+ * has no groups. */
 static const struct passwd *find_user(const char *name, uint32_t *ret_uid, struct error *err)
 {
         const struct passwd *user = getpwnam(name);

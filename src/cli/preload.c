@@ -46,7 +46,7 @@ char *preload_edit(const char *before, const char *library, struct error *err)
         while (before && *(before += strspn(before, SEPARATORS))) {
                 int length = (int)strcspn(before, SEPARATORS);
 
-                /* an entry that is too long for a path is not ours, and stays */
+                /* an entry that is longer than a path is not Aliquot's library, and stays */
                 if (text_put(entry, sizeof(entry), NULL, "%.*s", length, before) < 0 ||
                     !is_same_file(entry, library))
                         text_add(&text, ":%.*s", length, before);

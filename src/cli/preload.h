@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Edits the text of LD_PRELOAD: our library first, once, then all others in their order.
+ * Edits the value of LD_PRELOAD: Aliquot's library comes first and only once, then all others in
+ * their order.
  *
- * The loader takes spaces and colons as separators and knows no quoting, so a path that contains
- * one of them cannot be preloaded.
+ * The loader separates paths at spaces and colons and knows no quoting, so a path that contains one
+ * of these cannot be preloaded.
  */
 #ifndef ALIQUOT_CLI_PRELOAD_H
 #define ALIQUOT_CLI_PRELOAD_H
 
 #include "common/error.h"
 
-/* `before` may be NULL. The result is the caller's to free. NULL: see `err`. */
+/* Returns the new value, which the caller frees. `before` may be NULL. Returns NULL on failure,
+ * with `err`. */
 char *preload_edit(const char *before, const char *library, struct error *err);
 
 #endif

@@ -11,10 +11,11 @@
 #include "common/scoped.h"
 #include "common/text.h"
 
-/* a list that was too long is not read again for this long */
+/* how long the kernel's list of locks is not read again after it was too long */
 #define REST_NS UINT64_C(1000000000)
 
-/* A caller that asks repeatedly would spend its time reading the list. */
+/* Searches the kernel's list of locks. After a list that was too long it pauses, because a caller
+ * that asks repeatedly would spend its time reading the list. */
 static enum file_locks find_in_list(const char *path)
 {
         static uint64_t rests_until_ns;
@@ -27,8 +28,8 @@ static enum file_locks find_in_list(const char *path)
         return found;
 }
 
-/* Takes the lock shared for a moment. A daemon that starts just then tries again. If the user may
- * not open the file, the kernel's list of locks answers. */
+/* Checks a lock by taking it shared for a moment; a daemon that starts just then tries again. If
+ * this user may not open the file, reads the kernel's list of locks instead. */
 static enum file_locks find_lock(const char *path)
 {
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -39,8 +40,9 @@ static enum file_locks find_lock(const char *path)
                                                                         : FILE_LOCKS_NONE;
 }
 
-/* The file can be deleted, the folder not while it is served; by their order in the daemon the
- * folder is held alone for an instant, too. */
+/* Checks the locks of the daemon's file and of the folder. The file can be deleted, but not the
+ * folder while it is served. While a daemon starts or ends, for an instant only the folder's lock
+ * is held. */
 static enum file_locks find_holder(const struct store *store)
 {
         char path[STORE_PATH_BYTES + sizeof(PRESENCE_LOCK)];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two ends of the probe: the child tries each door and prints a line for it, "NAME ours FILE",
+ * Both sides of the probe: the child tries each door and prints a line for it, "NAME ours FILE",
  * "NAME theirs FILE" or "NAME none"; the parent turns these lines into findings.
  */
 #include "cli/probe.h"
@@ -21,7 +21,7 @@
 
 #define PROBE "probe"
 
-/* The child */
+/* The child. */
 
 static const char *file_of(const void *address)
 {
@@ -30,7 +30,7 @@ static const char *file_of(const void *address)
         return address && dladdr(address, &info) && info.dli_fname ? info.dli_fname : "";
 }
 
-/* Ours is what lies in the file that holds our mark. */
+/* Prints a line for a door. An address is "ours" if it is in the same file as `mark`. */
 static void say(const char *door, const void *address, const void *mark)
 {
         const char *file = file_of(address);
@@ -48,9 +48,9 @@ static void say(const char *door, const void *address, const void *mark)
         }
 
 static const struct {
-        const char *door; /* as its users write it */
+        const char *door; /* as the library's users write it */
         const char *file;
-        const char *symbol; /* one that Aliquot hooks */
+        const char *symbol; /* a function in it that Aliquot hooks */
 } by_name[] = {
         FRONT_END_FILES,
 };
@@ -66,7 +66,7 @@ static void say_by_name(void)
         }
 }
 
-/* cuGetProcAddress(symbol, address, version, flags) */
+/* Tries cuGetProcAddress(symbol, address, version, flags). */
 static void say_getproc(void)
 {
         void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -84,7 +84,7 @@ int command_probe(int argc, char **argv)
 {
         void *mark = dlsym(RTLD_DEFAULT, SELF_MARK);
 
-        /* only a preload comes before the C library */
+        /* only a preloaded library comes before the C library */
         if (argc > 1) {
                 say("dlopen", dlsym(RTLD_DEFAULT, "dlopen"), mark);
                 say("dlsym", dlsym(RTLD_DEFAULT, "dlsym"), mark);
@@ -95,7 +95,7 @@ int command_probe(int argc, char **argv)
         return fflush(stdout) == 0 ? STATUS_YES : STATUS_NO;
 }
 
-/* The parent */
+/* The parent. */
 
 struct probe_attempt {
         const char *program;
@@ -108,7 +108,7 @@ static _Noreturn void become_probe(const struct probe_attempt *attempt, int out)
 {
         char *const argv[] = { (char *)"aliquot", (char *)PROBE, attempt->argument, NULL };
 
-        /* Neither a session's limits nor another probe's door: only the one to be tried. */
+        /* The child must have only the tested way to the library, and no session's limits. */
         unsetenv("LD_PRELOAD");
         setenv(attempt->variable, attempt->value, 1);
         if (dup2(out, STDOUT_FILENO) >= 0)

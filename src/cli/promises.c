@@ -15,18 +15,20 @@
 #include "common/units.h"
 #include "common/uuid.h"
 
-#define NAMED 3u /* sessions that are named */
+#define NAMED 3u /* number of sessions whose names are printed */
 
 struct promises {
         const struct store *store;
         unsigned sessions;
         char names[NAMED * PAGE_NAME_BYTES + 8];
-        struct text text; /* in names */
+        struct text text; /* writes into `names` */
         unsigned count;
         struct promise {
                 uint8_t uuid[16];
                 uint64_t bytes;
-                uint64_t swap_bytes; /* sessions that swap count together as the largest of them */
+                /* memory of sessions that swap: they share the card in turns, so only the largest
+                 * counts */
+                uint64_t swap_bytes;
         } gpu[PAGE_DEVICES];
 };
 
@@ -70,7 +72,8 @@ static void add_session(struct promises *promises, const struct limits_page *lim
         }
 }
 
-/* A session that cannot be read has unknown promises. */
+/* Adds the promises of a session. Those of a session that cannot be read are unknown, and
+ * skipped. */
 static void add_named(struct promises *promises, const char *name)
 {
         struct store_session session;

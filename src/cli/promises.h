@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the promises of a stopped daemon: its sessions stay in the folder with their limits, and no
- * daemon counts a session that a user creates beside them.
+ * Finds the promises of a daemon that does not run: its sessions stay in the folder with their
+ * limits, but no daemon compares them with a session that a user creates in the same folder.
  */
 #ifndef ALIQUOT_CLI_PROMISES_H
 #define ALIQUOT_CLI_PROMISES_H
@@ -9,13 +9,14 @@
 #include "cli/request.h"
 #include "store/store.h"
 
-/* CLIENT_AWAY if there are such sessions: a daemon that is started for `wish`, and ends with its
- * last session, would not know them. 0 if such a daemon ran here before, which knows its own
- * sessions. */
+/* Checks whether a daemon can be started for the flag `wish`, which needs one. Such a daemon ends
+ * with its last session and does not know the sessions of another one. CLIENT_AWAY if there are
+ * sessions of another daemon; 0 if there are none, or if a daemon that was started for a command
+ * ran in this folder before, which knows its own sessions. */
 int promises_are_nobodys(const struct store *store, const char *wish, struct error *err);
 
-/* Reports such sessions and their memory on standard error; CLIENT_AWAY if the request does not fit
- * on a card beside them. */
+/* Reports such sessions and their memory on standard error. CLIENT_AWAY if a card has too little
+ * memory for the request and these sessions. */
 int promises_check(const struct store *store, const struct cli_request *request, struct error *err);
 
 #endif

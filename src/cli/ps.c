@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot ps: the processes that live in sessions, and what each holds of each GPU.
+ * aliquot ps: lists the processes in sessions, and the memory of each GPU that each process holds.
  */
 #include "cli/command.h"
 
@@ -15,7 +15,7 @@
 #include "cli/table.h"
 #include "cli/views.h"
 
-#define SHORT_UUID 12 /* GPU- and 8 digits */
+#define SHORT_UUID 12 /* length of GPU- and 8 digits */
 
 const struct argp argp_ps = {
         .parser = view_list_parse,
@@ -29,10 +29,10 @@ struct process_listing {
         bool is_json;
         struct json_out out;
         struct table table;
-        const char *session; /* of the rows that come */
+        const char *session; /* session of the rows that are being added */
 };
 
-/* Adds a row of a process; `share` NULL: it holds nothing. */
+/* Adds a row of a process. `share` NULL: the process holds no memory. */
 static void add_row(struct process_listing *listing, const struct client_process *process,
                     const struct client_share *share)
 {
@@ -42,7 +42,7 @@ static void add_row(struct process_listing *listing, const struct client_process
         if (process->pid)
                 table_cell(table, "%u", process->pid);
         else
-                table_cell(table, "?"); /* in a PID namespace that is not seen */
+                table_cell(table, "?"); /* it is in a PID namespace that this user cannot see */
         table_cell(table, "%s", process->command);
         table_cell(table, "%.*s", SHORT_UUID, share ? share->uuid : "-");
         table_bytes(table, share ? share->used_bytes : 0);
@@ -131,7 +131,7 @@ static int list_all(struct process_listing *listing, struct error *err)
                 return rc;
         for (size_t i = 0; i < names.count; i++)
                 list_one(listing, names.at[i],
-                         NULL); /* `ls` reports sessions that cannot be read */
+                         NULL); /* errors are ignored: `ls` reports sessions that cannot be read */
         names_free(&names);
         return 0;
 }

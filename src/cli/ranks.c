@@ -22,7 +22,7 @@ struct rank rank_of(const struct client_session *session)
                              .hold_ns = session->swap.hold_ns,
                              .weight = session->weight };
 
-        /* One for all of its GPUs. */
+        /* a session has one guarantee, the same on all of its GPUs */
         if (session->share_count)
                 rank.guarantee_ppm = session->share[0].guarantee_ppm;
         memcpy(rank.name, session->name, sizeof(rank.name));
@@ -61,7 +61,7 @@ bool ranks_list(const struct store *store, struct ranks *ret)
 
         *ret = (struct ranks){ 0 };
         if (presence_look(store) != PRESENCE_LISTENS || client_list(store, &listener, NULL) < 0) {
-                ranks_free(ret); /* of the pages before the failed one */
+                ranks_free(ret); /* the entries from the pages of the list before the failed one */
                 return false;
         }
         if (ret->count)
@@ -89,7 +89,7 @@ static const char *percent(uint32_t ppm, char ret[SIZE_TEXT_BYTES])
         return size_canonical(&(struct size){ .micro_percent = ppm * MICRO_PERCENT_A_PPM }, ret);
 }
 
-/* "20%-30%" is a guarantee and a cap, "30%" a cap. */
+/* Adds the GPU time: "20%-30%" is a guarantee and a cap, "30%" a cap only. */
 static void add_time(struct text *text, uint32_t guarantee_ppm, uint32_t cap_ppm)
 {
         char least[SIZE_TEXT_BYTES], most[SIZE_TEXT_BYTES];

@@ -14,9 +14,10 @@
 #include "common/text.h"
 #include "common/units.h"
 
-#define ATTEMPTS 5u /* at a session that others change meanwhile */
+/* attempts to change a session that others change at the same time */
+#define ATTEMPTS 5u
 
-/* -- Whose it is ------------------------------------------------------------------------------ */
+/* -- The owner of a session ------------------------------------------------------------------- */
 
 static bool is_in_anothers_folder(const struct store *store)
 {
@@ -25,15 +26,15 @@ static bool is_in_anothers_folder(const struct store *store)
         return stat(store->path, &st) == 0 && st.st_uid != geteuid();
 }
 
-/* A broken session shows no owner, but in another user's folder only that user's daemon creates
- * sessions. */
+/* The page of a broken session shows no owner. But in another user's folder only that user's daemon
+ * creates sessions. */
 enum remote_owner remote_owner(const struct store *store, const char *name)
 {
         struct store_session session;
         enum remote_owner owner;
         int rc = store_join(store, name, false, &session, NULL);
 
-        /* it is ending and cannot be joined; a daemon of this user knows it */
+        /* the session is ending and cannot be joined; a daemon of this user still knows it */
         if (rc == -EBUSY)
                 rc = store_join_owned(store, name, &session, NULL) == 0 ? 0 : -EACCES;
         if (rc == -ENOENT || rc == -EACCES || rc == -EPERM)
@@ -60,7 +61,7 @@ int remote_is_asked(const struct store *store, const char *name, struct error *e
         return rc;
 }
 
-static bool is_silent; /* a question to the daemon got no answer; a process asks one daemon only */
+static bool is_silent; /* a request to the daemon got no answer; a process uses only one daemon */
 
 bool remote_can_tell(const struct store *store, int rc)
 {
@@ -84,7 +85,7 @@ bool remote_is_anothers(const struct store *store, const char *name)
                 store_close(&session);
         if ((rc != -EACCES && rc != -EPERM) || !is_in_anothers_folder(store))
                 return false;
-        /* an ending session's pages are closed to its own user too */
+        /* the pages of an ending session are closed even to its own user */
         return !remote_can_tell(store, rc) || client_show(store, name, &seen, NULL) == -ENOENT;
 }
 
@@ -97,7 +98,7 @@ void remote_tell_silence(const struct store *store)
                 store->path);
 }
 
-/* -- Wishes ----------------------------------------------------------------------------------- */
+/* -- Requests --------------------------------------------------------------------------------- */
 
 static bool is_instance(const struct cli_request *request, const uint8_t uuid[16])
 {
@@ -117,8 +118,9 @@ static bool has_share(const struct client_session *seen, const char *uuid)
         return false;
 }
 
-/* The requested GPUs and their limits; without a limit, the whole card. For an existing session
- * (`seen`), a size for every GPU applies to the GPUs that it has. */
+/* Makes the list of the requested GPUs and their limits; a GPU without a limit gets the whole card.
+ * For an existing session (`seen`), a size that applies to every GPU is used for the GPUs that the
+ * session has. */
 static unsigned shares_of(const struct cli_request *request, const struct client_session *seen,
                           struct client_share ret[PAGE_DEVICES])
 {
@@ -140,7 +142,7 @@ static unsigned shares_of(const struct cli_request *request, const struct client
         return count;
 }
 
-/* The texts of a wish for shares of GPU time. */
+/* The texts of the requested cap and guarantee. */
 struct shares_of_time {
         char compute[SIZE_TEXT_BYTES], guarantee[SIZE_TEXT_BYTES];
 };
@@ -158,9 +160,9 @@ static void wish_for_rank(const struct cli_request *request, struct shares_of_ti
                 wish->guarantee = size_canonical(&guarantee, room->guarantee);
 }
 
-/* -- Caps: a daemon keeps one for all GPUs of a session ---------------------------------------- */
+/* -- Caps: in a daemon, a session has one cap for all its GPUs --------------------------------- */
 
-/* Whether the rules are the same for every GPU, so that the GPUs need not be known. */
+/* Returns whether the rules are the same for every GPU, so that the GPUs need not be known. */
 static bool is_for_all(const struct settings_rules *rules)
 {
         for (unsigned i = 1; i < rules->count; i++) {
@@ -170,14 +172,14 @@ static bool is_for_all(const struct settings_rules *rules)
         return !rules->rule[0].selector[0];
 }
 
-/* The GPUs that a session has (`seen`), or is to have; none: the daemon chooses. */
+/* The GPUs that a session has (`seen`), or will have; none: the daemon chooses. */
 struct session_gpus {
         const struct client_session *seen;
         const struct client_share *share;
         unsigned count;
 };
 
-/* The cap that the request has for a GPU; PAGE_WHOLE_PPM: none. */
+/* The cap that was requested for a GPU; ppm PAGE_WHOLE_PPM: no cap. */
 struct said_cap {
         bool is_said;
         uint32_t ppm;
@@ -209,7 +211,7 @@ static int fail_caps(const struct settings_rules *compute, const char *why, stru
         return fail(err, -EINVAL, "%s %s: %s", compute->origin, said, why);
 }
 
-/* Finds the one cap that the caps of all GPUs come to. */
+/* Finds the one cap that the request gives for all GPUs; an error if they differ. */
 static int find_one_cap(const struct cli_request *request, const struct session_gpus *gpus,
                         struct size *ret, struct error *err)
 {
@@ -265,7 +267,7 @@ static int wish_for_cap(const struct cli_request *request, const struct session_
         return rc;
 }
 
-/* The parts of a wish that do not depend on GPUs. */
+/* Makes a wish (the daemon's request) with the parts that do not depend on GPUs. */
 static struct client_wish wish_of(const struct request_flags *flags,
                                   const struct cli_request *request)
 {
@@ -299,7 +301,8 @@ static int wish_for_any(const struct request_flags *flags, const struct cli_requ
         return 0;
 }
 
-/* The only GPU of a session that swaps; without --memory, the maximum for one session on it. */
+/* Adds the GPU of a session that swaps, which must be a single one. Without --memory, the session
+ * gets the maximum for one session on it. */
 static int wish_for_swap(const struct request_flags *flags, const struct cli_request *request,
                          char uuid[UUID_TEXT_BYTES], struct client_wish *wish, struct error *err)
 {
@@ -322,7 +325,7 @@ static int wish_for_swap(const struct request_flags *flags, const struct cli_req
         return 0;
 }
 
-/* The texts and shares of the wish for a new session. */
+/* Memory for the texts and shares of a wish for a new session. */
 struct new_room {
         struct client_share share[PAGE_DEVICES];
         char size[SIZE_TEXT_BYTES], uuid[UUID_TEXT_BYTES];
@@ -379,7 +382,7 @@ int remote_create(const struct store *store, const struct request_flags *flags,
         wish.name = name;
         if (rc == 0)
                 rc = client_create(store, &wish, err);
-        /* Then its GPUs are not those that we see. */
+        /* The daemon's GPUs are not those that this command sees. */
         if (rc == -EINVAL && request->is_sim && strstr(err->text, "there is no GPU"))
                 wrap(err, "the daemon of %s has GPUs of its own, whatever --sim says", store->path);
         return rc;
@@ -419,7 +422,8 @@ static bool is_granted(const struct store_session *session, unsigned row)
                        SETTINGS_NOTHING_BYTES;
 }
 
-/* Some GPU is not for it: a daemon's session has its own alone. */
+/* Returns whether some GPU is not for the session. That is always so for a daemon's session, which
+ * has only its own GPUs. */
 static bool has_bounds(const struct store_session *session)
 {
         bool has_one = false, lacks_one = session->limits->owner == PAGE_OWNER_DAEMON;
@@ -431,7 +435,7 @@ static bool has_bounds(const struct store_session *session)
         return has_one && lacks_one;
 }
 
-/* The session's row of a GPU that is for it; -ENOENT: there is none. */
+/* Returns the row of a GPU that the session may use; -ENOENT: it may not use that GPU. */
 static int row_of(const struct store_session *session, const uint8_t uuid[16])
 {
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
@@ -442,7 +446,7 @@ static int row_of(const struct store_session *session, const uint8_t uuid[16])
         return -ENOENT;
 }
 
-/* Uses the session's rows as GPUs if this machine's GPUs are unknown. */
+/* Uses the session's rows as the list of GPUs, if this machine's GPUs are unknown. */
 static void gpus_from_rows(const struct store_session *session, struct settings_gpus *ret)
 {
         ret->count = 0;
@@ -452,7 +456,7 @@ static void gpus_from_rows(const struct store_session *session, struct settings_
         }
 }
 
-/* All GPUs of the machine, or those that CUDA_VISIBLE_DEVICES leaves visible. */
+/* Selects all GPUs of the machine, or those in CUDA_VISIBLE_DEVICES. */
 static void select_visible(const struct cli_request *request, struct settings_selection *ret)
 {
         const char *visible = getenv("CUDA_VISIBLE_DEVICES");

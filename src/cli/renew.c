@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot renew: more time for a session of a daemon, counted from now.
+ * aliquot renew: sets a new end for a session of a daemon, counted from now.
  */
 #include "cli/command.h"
 

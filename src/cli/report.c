@@ -40,7 +40,7 @@ void report_add(struct report *report, enum verdict verdict, const char *about, 
                 return;
         report->has_bad |= verdict == VERDICT_BAD;
         if (!report->is_json) {
-                text_hide(text); /* names and paths that the process chose */
+                text_hide(text); /* names and paths may be chosen by the examined process */
                 printf("%-4s  %-12s  %s\n", words[verdict], about, text);
                 return;
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collects the findings of `aliquot doctor` in order: prints them at once for people, or as one
+ * Collects the findings of `aliquot doctor` in order: prints each at once as text, or all as one
  * JSON array.
  */
 #ifndef ALIQUOT_CLI_REPORT_H
@@ -12,8 +12,8 @@
 
 enum verdict {
         VERDICT_GOOD,
-        VERDICT_NOTE, /* worth knowing, nothing to mend */
-        VERDICT_BAD,  /* programs would not be limited, or not run */
+        VERDICT_NOTE, /* worth knowing, but nothing to repair */
+        VERDICT_BAD,  /* programs would not be limited, or would not run */
 };
 
 struct report {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A flag is no more than a stronger spelling of its ALIQUOT_ variable, so this file knows names
- * and settings/ knows values.
+ * Reads the flags. Each flag sets the same setting as an ALIQUOT_ variable and takes precedence
+ * over it. So this file has the names of the flags, and settings/ parses the values.
  */
 #include "cli/request.h"
 
@@ -101,7 +101,7 @@ static void take_label(struct argp_state *state, const char *value)
         flags->label[flags->label_count++] = value;
 }
 
-/* "any" and "any=2"; false: it is no such. */
+/* Parses "any" and "any=2". False: it is neither. */
 static bool take_any(struct argp_state *state, const char *value)
 {
         struct request_flags *flags = state->input;
@@ -158,8 +158,8 @@ static const struct argp_option sim_options[] = {
         { 0 },
 };
 
-/* What a session is made with for good: `set` knows the words, to say so, and does not offer them.
- */
+/* Options that are fixed when a session is created. `set` knows them too, to refuse them with a
+ * reason, but does not list them in its help. */
 #define MADE_OPTIONS(flags)                                       \
         {                                                         \
                 "context",                                        \
@@ -302,7 +302,8 @@ static int set_variable(const char *name, const char *value, struct error *err)
         return setenv(name, value, 1) < 0 ? fail(err, -errno, "%s: %m", name) : 0;
 }
 
-/* The child inherits this process's environment, so a variable that is set here needs no export. */
+/* Sets the variables that select the simulator. The program inherits this process's environment, so
+ * they are not in the list of exports. */
 static int choose_sim(const struct request_flags *flags, const struct installation *own,
                       struct error *err)
 {
@@ -324,7 +325,8 @@ static int choose_sim(const struct request_flags *flags, const struct installati
 int request_open_driver(const struct request_flags *flags, struct cli_request *request,
                         struct error *err)
 {
-        /* ALIQUOT_SIM mirrors --sim; a driver that is named besides is the stronger word. */
+        /* ALIQUOT_SIM means the same as --sim, but a driver given in ALIQUOT_REAL_LIBNVML takes
+         * precedence over it. */
         bool is_sim = flags->is_sim || (getenv("ALIQUOT_SIM") && !getenv("ALIQUOT_REAL_LIBNVML"));
         int rc = installation_find(&request->own, err);
 
@@ -334,7 +336,7 @@ int request_open_driver(const struct request_flags *flags, struct cli_request *r
         return rc < 0 ? rc : library_load(&request->own, &request->library, err);
 }
 
-/* The GPUs of a daemon; false: none serves, or it does not tell. */
+/* Requests the GPUs of the daemon. False: no daemon serves, or it does not report them. */
 static bool ask_daemon(struct cards *ret)
 {
         static struct client_device device[SETTINGS_GPUS];
@@ -380,7 +382,7 @@ static int read_cards(struct cli_request *request, struct error *err)
                 cards_as_gpus(&request->cards, &request->gpus);
                 return 0;
         }
-        /* A container may have the driver without NVML: limits for all GPUs still hold. */
+        /* a container may have the driver without NVML: limits for all GPUs still work */
         if (rc == -ENOENT && (request->may_lack_driver ||
                               (library_api(&request->library, "cuda", &cuda) && cuda.is_open))) {
                 request->gpus.count = -1;
@@ -389,7 +391,8 @@ static int read_cards(struct cli_request *request, struct error *err)
         return rc;
 }
 
-/* CUDA_VISIBLE_DEVICES of this process bounds the GPUs that it can show to a program. */
+/* Checks the selection against CUDA_VISIBLE_DEVICES of this process: only those GPUs can be made
+ * visible to a program. */
 static int check_visible(const struct cli_request *request, struct error *err)
 {
         const char *visible = getenv("CUDA_VISIBLE_DEVICES");

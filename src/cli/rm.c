@@ -2,9 +2,9 @@
 /*
  * aliquot rm: removes sessions; a session in use only with --force.
  *
- * Without a daemon the session is removed at once, and its programs run on within its limits. With
- * a daemon its programs get the signal of --on-end, the session stays until they have ended, and a
- * second --force kills them.
+ * Without a daemon the session is removed at once, and its programs continue within its limits.
+ * With a daemon, its programs get the signal of --on-end, and the session stays until they have
+ * ended; a second --force kills them.
  */
 #include "cli/command.h"
 
@@ -68,7 +68,7 @@ const struct argp argp_rm = {
         .children = children,
 };
 
-/* What --force does to the programs of a session. `on_end` is NULL without a daemon. */
+/* Returns what --force does to the programs of a session. `on_end` is NULL without a daemon. */
 static const char *force_text(const char *on_end)
 {
         if (!on_end)
@@ -100,7 +100,8 @@ static void tell_of_programs_left(const char *name)
                 name, name);
 }
 
-/* A program that has yet to touch the GPU holds nothing, and is known by its environment alone. */
+/* Returns whether a program of the session has yet to use the GPU. It holds no slot, and only its
+ * environment shows its session. */
 static bool is_waited_for(const struct store *store, const char *name)
 {
         struct store_session session;
@@ -108,12 +109,12 @@ static bool is_waited_for(const struct store *store, const char *name)
         if (store_join(store, name, false, &session, NULL) < 0)
                 return false;
         store_close(&session);
-        /* A script of the session may end it. */
+        /* the calling script is excepted: it may be in the session that it removes */
         return sweep_is_named(store, name, getppid());
 }
 
-/* The session's folder is gone, but a daemon may still promise its memory: asks the daemon to
- * remove it. */
+/* Asks the daemon to remove a session whose folder is gone: the daemon may still promise its
+ * memory. */
 static int remove_at_daemon(const struct store *store, const char *name, struct error *err)
 {
         int rc = client_find(store, err);
@@ -152,7 +153,7 @@ static int remove_session(const struct store *store, const char *name, bool is_f
         return rc < 0 ? rc : 0;
 }
 
-/* Whether the JSON output is a list; for a single session named by the user it is only the name. */
+/* Returns whether the JSON output is a list. For a single session given by the user it is not. */
 static bool names_a_list(const struct rm_call *call)
 {
         return call->is_unused || call->view.count > 1;
@@ -162,7 +163,7 @@ struct dismissal {
         struct rm_call call;
         struct json_out out;
         struct store store;
-        int status; /* the last that was not good */
+        int status; /* status of the last failure */
 };
 
 static void tell_removed(struct dismissal *dismissal, const char *name)
@@ -189,8 +190,8 @@ static void remove_named(struct dismissal *dismissal, const char *name)
                 tell_removed(dismissal, name);
 }
 
-/* Removes a session that was created from limits in the environment; the next program with the same
- * limits creates it again. Never a daemon's session. */
+/* Removes an unused session that was created from limits in the environment; the next program with
+ * the same limits creates it again. Never removes a daemon's session. */
 static bool remove_hashed(const struct store *store, const char *name)
 {
         return strncmp(name, SETTINGS_HASH_STEM, strlen(SETTINGS_HASH_STEM)) == 0 &&

@@ -3,8 +3,9 @@
  * aliquot run: runs a program in a session. Everything is checked before anything is created or
  * started.
  *
- * In a session with a name, the command executes the program in its own place. For a session of its
- * own, it runs the program as a child, and removes the session when the child ends (sweep.h).
+ * In a session with a name given by the user, the command is replaced by the program (exec). For a
+ * new session of its own, it runs the program as a child, and removes the session when the child
+ * ends (sweep.h).
  */
 #include "cli/command.h"
 
@@ -27,7 +28,8 @@
 
 struct run_call {
         bool is_quiet;
-        uint64_t began_ns; /* by the machine's clock; before the session */
+        /* start of the command by the machine's clock, before the session was created */
+        uint64_t began_ns;
         struct request_flags flags;
         char **command;
         struct cli_request request;
@@ -48,7 +50,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
                 run->is_quiet = true;
                 return 0;
         case ARGP_KEY_ARG:
-                /* the rest of the line belongs to the program */
+                /* all further words belong to the program */
                 run->command = &state->argv[state->next - 1];
                 state->next = state->argc;
                 return 0;
@@ -80,8 +82,8 @@ const struct argp argp_run = {
         .children = children,
 };
 
-/* "gpus=2", behind a --sim without "=": as --sim=gpus=2 was meant, and a program is seldom so
- * called. */
+/* Returns whether a word looks like a spec, for example "gpus=2" after a --sim without "=": the
+ * user meant --sim=gpus=2, and few programs have such a name. */
 static bool is_spec(const char *word)
 {
         size_t key = strspn(word, "abcdefghijklmnopqrstuvwxyz_-");
@@ -132,8 +134,8 @@ static int prepare_session(struct run_call *run, struct error *err)
                                 .request = &run->request,
                                 .session = entrance->name,
                                 .runtime_dir = entrance->store.path,
-                                /* a session that a daemon granted and removed must not be created
-                                 * again by the program */
+                                /* if a daemon granted the session and removed it, the program must
+                                 * not create it again */
                                 .with_limits = enter_has_wishes(&run->request.settings) &&
                                                !enter_is_daemons(entrance),
                         },
@@ -170,7 +172,8 @@ static const char *ttl_as_typed(const struct request_flags *flags)
         return NULL;
 }
 
-/* The program saw only an out-of-memory error or a signal, without the reason. */
+/* Tells the user that the session ended by its TTL or was removed: the program saw only an
+ * out-of-memory error or a signal, without the reason. */
 static void note_ended(const struct run_call *run)
 {
         const struct settings *settings = &run->request.settings;

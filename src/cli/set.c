@@ -2,8 +2,9 @@
 /*
  * aliquot set: changes the limits of a session while its programs run.
  *
- * GPUs are those of this machine. If the session has others (its driver is another one than this
- * command finds), its own rows are used instead, in their order.
+ * GPUs are those of this machine. If the session has others (because it uses another driver than
+ * the one that this command finds), the GPUs in the session's rows are used instead, in their
+ * order.
  */
 #include "cli/command.h"
 
@@ -17,14 +18,14 @@
 #include "cli/request.h"
 #include "cli/views.h"
 
-/* Beyond the keys of the requests. */
+/* Keys of options, in addition to those of request.h. */
 enum set_key { KEY_SWAP_MODE = 0x2000, KEY_SWAP_TURN };
 
 struct set_call {
         struct view view;
         struct request_flags flags;
         struct cli_request request;
-        const char *mode, *turn; /* of the node; NULL: not said */
+        const char *mode, *turn; /* the node's rules for swapping; NULL: not given */
 };
 
 static bool has_wish(const struct request_flags *flags)
@@ -32,7 +33,7 @@ static bool has_wish(const struct request_flags *flags)
         return flags->flag[0].variable || flags->on_end || flags->label_count;
 }
 
-/* How turns of memory are dealt is the node's: no session is named. */
+/* Returns whether the command changes the node's rules for swapping; then no session is given. */
 static bool is_of_node(const struct set_call *change)
 {
         return change->mode || change->turn;
@@ -101,7 +102,7 @@ const struct argp argp_set = {
         .children = children,
 };
 
-/* The session's own rows, as if they were this machine's GPUs. */
+/* Uses the session's rows as the list of GPUs. */
 static void gpus_from_rows(const struct store_session *session, struct settings_gpus *ret)
 {
         ret->count = 0;
@@ -191,7 +192,8 @@ static int change_here(struct set_call *change, const char *name, struct error *
         return rc;
 }
 
-/* Its page may not be ours to read: then the GPUs are this machine's. */
+/* Asks the daemon for the change. If this user may not read the session's page, the GPUs are those
+ * of this machine. */
 static int change_remotely(struct set_call *change, const struct store *store, struct error *err)
 {
         const char *name = change->view.name[0];

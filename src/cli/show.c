@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot show: shows one session, its limits and its usage.
+ * aliquot show: prints one session, its limits and its usage.
  */
 #include "cli/command.h"
 

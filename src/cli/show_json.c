@@ -13,7 +13,8 @@
 #include "common/uuid.h"
 #include "store/folder.h"
 
-/* The owner of a session: from the daemon, or the owner of the file that its processes write. */
+/* Prints the owner of a session: the one that the daemon reports, or the owner of the file that the
+ * session's processes write. */
 static void put_owner(struct json_out *out, const struct seen *seen)
 {
         char path[STORE_PATH_BYTES + sizeof(FOLDER_SLOTS)];
@@ -29,7 +30,7 @@ static void put_owner(struct json_out *out, const struct seen *seen)
                 json_out_null(out, "owner");
 }
 
-/* Fields that only the pages have. */
+/* Prints the fields that only the pages have. */
 static void put_pages(struct json_out *out, const struct store_session *session)
 {
         const struct limits_page *page = session ? session->limits : NULL;
@@ -82,7 +83,8 @@ static void put_terms(struct json_out *out, const struct client_session *terms)
         }
 }
 
-/* NULL where the pages do not tell. */
+/* Returns how the remainder on a GPU is known (views_remainder()); NULL if the pages do not show
+ * it. */
 static const char *remainder_of(const struct seen *seen, const char *uuid)
 {
         const struct limits_device *device = seen->session ? seen->session->limits->device : NULL;
@@ -112,7 +114,8 @@ static void put_device(struct json_out *out, const struct seen *seen,
         json_out_close(out, '}');
 }
 
-/* A GPU that the pages know and the daemon does not name is not the session's. */
+/* Prints the GPUs. If the daemon reports the session, only the GPUs that it lists are the
+ * session's. */
 static void put_devices(struct json_out *out, const struct seen *seen)
 {
         json_out_open(out, "devices", '[');
@@ -130,7 +133,7 @@ static void put_devices(struct json_out *out, const struct seen *seen)
         json_out_close(out, ']');
 }
 
-/* null: the session has none of the host's memory. */
+/* Prints the session's host memory; null if it has none. */
 static void put_host(struct json_out *out, const struct seen *seen)
 {
         uint64_t limit_bytes =
@@ -147,7 +150,8 @@ static void put_host(struct json_out *out, const struct seen *seen)
         json_out_close(out, '}');
 }
 
-/* null: it does not swap. Without a daemon, fields about turns are null. */
+/* Prints the state of swapping; null if the session does not swap. Without a daemon, the fields
+ * about turns are null. */
 static void put_swap(struct json_out *out, const struct seen *seen)
 {
         struct client_swap swap;

@@ -17,9 +17,10 @@
 #include "common/text.h"
 
 #define PAUSE_NS 10000000
-#define PATIENCE 1500u /* pauses: 15 s, for a driver that takes long */
+#define PATIENCE 1500u /* in pauses: 15 s, for a driver that takes long to start */
 #define STATE_FOLDER "daemon"
-#define LINE_BYTES 256 /* of the end of a log that is shown */
+/* number of bytes at the end of the log that are searched for its last line */
+#define LINE_BYTES 256
 
 static int open_log(const struct store *store, char path[STORE_PATH_BYTES + 32], struct error *err)
 {
@@ -31,8 +32,9 @@ static int open_log(const struct store *store, char path[STORE_PATH_BYTES + 32],
         return fd < 0 ? fail(err, -errno, "%s: %m", path) : fd;
 }
 
-/* Does not return. The daemon's standard input is the writing end of our pipe: it stays open as
- * long as the daemon lives, and the daemon writes the reason of a failed start into it. */
+/* Executes the daemon in the calling child; does not return. The daemon's standard input is the
+ * writing end of a pipe to this command. It stays open as long as the daemon lives, and the daemon
+ * writes the reason of a failed start into it. */
 static _Noreturn void become(const struct store *store, const struct cli_request *request, int log,
                              int line)
 {
@@ -50,7 +52,8 @@ static _Noreturn void become(const struct store *store, const struct cli_request
         sigset_t none;
         int why;
 
-        /* It is the life of this request's session, which that was asked for, and of no other. */
+        /* The variable is for the session of this command, which has been requested with it; the
+         * daemon must not use it for other sessions. */
         unsetenv("GPUSLICE_DEFAULT_TTL");
         snprintf(state, sizeof(state), "%s/" STATE_FOLDER, store->path);
         if (request->is_sim && text_put(spec, sizeof(spec), NULL, "--sim=%s", sim ? sim : "") == 0)
@@ -66,8 +69,8 @@ static _Noreturn void become(const struct store *store, const struct cli_request
         _exit(write(STDIN_FILENO, &why, sizeof(why)) > 0 ? 126 : 127);
 }
 
-/* Starts it as no child of this process, because a program that this process executes later must
- * have no unknown child. */
+/* Starts the daemon as an orphan rather than a child, because a program that this process executes
+ * later must not have an unknown child. */
 static int start_orphan(const struct store *store, const struct cli_request *request, int log,
                         int line, struct error *err)
 {
@@ -86,7 +89,7 @@ static int start_orphan(const struct store *store, const struct cli_request *req
         return 0;
 }
 
-/* "" where there is none. */
+/* Reads the last line of the log; "" if there is none. */
 static void read_last_line(const char *path, char ret[LINE_BYTES])
 {
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -103,7 +106,7 @@ static void read_last_line(const char *path, char ret[LINE_BYTES])
         text_quote(line ? line + 1 : tail, ret, LINE_BYTES);
 }
 
-/* 0 as soon as a daemon listens: the new one, or one that was started at the same time. */
+/* Returns 0 as soon as a daemon listens: the new one, or one that was started at the same time. */
 static int wait_for(const struct store *store, int line, const char *log, struct error *err)
 {
         char said[LINE_BYTES];

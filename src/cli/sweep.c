@@ -21,8 +21,10 @@
 #include "store/liveness.h"
 
 #define YOUNG_SECONDS 60
-#define SEARCH_NS (5 * CLOCK_SECOND_NS) /* takes milliseconds, where the machine is not crowded */
-#define ENVIRON_BYTES (4u << 20)        /* more than the kernel lets a process have by default */
+/* a search takes milliseconds unless the machine is overloaded */
+#define SEARCH_NS (5 * CLOCK_SECOND_NS)
+/* more than the kernel allows a process by default */
+#define ENVIRON_BYTES (4u << 20)
 
 static int slots_file(const struct store_session *session, char path[STORE_PATH_BYTES],
                       struct liveness_file *ret, struct error *err)
@@ -68,15 +70,15 @@ static bool is_kept(const struct store_session *session)
 
 struct sweep_search {
         bool (*is_it)(const struct sweep_search *search, int proc, const char *pid);
-        const struct store *store; /* of a search by name, as the next two */
+        const struct store *store; /* used in a search by name, as are the next two fields */
         const char *name;
-        pid_t command, asker; /* are not looked at */
+        pid_t command, asker; /* processes that are not examined */
         struct maps_file slots;
 };
 
-/* Whether this user started it. Another user's process cannot join this user's sessions, whatever
- * its environment, and its user could block the reader. A setuid program belongs to the user who
- * started it. Reading a status file never blocks. */
+/* Returns whether this user started the process. Another user's process cannot join this user's
+ * sessions, whatever its environment is, and could block the reader. A setuid program counts for
+ * the user who started it. Reading a status file never blocks. */
 static bool is_this_users(int proc, const char *pid)
 {
         scoped_file FILE *status = NULL;
@@ -95,7 +97,7 @@ static bool is_this_users(int proc, const char *pid)
         return false;
 }
 
-/* Whether some process matches the search. */
+/* Returns whether any process matches the search. */
 static uint8_t look_at_all(void *context)
 {
         const struct sweep_search *search = context;
@@ -116,10 +118,11 @@ static uint8_t look_at_all(void *context)
         return !proc;
 }
 
-/* A search took too long. The next would as well, so there is none: many sessions cost one wait. */
+/* A search took too long. The next one would too, so there is none: even with many sessions the
+ * command waits only once. */
 static bool is_cut_off;
 
-/* Runs a search in a separate process. True also if that did not answer in time. */
+/* Runs a search in a separate process. Returns true even if the search did not end in time. */
 static bool is_found(struct sweep_search *search)
 {
         const struct aside_question question = { "aliquot-sweep", look_at_all, search };
@@ -133,15 +136,16 @@ static bool is_found(struct sweep_search *search)
 
 #define SESSION_IS "ALIQUOT_SESSION="
 #define FOLDER_IS "ALIQUOT_RUNTIME_DIR="
-#define SOCKET_IS "GPUSLICE_IPC_SOCK=" /* its folder may be the runtime folder */
+/* the folder of this socket may be the runtime folder */
+#define SOCKET_IS "GPUSLICE_IPC_SOCK="
 
 static bool begins(const char *entry, const char *key)
 {
         return strncmp(entry, key, strlen(key)) == 0;
 }
 
-/* Whether the environment of a process names the session, in this folder. A process that names no
- * folder has one of the usual folders. */
+/* Returns whether the environment of a process contains the session's name and this runtime folder.
+ * A process without a folder in its environment uses one of the usual folders. */
 static bool names_session(const char *environment, size_t bytes, const struct sweep_search *search)
 {
         bool has_name = false, is_elsewhere = !store_is_usual(search->store);
@@ -203,7 +207,7 @@ bool sweep_is_mapped(const struct store *store, const char *name)
         if (store_join(store, name, false, &session, NULL) < 0)
                 return true;
         rc = maps_find(session.slots, &search.slots);
-        store_close(&session); /* or the search would find itself */
+        store_close(&session); /* otherwise the search would find this process */
         return rc < 0 || is_found(&search);
 }
 
@@ -217,7 +221,7 @@ static bool is_young(const struct store_session *session)
         return stat(session->path, &st) < 0 || time(NULL) - st.st_mtime < YOUNG_SECONDS;
 }
 
-/* True: it is gone, or will be as soon as its daemon has heard that. */
+/* Removes an unused session. Returns true if it is removed, or will be when its daemon notices. */
 static bool remove_unused(const struct store *store, const char *name, bool is_ours)
 {
         struct store_session session;

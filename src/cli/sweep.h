@@ -8,8 +8,8 @@
  * Sessions with a name from the user stay until `aliquot rm`.
  *
  * Processes of other users are skipped, because they cannot join, and so are processes that changed
- * their user. A child process examines the rest (common/aside.h), because a process can block its
- * reader. If that takes more than 5 s, the session counts as used.
+ * their user. A child process examines all other processes (common/aside.h), because a process can
+ * block whoever reads its files in /proc. If that takes more than 5 s, the session counts as used.
  */
 #ifndef ALIQUOT_CLI_SWEEP_H
 #define ALIQUOT_CLI_SWEEP_H
@@ -19,22 +19,23 @@
 
 #include "store/store.h"
 
-/* Whether a process other than this one and `asker` (0: none) was started with the session's name
- * in its environment. A process with an unreadable environment counts as having none. */
+/* Returns whether any process was started with the session's name in its environment, except for
+ * this process and `asker` (0: none). A process whose environment cannot be read counts as having
+ * none. */
 bool sweep_is_named(const struct store *store, const char *name, pid_t asker);
 
-/* Whether a process maps the session's `slots`, so that it may take a slot later. A process with
- * unreadable mappings counts as having none. */
+/* Returns whether a process maps the session's file `slots`, so that it may take a slot later. A
+ * process whose mappings cannot be read counts as having none. */
 bool sweep_is_mapped(const struct store *store, const char *name);
 
-/* Removes a session of one run if it is unused. */
+/* Removes a session that was created for one run, if it is unused. */
 void sweep_one(const struct store *store, const char *name);
 
-/* The same for another command's run, but not within a minute of its creation, because that run may
- * be starting. Returns whether it was removed. */
+/* Like sweep_one(), for the session of another command's run. It is not removed within a minute of
+ * its creation, because that run may still be starting. Returns whether it was removed. */
 bool sweep_old(const struct store *store, const char *name);
 
-/* Does that for all such sessions. */
+/* Calls sweep_old() for all sessions of the folder that were created for one run. */
 void sweep_all(const struct store *store);
 
 /* Marks the session as kept until this process ends or calls exec. */

@@ -16,7 +16,7 @@
 #include "proto/page.h"
 
 #define GAP 2
-#define MIN_WIDTH 12 /* of a column that is cut; its title fits */
+#define MIN_WIDTH 12 /* minimum width of a column that is cut; its title fits */
 
 void table_cell(struct table *table, const char *format, ...)
 {
@@ -132,7 +132,7 @@ static void choose_all(struct table *table, unsigned columns)
         table->chosen_count = columns;
 }
 
-/* -- Where the terminal is narrow ------------------------------------------------------------- */
+/* -- Narrow terminals ------------------------------------------------------------------------- */
 
 static struct table_column *widest(struct table_column *column, const struct table *table)
 {
@@ -157,7 +157,8 @@ static int width_of(const struct table_column *column, const struct table *table
         return width;
 }
 
-/* Numbers stay whole; of the texts the widest gives way first. */
+/* Makes columns narrower until the table fits. Numbers are never cut; the widest text column is cut
+ * first. */
 static void narrow_columns(struct table_column *column, const struct table *table)
 {
         int room = terminal_columns();
@@ -174,7 +175,8 @@ static const char *cut_mark(void)
 
 /* -- Printing --------------------------------------------------------------------------------- */
 
-/* Of a text that is longer than that; never a part of a character. */
+/* Returns the number of bytes to print of a text that is wider than `width`; never splits a
+ * character. */
 static int cut_length(const char *text, int width)
 {
         int length = width - 1;
@@ -184,7 +186,7 @@ static int cut_length(const char *text, int width)
         return length;
 }
 
-/* The last cell of a line is not filled up with spaces. */
+/* Prints a cell. The last cell of a line is not padded with spaces. */
 static void print_cell(const struct table_column *column, const char *text, int length,
                        bool is_last)
 {

@@ -16,8 +16,8 @@
 #include "common/scoped.h"
 #include "common/text.h"
 
-#define SCRIPT_DEPTH 5u /* as deep as the kernel goes */
-#define LINE_BYTES 256u /* as much of the first line as it reads */
+#define SCRIPT_DEPTH 5u /* the same limit as in the kernel */
+#define LINE_BYTES 256u /* the kernel reads as much of the first line */
 
 static const char *base_name(const char *path)
 {
@@ -26,7 +26,7 @@ static const char *base_name(const char *path)
         return slash ? slash + 1 : path;
 }
 
-/* 0, or why this file cannot be executed. */
+/* Returns 0, or -errno if this file cannot be executed. */
 static int try_file(const char *path)
 {
         struct stat st;
@@ -65,7 +65,8 @@ static int search_path(const char *command, char ret[PATH_MAX], struct error *er
                         rc = try_file(ret);
                 if (rc == 0)
                         return 0;
-                /* As in a shell, a file that is there but closed is remembered. */
+                /* As in a shell, a file that exists but may not be executed determines the
+                 * error. */
                 if (rc == -EACCES)
                         code = rc;
                 at = at[length] ? at + length + 1 : NULL;
@@ -87,7 +88,7 @@ static int find_file(const char *command, char ret[PATH_MAX], struct error *err)
         return rc < 0 ? status_of(rc, command, err) : 0;
 }
 
-/* One word of a line, which it ends and steps over. */
+/* Returns the next word of a line, terminated, and moves `*line` behind it. */
 static char *next_word(char **line)
 {
         char *word = *line + strspn(*line, " \t");
@@ -98,12 +99,13 @@ static char *next_word(char **line)
         return word;
 }
 
-/* What `env` will execute: behind its options and the variables it sets. */
+/* Returns the name of the program that `env` will execute: the first word after its options and
+ * variables. */
 static const char *read_env(char *rest)
 {
         char *word = rest + strspn(rest, " \t");
 
-        /* Without -S the kernel hands it the rest of the line as one word. */
+        /* without -S, env gets the rest of the line as a single word */
         if (strncmp(word, "-S", 2) != 0)
                 return word[0] == '-' || strchr(word, '=') ? "" : word;
         rest = word + 2;
@@ -132,12 +134,13 @@ bool target_read_shebang(const char *line, char ret[PATH_MAX])
                 wanted = read_env(rest);
         if (wanted[0])
                 return text_put(ret, PATH_MAX, NULL, "%s", wanted) == 0;
-        /* The kernel searches nothing. */
+        /* the kernel searches no PATH, so a name without "/" is in the present folder */
         return program[0] && text_put(ret, PATH_MAX, NULL, "%s%s", strchr(program, '/') ? "" : "./",
                                       program) == 0;
 }
 
-/* Whether executing the file raises privileges, which makes the loader drop LD_PRELOAD. */
+/* Returns whether executing the file raises privileges, which makes the loader ignore
+ * LD_PRELOAD. */
 static bool raises_privileges(int fd)
 {
         struct statvfs mount;
@@ -193,7 +196,8 @@ static int judge_program(const char *path, int fd, const struct executable *file
         return 0;
 }
 
-/* The next file to look at, for a script; "" for an ELF program, which `judge` let pass. */
+/* Checks a file. For a script, sets `next` to the file to check next; for an ELF program that can
+ * be limited, to "". */
 static int inspect_file(const char *path, char next[PATH_MAX], struct error *err)
 {
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -215,7 +219,8 @@ static int inspect_file(const char *path, char next[PATH_MAX], struct error *err
                 wrap(err, "%s", path);
                 return STATUS_REFUSED;
         }
-        /* Without "#!" it is a shell script: POSIX says so of a file that execvp() cannot run. */
+        /* a file without "#!" is a shell script: POSIX requires that of execvp() for a file that
+         * cannot be executed */
         if (pread(fd, line, LINE_BYTES, 0) < 2 || strncmp(line, "#!", 2) != 0)
                 return find_file("/bin/sh", next, err);
         if (!target_read_shebang(line + 2, interpreter))

@@ -7,10 +7,11 @@
 
 #include <stdbool.h>
 
-/* Characters that are not ASCII, by the locale, which is taken over from the environment. */
+/* Returns whether the terminal can show characters that are not ASCII, by the locale, which this
+ * sets from the environment. */
 bool terminal_is_utf8(void);
 
-/* 0: no terminal, or the width is unknown. */
+/* Returns the terminal's width; 0: no terminal, or the width is unknown. */
 int terminal_columns(void);
 
 #endif

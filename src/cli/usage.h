@@ -2,7 +2,7 @@
 /*
  * The memory of a session's processes, read once for a view.
  *
- * It is the sum over living processes, not the ledger's total: that also has memory of dead
+ * It is the sum over living processes, not the ledger's total: that still has the memory of dead
  * processes until another process needs it.
  */
 #ifndef ALIQUOT_CLI_USAGE_H
@@ -16,10 +16,10 @@ struct usage {
         struct usage_process *process; /* PAGE_SLOTS entries; freed by usage_free() */
         uint64_t used_bytes[PAGE_DEVICES];
         uint64_t total_bytes;
-        uint64_t host_bytes; /* of the host's memory in place of cards' */
-        uint64_t swap_bytes; /* memory of a session that swaps that can leave the card */
-        /* Number of processes that hold memory of a device, and how many of them NVML lists
-         * there. */
+        uint64_t host_bytes; /* host memory in place of card memory */
+        uint64_t swap_bytes; /* memory that can leave the card, in a session that swaps */
+        /* For each device: number of processes that hold memory of it, and how many of these NVML
+         * lists for it. */
         unsigned holders[PAGE_DEVICES];
         unsigned measured[PAGE_DEVICES];
 };
@@ -27,7 +27,7 @@ struct usage {
 int usage_read(const struct store_session *session, struct usage *ret, struct error *err);
 void usage_free(struct usage *usage);
 
-/* Whether a row of the page stands for a GPU. */
+/* Returns whether a row of the page is in use for a GPU. */
 bool usage_has_row(const struct store_session *session, unsigned row);
 
 #endif

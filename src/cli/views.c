@@ -63,7 +63,7 @@ struct client_share views_row(const struct store_session *session, unsigned row)
         return share;
 }
 
-/* `usual_ppm`: null. */
+/* Prints a percentage; null if it is `usual_ppm`. */
 static void put_percent(struct json_out *out, const char *key, uint32_t ppm, uint32_t usual_ppm)
 {
         if (ppm == usual_ppm)
@@ -156,7 +156,7 @@ static const char *cap_text(uint32_t cap_ppm, char ret[SIZE_TEXT_BYTES])
         return size_canonical(&(struct size){ 0, cap_ppm * MICRO_PERCENT_A_PPM }, ret);
 }
 
-/* Weight, class, gang and guarantee, if they are not the defaults. */
+/* Prints weight, class, gang and guarantee if they are not the defaults. */
 static void print_rank(const struct client_session *terms)
 {
         uint32_t guarantee_ppm = terms->share_count ? terms->share[0].guarantee_ppm : 0;
@@ -172,7 +172,7 @@ static void print_rank(const struct client_session *terms)
                 printf("gang       %s\n", terms->gang);
 }
 
-/* Further fields from the daemon that made it. */
+/* Prints further fields from the daemon that created the session. */
 static void print_terms(const struct client_session *terms)
 {
         char label[sizeof(terms->label[0])];
@@ -224,7 +224,8 @@ static void print_remainders(const struct store_session *session, const struct u
         }
 }
 
-/* A session that swaps has one GPU, whose row is the only one that stands for a card. */
+/* Without a daemon, uses the session's row: a session that swaps has one GPU, and only one row in
+ * use. */
 bool views_swap(const struct store_session *session, const struct usage *usage,
                 const struct client_session *terms, struct client_swap *ret)
 {
@@ -308,8 +309,8 @@ static int show_pages(const struct store *store, const struct store_session *ses
 
         if (rc < 0)
                 return rc;
-        /* The session can be shown without the daemon, so a silent daemon is not waited for
-         * twice. */
+        /* The session can be shown without the daemon, so a silent daemon is not waited for a
+         * second time. */
         if (session->limits->owner == PAGE_OWNER_DAEMON &&
             presence_look(store) == PRESENCE_LISTENS &&
             client_show(store, session->limits->name, &terms, NULL) == 0)
@@ -324,7 +325,7 @@ static int show_pages(const struct store *store, const struct store_session *ses
         return rc;
 }
 
-/* -- One whose pages are another user's, or closed -------------------------------------------- */
+/* -- A session whose pages belong to another user, or are closed ------------------------------ */
 
 static void print_shares(const struct client_session *terms, struct table *table)
 {
@@ -335,7 +336,7 @@ static void print_shares(const struct client_session *terms, struct table *table
                 if (terms->share[i].card_bytes)
                         table_bytes(table, terms->share[i].card_bytes);
                 else
-                        table_cell(table, "?"); /* its GPU is gone */
+                        table_cell(table, "?"); /* its GPU is not present */
         }
         table_print(table);
 }
@@ -363,7 +364,8 @@ static int show_foreign(const struct client_session *terms, bool is_json, struct
         return 0;
 }
 
-/* 0: its pages are open; 1: they are closed to this user, and the daemon has answered. */
+/* Opens the pages of a session. Returns 0, or 1 if they are closed to this user and the daemon has
+ * reported the session instead. */
 static int find_session(const struct store *store, const char *name, struct store_session *ret,
                         struct client_session *ret_terms, struct error *err)
 {
@@ -374,7 +376,7 @@ static int find_session(const struct store *store, const char *name, struct stor
         if (!remote_can_tell(store, rc == -ENOENT ? -EACCES : rc))
                 return rc;
         asked = client_show(store, name, ret_terms, rc == -ENOENT ? err : NULL);
-        /* for another user's session the daemon answers that there is none */
+        /* for another user's session the daemon answers that it does not exist */
         return asked == 0 ? 1 : asked == -ENOENT ? asked : rc;
 }
 
