@@ -4,6 +4,7 @@
  *
  * A module is an ELF shared object. A kernel in it is a host function, called once a launch (the
  * whole grid, not once a thread), on a thread of the simulated driver:
+ *
  *      ALIQUOT_SIM_KERNEL(scale, sizeof(uint64_t), sizeof(float), sizeof(uint64_t))
  *      {
  *              uint64_t count = *(const uint64_t *)params[2];

@@ -23,7 +23,7 @@
 static char library_mark[] = "aliquot_is_us.";
 
 struct mapped_extent {
-        const void *within; /* an address in the object */
+        const void *within; /* any address in the object */
         uintptr_t start, end;
 };
 

@@ -2,9 +2,9 @@
 /*
  * Host functions in a stream: cuLaunchHostFunc, and the older callbacks.
  *
- * They run on the stream's own thread and delay the commands behind them. A host function may not
- * call the driver (NOT_PERMITTED). If the context has failed, a host function is skipped, while a
- * callback is called with the error.
+ * They run on the stream's own thread and delay the later commands of the stream. A host function
+ * may not call the driver (NOT_PERMITTED). If the context has failed, a host function is skipped,
+ * while a callback is called with the error.
  */
 #include "sim/entries.h"
 #include "sim/exec/stream.h"

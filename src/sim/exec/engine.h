@@ -93,7 +93,7 @@ struct exec_place {
         struct exec_device *device;
         unsigned unit;
         int seat;
-        /* the clock up to which node_busy_add() was told; written by any thread */
+        /* the clock up to which node_busy_add() has counted; written by any thread */
         _Atomic uint64_t reported_clock;
         _Atomic bool is_closing;  /* set when the context closes: all waits end early */
         const _Atomic int *error; /* points to a value that is not 0 once the context has failed */
@@ -110,7 +110,7 @@ struct exec_queue {
  * and by the seat's clock. */
 struct exec_mark {
         uint64_t end_ns;
-        uint64_t end_clock;       /* meaningful while is_on */
+        uint64_t end_clock;       /* the seat's clock at that time; meaningful while is_on */
         bool is_on;               /* the sequence is counted in the seat's `want` */
         struct exec_queue *queue; /* estimate of the work that follows in the stream; NULL: none */
 };

@@ -2,8 +2,9 @@
 /*
  * Interprocess events. The handle contains HANDLE_MARK and the number of the file with the state.
  *
- * The file is created with the event and stays until the state folder is cleared: other processes
- * may open it as long as the creator lives, and nothing tells when the last process has closed it.
+ * The file is created with the event and stays until the state folder is cleared. Other processes
+ * may open it as long as its creator lives, and there is no way to know when the last process has
+ * closed it.
  */
 #include "sim/exec/event_ipc.h"
 

@@ -32,7 +32,8 @@ CUresult exec_stream_context(CUstream stream, bool is_per_thread, CUcontext *ret
 CUresult exec_stream_submit(CUstream stream, bool is_per_thread, void (*work)(void *),
                             void *argument, uint64_t cost_ns);
 
-/* Whether the calling thread runs a program's host function, in which few calls are allowed. */
+/* Returns whether the calling thread runs a program's host function, in which few calls are
+ * allowed. */
 bool exec_is_in_host_function(void);
 
 /* exec_stream_is_capturing() returns whether the stream is being captured.

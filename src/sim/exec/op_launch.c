@@ -32,7 +32,7 @@ struct running {
         CUresult result;
         uint64_t spent_ns;  /* device time requested with spend_ns() */
         uint64_t waited_ns; /* real time that passed within spend_ns() */
-        bool is_touching;   /* between memory_touch_begin() and memory_touch_end() */
+        bool is_touching;   /* whether it is between memory_touch_begin() and memory_touch_end() */
         unsigned asked_count;
         struct kernel_access asked[ASKED_MAX]; /* the first ASKED_MAX accesses */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The thread of a stream: takes commands out of the queue and executes them in order.
+ *
  *      sleep until there is a command; wait until implicit barriers allow it;
  *      run it; count it as complete; wake the waiting threads
  *

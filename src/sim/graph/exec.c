@@ -302,7 +302,7 @@ static CUresult follow(CUgraphExec exec, CUstream stream)
         }
         wait = (struct command_event){ exec->last, load_acquire(&exec->last->state->recorded) };
         if (has_allocation(exec)) {
-                /* Only when the last launch is over is it known what it left allocated. */
+                /* What the last launch left allocated is known only after its end. */
                 event_await(exec->last, wait.version);
                 return settle_memory(exec);
         }

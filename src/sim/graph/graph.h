@@ -77,7 +77,7 @@ struct CUgraphNode_st {
         size_t edge_count;
         CUgraphNode original; /* the node from which it was cloned, or NULL */
         CUgraphNode next;     /* next node of the graph, in the order of creation */
-        void *param_pointers[IMAGE_MAX_PARAMS]; /* returned by kernel_params_of() */
+        void *param_pointers[IMAGE_MAX_PARAMS]; /* pointers that kernel_params_of() returns */
         CUlaunchAttributeValue attributes[CU_LAUNCH_ATTRIBUTE_MAX];
         bool is_disabled; /* used in the copy that an executable graph has */
 };

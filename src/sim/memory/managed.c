@@ -16,7 +16,8 @@
 #include "sim/memory/families.h"
 #include "sim/node/config.h"
 
-#define NOWHERE (-2) /* CU_DEVICE_INVALID; -1 is the host */
+/* the ordinal for "no place", CU_DEVICE_INVALID; -1 is the host */
+#define NOWHERE (-2)
 
 /* Guarded by process_lock. The entry of a freed block is removed when the entry of another block is
  * searched. */

@@ -22,15 +22,15 @@
 
 enum memory_kind {
         MEMORY_NONE,   /* unknown address: pageable host memory, or a wrong device pointer */
-        MEMORY_DEVICE, /* cuMemAlloc, cuMemAllocPitch */
+        MEMORY_DEVICE, /* allocated by cuMemAlloc or cuMemAllocPitch */
         MEMORY_MANAGED,
-        MEMORY_POOL,       /* cuMemAllocAsync, cuMemAllocFromPoolAsync */
+        MEMORY_POOL,       /* allocated by cuMemAllocAsync or cuMemAllocFromPoolAsync */
         MEMORY_GRAPH,      /* allocated by a graph memory node */
         MEMORY_VMM,        /* one mapping within a reserved range */
         MEMORY_RESERVED,   /* reserved address space without a mapping */
-        MEMORY_HOST,       /* cuMemHostAlloc, cuMemAllocHost */
-        MEMORY_REGISTERED, /* cuMemHostRegister */
-        MEMORY_IMPORT,     /* legacy IPC, external memory */
+        MEMORY_HOST,       /* allocated by cuMemHostAlloc or cuMemAllocHost */
+        MEMORY_REGISTERED, /* registered with cuMemHostRegister */
+        MEMORY_IMPORT,     /* memory of another process: legacy IPC, external memory */
         MEMORY_MODULE,     /* a global variable of a module */
 };
 
@@ -145,8 +145,8 @@ struct CUarray_st {
 CUresult array_check(CUarray array);
 
 /* Replaces a card's locality domain 0 by the card. A card has one such domain, which is all of its
- * memory; the driver therefore treats both alike, also in what it returns. Other domains are
- * returned unchanged. */
+ * memory, so the driver treats both alike and returns the card. Other domains are returned
+ * unchanged. */
 static inline CUmemLocation location_plain(CUmemLocation location)
 {
         if (location.type == CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN &&

@@ -3,9 +3,9 @@
  * Memory pools: shared by pool.c (pools and their attributes) and async.c (allocation from them).
  *
  * A pool reserves part of its device, in steps of the configured pool_growth. The reserve is what
- * the device grants; allocations use the reserve. If a stream has been told to free memory but has
- * not reached that point yet, the same stream can reuse the memory at once (the free is then
- * dropped); other streams can use it only afterwards.
+ * the device grants; allocations use the reserve. If a free is queued in a stream but the stream
+ * has not reached it yet, the same stream can reuse the memory at once (the free is then dropped);
+ * other streams can use it only afterwards.
  */
 #ifndef ALIQUOT_SIM_MEMORY_POOL_H
 #define ALIQUOT_SIM_MEMORY_POOL_H

@@ -31,7 +31,8 @@ struct range {
         void *owner;     /* the VMM handle or the import that is mapped, depending on the kind */
         uint64_t offset; /* offset in the owner's memory */
         struct slab_place place; /* used by narrow.c */
-        uint64_t mapped_bytes;   /* length of the mmap, if it is greater than the range */
+        /* length of the mapping that ends with the range; it may be longer than the range */
+        uint64_t mapped_bytes;
 };
 
 struct range_set {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions: their attributes, parameters and state.
+ * The driver's calls on functions: attributes, parameters and state.
  */
 #include "sim/context/device.h"
 #include "sim/entries.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loading and unloading of modules.
+ *
  *      admit the image; count it against the device; dlopen it from an anonymous file, so that two
  *      loads of one image share nothing; make a function of every kernel it declares
  *

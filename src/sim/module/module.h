@@ -45,7 +45,7 @@ struct CUfunc_st {
         const char *name;
         int max_dynamic_shared_bytes;
         int carveout;
-        int cluster[3]; /* required width, height, depth; 0 = none */
+        int cluster[3]; /* required size of clusters: width, height, depth; 0 = not required */
         int is_nonportable_cluster_allowed, cluster_policy;
         CUfunc_cache cache_config;
         uint64_t local_bytes;         /* local memory of each thread */

@@ -34,8 +34,8 @@
 
 enum party_state {
         PARTY_FREE,
-        PARTY_WAITING, /* for a time or a word */
-        PARTY_READY,   /* waits for its turn */
+        PARTY_WAITING, /* waits for a time or a word */
+        PARTY_READY,   /* waits for its turn to run */
         PARTY_RUNNING,
         PARTY_ABSENT, /* blocks or computes outside the simulator */
 };
@@ -51,7 +51,7 @@ struct party {
         /* The party's thread; pid and tid are numbers of its own PID namespace. */
         int32_t pid, tid;
         uint64_t pid_namespace;
-        uint64_t process_start; /* field 22 of /proc/PID/stat */
+        uint64_t process_start; /* start time of its process: field 22 of /proc/PID/stat */
         uint64_t number; /* number among the parties of its process, in the order of joining */
 
         uint64_t turn;        /* if PARTY_READY: the ready party with the lowest turn runs first */
@@ -67,7 +67,7 @@ struct party {
         uint64_t seen_ns; /* real time of the first check during its current sleep; 0: none */
         /* time since which every check found it asleep; 0: the last check found it awake */
         uint64_t seen_idle_ns;
-        /* its number of context switches, which tells one sleep from another */
+        /* its number of context switches: another number means another sleep */
         uint64_t seen_switches;
         uint64_t seen_ticks; /* its processor time at the first check */
 };

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A record in shared memory that changes in one step.
+ *
  *      struct cell_draft draft;
  *      struct thing *thing;
+ *
  *      do {
  *              thing = cell_begin(cell, things, &draft);
  *              ... change *thing ...

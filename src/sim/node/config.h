@@ -41,12 +41,12 @@ struct config_fault {
 
 /*
  * grants=real: how much memory of a card a driver takes for a request (docs/simulator-memory.md).
- * Each field is a rule with a key of its own; if all are 0, each request takes exactly what it asks
- * for.
+ * Each field is a rule with a key of its own; if all are 0, each request takes exactly the
+ * requested size.
  */
 struct grant_rules {
         uint64_t slab_bytes;      /* small allocations share slabs of this size */
-        uint64_t slab_most_bytes; /* the largest block that is placed in a slab */
+        uint64_t slab_most_bytes; /* the largest allocation that is placed in a slab */
         uint64_t block_step;      /* larger allocations are rounded up to multiples of this */
         uint64_t array_step;      /* arrays are rounded up to multiples of this */
         /* if set, cuArrayGetMemoryRequirements returns an error for a plain array */
@@ -85,7 +85,7 @@ struct sim_config {
         /* Shape of the node. */
         unsigned device_count;
         enum sim_model model;
-        uint64_t memory_bytes; /* of each device */
+        uint64_t memory_bytes; /* memory of each device */
         uint64_t seed;         /* seed of the devices' UUIDs */
         unsigned mig;          /* number of MIG instances per device; 0: whole devices */
         char state_dir[256];

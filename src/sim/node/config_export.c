@@ -2,6 +2,7 @@
 /*
  * Reports the configuration of this simulated node, for programs that give another program the same
  * node. The simulated libnvidia-ml.so.1 exports the functions beside those of NVML.
+ *
  *      const char *aliquot_sim_words(void)     text of ALIQUOT_SIM, or of the file given there
  *      const char *aliquot_sim_state(void)     path of the state folder, absolute or as configured
  *

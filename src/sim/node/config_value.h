@@ -27,8 +27,8 @@ bool period_parse(const char *text, uint64_t *ret);
 /* A rate: "25GB", "25GB/s", or "max" (0), which means as fast as the machine copies. */
 bool rate_parse(const char *text, uint64_t *ret);
 
-/* Values that are words. All functions but model_parse() store 1 for the first word and 0 for the
- * second. */
+/* Values that are words, which each comment lists. All functions but model_parse() store 1 for the
+ * first word and 0 for the second. */
 bool model_parse(const char *text, uint64_t *ret);   /* the enum sim_model */
 bool on_parse(const char *text, uint64_t *ret);      /* on, off */
 bool noop_parse(const char *text, uint64_t *ret);    /* noop, off; for PTX and fat binaries */

@@ -20,7 +20,7 @@
 
 enum image_kind {
         IMAGE_BAD,
-        IMAGE_BUILTIN, /* text "aliquot-sim builtin" */
+        IMAGE_BUILTIN, /* the text "aliquot-sim builtin" */
         IMAGE_PTX,
         IMAGE_ELF,     /* a shared object with kernels for the simulator */
         IMAGE_FATBIN,  /* as nvcc stores it in a program; `bytes` is what its wrapper points to */
@@ -29,7 +29,7 @@ enum image_kind {
 
 struct image {
         enum image_kind kind;
-        const void *bytes; /* borrowed */
+        const void *bytes; /* borrowed from the caller */
         size_t size;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computes how much of an image goes to the device: its code and its variables, of one
+ * Computes how much memory of the device an image takes: its code and its variables, for one
  * architecture.
  *
  *      text     PTX is compiled: code as long as the text (assumed), and the .global variables
@@ -38,7 +38,7 @@ struct fatbin_part {
         uint32_t name_offset, name_bytes;
         uint64_t flags;
         uint64_t zero;
-        uint64_t decompressed_bytes; /* 0: not compressed */
+        uint64_t decompressed_bytes; /* size after decompression; 0: the part is not compressed */
 };
 
 struct fat_head {

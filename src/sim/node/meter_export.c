@@ -2,6 +2,7 @@
 /*
  * Reports GPU time of a process to benchmark programs. The simulated libcuda.so.1 exports the
  * functions beside those of the driver.
+ *
  *      uint64_t aliquot_sim_busy_ns(const unsigned char uuid[16])
  *      uint64_t aliquot_sim_flight_ns(const unsigned char uuid[16])
  *

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The simulated node: the state that all its processes share, in STATE_DIR/node.
+ *
  *      devices    their properties (constant once made), and how much memory of each is granted
  *      rows       one for each process, with its identity
  *      columns    a row's part of a device: its grants, and its engine time there (meter)
@@ -99,7 +100,7 @@ struct node_row {
         /* rises with each use of the row, which shows that a reference is to an earlier process */
         uint32_t generation;
         int32_t pid;            /* pid in the process's own PID namespace */
-        uint64_t pid_namespace; /* inode of /proc/self/ns/pid */
+        uint64_t pid_namespace; /* identifies the PID namespace: inode of /proc/self/ns/pid */
         uint64_t attached_ns;
         char name[64];         /* path of the program; only its end if it is too long */
         pthread_mutex_t alive; /* held by the thread that attached, and never released */

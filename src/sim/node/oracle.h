@@ -16,7 +16,7 @@
 
 #include "sim/node/node.h"
 
-struct oracle; /* a mapped node */
+struct oracle; /* an opened node, mapped into this process */
 
 /* Opens the node of a state folder. NULL, with errno set, if there is none. */
 struct oracle *oracle_open(const char *state_dir);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct proc_stat {
-        char state;           /* R, S, D, T, ... */
+        char state;           /* state of the process or thread: R, S, D, T, ... */
         uint64_t cpu_ticks;   /* user and system time */
         uint64_t start_ticks; /* start time; together with the pid it identifies a process */
 };

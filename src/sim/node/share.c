@@ -119,8 +119,8 @@ static void column_put(struct sim_node *node, const struct node_object *object,
         node->tag[node->row[holder->row].tag].column[object->device].current_bytes += object->bytes;
 }
 
-/* Removes the holder, and makes another one carry what it carried. The caller holds the device's
- * lock. */
+/* Removes a holder. If it carried the object's bytes, another holder carries them from then on. The
+ * caller holds the device's lock. */
 static void holder_remove(struct sim_node *node, struct node_object *object,
                           struct sim_holder *leaver)
 {

@@ -35,7 +35,7 @@ struct share_view {
         uint64_t length;
         uint64_t offset;
         unsigned device;
-        int fd; /* the caller closes it; -1 if there is no file */
+        int fd; /* the object's file, which the caller closes; -1 if it has no file */
 };
 
 enum share_result { SHARE_OK, SHARE_GONE, SHARE_FULL, SHARE_OWN };

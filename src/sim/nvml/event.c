@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events. The only event of this node is the loss of a card: Xid 79, once for each set and card.
+ * NVML's events. The only event of this node is the loss of a card: Xid 79, once for each set and
+ * card.
  *
- * A set is registered for cards; a wait checks every few milliseconds whether one was lost, until
- * its timeout. Sets are on the heap and belong to the program.
+ * The program registers an event set for cards. A wait checks every few milliseconds, until its
+ * timeout, whether one of these cards was lost. Sets are on the heap and belong to the program.
  */
 #include "sim/nvml/give.h"
 

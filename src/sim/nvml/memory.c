@@ -15,7 +15,7 @@
 #include "sim/node/clock.h"
 
 struct memory_sum {
-        uint64_t total_bytes; /* including the reserved memory */
+        uint64_t total_bytes; /* includes the reserved memory */
         uint64_t reserved_bytes;
         uint64_t used_bytes; /* granted memory */
         uint64_t free_bytes;

@@ -33,7 +33,7 @@ static int private_call(void)
         return missing_call("a private function of NVML", &is_said);
 }
 
-/* c4fe3e6c-c98f-6c4e-a327-ee696e12f7c4 */
+/* The UUID of nvidia-smi's private table: c4fe3e6c-c98f-6c4e-a327-ee696e12f7c4. */
 static const unsigned char private_id[16] = { 0xc4, 0xfe, 0x3e, 0x6c, 0xc9, 0x8f, 0x6c, 0x4e,
                                               0xa3, 0x27, 0xee, 0x69, 0x6e, 0x12, 0xf7, 0xc4 };
 

@@ -58,7 +58,7 @@ struct nvml_model {
 struct nvml_state {
         pthread_mutex_t lock; /* guards user_count, and the other fields while they are set */
         unsigned user_count;  /* number of nvmlInit calls minus nvmlShutdown calls */
-        _Atomic bool is_open; /* user_count > 0 */
+        _Atomic bool is_open; /* whether user_count is above 0 */
         const struct sim_config *config;
         struct sim_node *node;
         const struct model_spec *spec;

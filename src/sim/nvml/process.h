@@ -10,7 +10,7 @@
 struct gpu_process {
         unsigned pid; /* pid in the caller's PID namespace */
         unsigned row, unit;
-        unsigned instance_id; /* NVML_NO_INSTANCE on a whole card */
+        unsigned instance_id; /* id of the MIG instance; NVML_NO_INSTANCE on a whole card */
         uint64_t used_bytes;
         uint64_t high_bytes;
 };
