@@ -2,6 +2,7 @@
 /*
  * The client of the daemon that serves a runtime folder: HTTP with JSON over the daemon's socket
  * (docs/decisions/004).
+ *
  *      client_find(&store, &err)               whether a daemon serves the folder
  *      client_create(), _show(), ...           one request each
  *      client_events()                         client_events.h: a request that continues
@@ -89,7 +90,7 @@ struct client_wish {
         bool says_swap;
         const char *device_name;
         unsigned label_count;
-        const char *const *label; /* "key=value"; "key=" removes the label */
+        const char *const *label; /* labels as "key=value"; "key=" removes the label */
 };
 
 /* The node's rules for swapping: sessions that swap get turns, in which their memory is on the
@@ -144,7 +145,7 @@ struct client_listener {
         int (*each)(const struct client_session *session, void *context);
         void *context;
         long patience_ms; /* timeout for each response of the daemon; 0: the default */
-        const char *only; /* only sessions that are "clamped" or "reported"; NULL: all */
+        const char *only; /* list only sessions that are "clamped" or "reported"; NULL: all */
 };
 
 /* Lists all sessions that this user may see, ordered by name. A negative value returned by `each`

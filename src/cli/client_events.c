@@ -31,7 +31,7 @@ struct stream {
         struct client_vigil vigil; /* the wait since the daemon's last message */
 };
 
-/* Adds limits as in "memory=GPU-42d2f742:4 GiB". */
+/* Adds limits to a text, as in "memory=GPU-42d2f742:4 GiB". */
 static void add_memory(struct text *text, json_t *memory)
 {
         char size[SIZE_TEXT_BYTES];

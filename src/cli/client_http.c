@@ -208,7 +208,7 @@ uint64_t client_whole(const json_t *object, const char *key)
         return value > 0 ? (uint64_t)value : 0;
 }
 
-/* Adds the free memory, as in "; free: GPU 0 2 GiB, GPU 1 0 B". */
+/* Adds the free memory to a line, as in "; free: GPU 0 2 GiB, GPU 1 0 B". */
 static void add_room(struct text *line, const json_t *devices)
 {
         char size[SIZE_TEXT_BYTES];

@@ -49,20 +49,20 @@ void client_end_call(struct call *call);
  * fails. */
 json_t *client_object(void);
 
-/* Makes the body of a request from a wish. `seen`: the session with whose labels those of the wish
- * are merged, or NULL. */
+/* Makes the body of a request from a wish (what a command requests, see client.h). `seen`: the
+ * session with whose labels those of the wish are merged, or NULL. */
 json_t *client_wish_body(const struct client_session *seen, const struct client_wish *wish);
 
 /* The state of a wait for a response, which is reported to the user once when it takes long. */
 struct client_vigil {
         const struct store *store;
-        uint64_t began_ns; /* clock_machine_ns() */
+        uint64_t began_ns; /* start of the wait, by clock_machine_ns() */
         bool is_told;
 };
 
 /* A connection that is being made for libcurl; client_socket.c explains why. */
 struct client_reach {
-        uint64_t most_ms;           /* maximum time until the daemon accepts it */
+        uint64_t most_ms;           /* maximum time until the daemon accepts the connection */
         struct client_vigil *vigil; /* reports the wait to the user; NULL: no report */
         /* descriptors, needed for libcurl 7.88 only; libcurl owns stand_in */
         int connected, stand_in;

@@ -31,7 +31,7 @@ struct client_subject {
         uint32_t uid;
         const uint32_t *group;
         unsigned group_count;
-        const char *profile; /* NULL: none */
+        const char *profile; /* a profile for which it is checked; NULL: none */
 };
 
 /* Lists what the user may have. With a `wish` (NULL: none), returns -EACCES if the policy would

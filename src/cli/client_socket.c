@@ -4,13 +4,15 @@
  *
  * While the daemon's queue of connections is full, connect() waits on a blocking socket and fails
  * at once (EAGAIN) on a non-blocking one. libcurl's own sockets do not block, so a few programs
- * that connect without end would keep the command out. So this file makes the connection and waits,
- * for CLIENT_CONNECT_MS at most. libcurl gets the connected socket (CURLOPT_OPENSOCKETFUNCTION(3))
- * and is told that it is connected (CURLOPT_SOCKOPTFUNCTION(3)).
+ * that connect endlessly would keep the command from connecting. Therefore this file makes the
+ * connection with a blocking socket, and waits for CLIENT_CONNECT_MS at most. libcurl gets the
+ * connected socket (CURLOPT_OPENSOCKETFUNCTION(3)) and is told that it is connected
+ * (CURLOPT_SOCKOPTFUNCTION(3)).
  *
- * libcurl 7.88 (Debian 12) connects it again anyway, and fails (curl's issue 10626, fixed in
- * 8.0.0). It gets a stand-in socket instead, which it can connect, and the real connection takes
- * the stand-in's number before anything is sent (CURLOPT_PREREQFUNCTION(3)).
+ * libcurl 7.88 (Debian 12) tries to connect the socket again anyway, and fails (curl's issue 10626,
+ * fixed in 8.0.0). That version gets another socket, the stand-in, which it can connect. Before
+ * anything is sent, the real connection replaces the stand-in under the same descriptor number
+ * (CURLOPT_PREREQFUNCTION(3)).
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aliquot complete WORD...: prints the possible completions of the last word, one a line. The
- * completions of all shells call this, so they are always up to date.
+ * aliquot complete WORD...: prints the possible completions of the last word, one per line. The
+ * completion scripts of all shells call this command, so they are always up to date.
  */
 #include "cli/command.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads from an executable file whether a library can be preloaded into it. The file is untrusted:
- * every offset is checked.
+ * Determines from an executable file whether a library can be preloaded into the program. The file
+ * is untrusted: every offset is checked.
  */
 #ifndef ALIQUOT_CLI_EXECUTABLE_H
 #define ALIQUOT_CLI_EXECUTABLE_H

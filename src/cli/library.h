@@ -18,7 +18,7 @@ struct own_library {
         __typeof__(aliquot_doctor_unknown) *unknown;
 };
 
-/* Loads our own library, which stays open until the command ends. */
+/* Loads Aliquot's library, which stays open until the command ends. */
 int library_load(const struct installation *own, struct own_library *ret, struct error *err);
 
 /* Returns the properties of "cuda" or "nvml". False: the library has no such API. */

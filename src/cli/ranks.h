@@ -2,6 +2,7 @@
 /*
  * Requests from the daemon what the sessions' pages do not have: the terms of GPU time (guarantee,
  * weight, class, gang), clamps and reports. Makes a short text for a line of `ls`, and JSON.
+ *
  *      if (ranks_list(&store, &ranks))
  *              rank = ranks_find(&ranks, "team-a");
  *      ranks_free(&ranks);

@@ -267,7 +267,8 @@ static int wish_for_cap(const struct cli_request *request, const struct session_
         return rc;
 }
 
-/* Makes a wish (the daemon's request) with the parts that do not depend on GPUs. */
+/* Makes a wish (what is requested from the daemon, see client.h) with the parts that do not depend
+ * on GPUs. */
 static struct client_wish wish_of(const struct request_flags *flags,
                                   const struct cli_request *request)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the flags of run, env, create and set, and resolves them for this machine.
+ *
  *      request_argp         child parsers, which fill a struct request_flags
  *      request_read()       merges flags, environment and aliases into settings
  *      request_resolve()    turns the settings into bytes for each GPU; needs a driver

@@ -38,7 +38,7 @@ bool sweep_old(const struct store *store, const char *name);
 /* Calls sweep_old() for all sessions of the folder that were created for one run. */
 void sweep_all(const struct store *store);
 
-/* Marks the session as kept until this process ends or calls exec. */
+/* Marks the session as in use until this process ends or calls exec. */
 int sweep_keep(const struct store_session *session, struct error *err);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A table for people: columns as wide as their widest cell, numbers aligned to the right.
+ *
  *      struct table table = { .titles = "NAME,#USED" };        // # : to the right
+ *
  *      table_cell(&table, "%s", name);                         // row by row, left to right
  *      table_cell(&table, "%s", used);
  *      table_print(&table);                                    // and frees

@@ -2,6 +2,7 @@
 /*
  * aliquot bench share: measures what each of several sessions gets of a GPU, compared with what it
  * was promised.
+ *
  *      mix -> stage -> record -> chart, figure
  */
 #include "cli/command.h"
@@ -100,7 +101,7 @@ static void read_word(struct bench *bench, const char *word, struct argp_state *
                 argp_error(state, "%s", err.text);
 }
 
-/* Refuses options that do not go together. */
+/* Refuses options that contradict each other. */
 static void check_options(struct bench *bench, struct argp_state *state)
 {
         struct record *record = &bench->record;

@@ -4,6 +4,7 @@
  * `aliquot bench share`.
  *
  * A word is a session: a list of items, separated by commas, in any order.
+ *
  *      30, 30%, compute=30         the session's cap
  *      guarantee=20, weight=2      and so on, like the options of these names
  *      rt, normal, batch           its class

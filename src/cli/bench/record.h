@@ -20,7 +20,7 @@ struct record {
         uint64_t period_ns;
         unsigned samples; /* number of samples of each session */
         char gpu[RECORD_TEXT_BYTES];
-        char clock[RECORD_TEXT_BYTES]; /* "virtual" or "real" */
+        char clock[RECORD_TEXT_BYTES]; /* the clock of the run: "virtual" or "real" */
         enum load_judge judge;
         /* owned: the samples of the first session, then those of the next */
         struct load_sample *sample;

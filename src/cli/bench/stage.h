@@ -3,6 +3,7 @@
  * The stage on which a mix is run: a GPU, a runtime folder with a daemon, a session for each word
  * of the mix, and a program in each session (src/load). Nothing of it is left when stage_end()
  * returns. The processes that it started end with this one, however this one ends.
+ *
  *      stage_open()    GPU, folder, daemon
  *      stage_play()    sessions and programs, to the end of the run
  *      stage_end()     always
@@ -20,7 +21,7 @@
 
 struct stage {
         /* The caller sets these before stage_open(). */
-        struct request_flags flags; /* --sim, --gpu */
+        struct request_flags flags; /* values of --sim and --gpu */
         bool is_daemon_theirs; /* use the daemon that already serves the usual runtime folder */
 
         struct cli_request request;

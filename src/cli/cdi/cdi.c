@@ -2,6 +2,7 @@
 /*
  * aliquot cdi: makes the daemon's shares available as CDI devices, for podman and other programs
  * that read CDI.
+ *
  *      add NAME...     adds shares to the daemon, and writes the specification
  *      enable          writes the specification of all shares: after an upgrade, at boot
  *      generate        prints the specification

@@ -2,6 +2,7 @@
 /*
  * Plans the mounts that a container gets in addition to the socket of its share, so that its
  * programs are limited.
+ *
  *      inject_plan(&about, &plan, &err)
  *
  * With facades: Aliquot's libraries are mounted at every path where the loader finds the driver,

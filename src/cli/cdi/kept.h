@@ -2,10 +2,12 @@
 /*
  * Copies of Aliquot's files that never change: LIBRARIES/HASH/, where HASH is of the files'
  * contents.
+ *
  *      const struct kept_file files[] = {
  *              { .name = "libcuda.so.1", .source = "/usr/lib/aliquot/shims/libcuda.so.1" },
  *              { .name = "driver/simulator", .text = "memory=16GiB\n" },
  *      };
+ *
  *      kept_make("/var/lib/aliquot/lib", files, 2, path, &err)
  *
  * Containers mount these folders. An upgrade of Aliquot creates another folder, and so changes

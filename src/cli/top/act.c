@@ -41,7 +41,7 @@ static bool has_said_all(struct act *act)
         }
 }
 
-/* Waits for the end of the program; returns its wait status. */
+/* Waits for the end of the program, and returns its wait status. */
 static int end_program(struct act *act)
 {
         int status = 0;

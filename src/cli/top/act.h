@@ -14,6 +14,7 @@
  * Runs `program` (this one) with the arguments set SESSION --memory TEXT, or with the flag of
  * another term, so that the checks and messages are the same. It may wait for a daemon, in the
  * background:
+ *
  *      act_set(&act, program, keys, message)   starts it; false: it did not start (the message
  *                                              has the reason), or the order before it failed
  *      act_is_set(&act, message, &is_bad)      whether it has ended, and with which result

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The content of `aliquot top`, independent of its display: snapshots in, rows out.
+ * The content of `aliquot top`, independent of its display: it takes snapshots and makes the rows
+ * of the table.
  *
  *      model_take()        a new snapshot: one more sample of every history, then rows
  *      model_arrange()     new rows, after a change of `sort`, `is_reversed` or `filter`
  *      model_move() ...    the selection, and which sessions are opened
  *
  * Selected and opened items are stored by name, not by position: they keep their state while rows
- * come, go and change their order, and lose it when they are gone. Nothing here uses a clock, a
- * terminal or a file.
+ * appear, disappear and change their order, and lose it when they disappear themselves. None of
+ * these functions uses a clock, a terminal or a file.
  */
 #ifndef ALIQUOT_CLI_TOP_MODEL_H
 #define ALIQUOT_CLI_TOP_MODEL_H
@@ -50,7 +51,7 @@ struct model {
         /* The caller may change these fields, and then calls model_arrange(). */
         enum sort_key sort;
         bool is_reversed;
-        /* if columns are left out, keep those of time rather than those of memory */
+        /* if columns are left out, keep those about GPU time rather than those about memory */
         bool shows_time;
         /* searched in names, labels, commands, users and pids; "": all are shown */
         char filter[MODEL_FILTER_BYTES];

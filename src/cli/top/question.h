@@ -2,6 +2,7 @@
 /*
  * A request for the daemon's sessions and GPUs, made in a separate thread, so that a daemon that
  * does not answer delays nothing else.
+ *
  *      question = question_ask(&store, false);
  *      if (question && question_is_over(question, 100))
  *              ... question->rc, question->session ...

@@ -25,14 +25,14 @@ struct snapshot_process {
         struct usage_process said;
         uint32_t pid; /* pid in this program's PID namespace; 0: it is in one that we cannot see */
         const char *user;
-        uint64_t bytes; /* on all GPUs */
+        uint64_t bytes; /* memory that it holds on all GPUs */
 };
 
 /* The GPU time that a session's programs counted on a GPU, in ns since their start. */
 struct snapshot_ran {
         uint64_t at_ns;     /* time of the reading, by clock_now_ns(); 0: not measured */
         uint64_t busy_ns;   /* time for which the GPU worked for the session */
-        uint64_t waited_ns; /* sum of all launches' waits */
+        uint64_t waited_ns; /* time that launches waited; the waits of all launches are added */
 };
 
 /* What the session's launches waited for, as the daemon counts it. */
@@ -79,7 +79,7 @@ struct snapshot_session {
         bool is_daemons;  /* a daemon created it, as its own page says */
         struct maps_file slots;
         uint64_t default_limit_bytes;
-        uint64_t used_bytes; /* on all GPUs */
+        uint64_t used_bytes; /* used memory on all GPUs */
         unsigned share_count;
         struct snapshot_share share[PAGE_DEVICES];
         unsigned process_count;

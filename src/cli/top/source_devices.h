@@ -7,7 +7,7 @@
 
 #include "cli/top/source.h"
 
-/* Starts the driver's NVML; see source_open(). */
+/* Opens the driver's NVML, as source_open() describes. */
 int source_devices_open(struct source *source, const struct request_flags *flags,
                         struct error *err);
 void source_devices_close(struct source *source);

@@ -2,6 +2,7 @@
 /*
  * aliquot top: shows the node on a terminal, updates it regularly, and lets the user change
  * sessions.
+ *
  *      source -> snapshot -> model -> view -> grid -> screen
  *                   keys  -> model, orders -> act
  */

@@ -70,7 +70,7 @@ static bool has_times(const struct snapshot *now)
         return false;
 }
 
-/* Whether any session is clamped or reported. */
+/* Returns whether any session is clamped or reported. */
 static bool has_seen(const struct snapshot *now)
 {
         for (size_t i = 0; i < now->session_count; i++) {

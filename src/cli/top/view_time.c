@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Draws a session's GPU time: its terms, and what it got.
+ * Draws a session's GPU time: its terms, and the time that it got.
  */
 #include "cli/top/view_parts.h"
 
