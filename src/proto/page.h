@@ -76,6 +76,9 @@ bool page_is_no_card(const void *uuid);
 enum page_flags {
         PAGE_CONTEXT_FREE = 1u << 0, /* contexts are not charged (context=free) */
         PAGE_SWAPS = 1u << 1,        /* the session's memory may be moved to the host and back */
+        /* A container's session. Root in the container can change the owner of `slots`, so that
+         * owner does not say whose session it is. */
+        PAGE_OF_CONTAINER = 1u << 2,
 };
 
 /* What a session may launch on a device now: limits_device.lease.mode. */

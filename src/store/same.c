@@ -79,7 +79,8 @@ static bool are_same_flags(const struct limits_page *page, const struct store_re
 {
         bool is_chosen = page->owner == PAGE_OWNER_DAEMON && !request->says_swap;
 
-        return ((page->flags ^ request->flags) & ~(is_chosen ? PAGE_SWAPS : 0u)) == 0;
+        return ((page->flags ^ request->flags) &
+                ~(PAGE_OF_CONTAINER | (is_chosen ? PAGE_SWAPS : 0u))) == 0;
 }
 
 static bool is_same_now(struct limits_page *page, const struct store_request *request)

@@ -2,8 +2,10 @@
 """Doors: a container has the share that its profile's name says, found by the kernel's word alone, for as long as it lives."""
 import os
 import select
+import shutil
 import socket
 import stat
+import sys
 import time
 
 import pytest
@@ -21,6 +23,7 @@ SMALL, LARGE = "gpu0-256MiB-30", "512MiB-100-batch"
 CONFIG = f"[profiles]\nnames = {SMALL} {LARGE}\n"
 ASK_SECONDS = 5  # ASK_WAIT_NS
 USER, OTHER_USER = 64001, 64002
+UNUSED_LOCK = 2 * 4000  # of a slot that nobody takes here
 pytestmark = pytest.mark.needs("control groups")
 
 
@@ -342,6 +345,69 @@ def test_an_administrator_ends_the_programs_of_all_its_users(sim, uid):
             wait_for(lambda: name not in daemon.names(), daemon.said)
         assert container.first.poll() is None  # which is in the container, and not in the session
         assert container.ask(door_of(sim)) == f"welcome {name}"
+
+
+def keep_lock(name, sim):
+    """A program of root, in no container, that was handed the lock of a container's `slots`."""
+    slots = sim.runtime / "sessions" / name / "slots"
+    keeper = sim.start([sys.executable, sim.build.source / "tests/attack/programs/keep_lock.py", slots, UNUSED_LOCK],
+                       preload=False)
+    assert keeper.stdout.readline() == "ready\n", keeper.stderr.read()
+    return keeper
+
+
+@pytest.mark.needs("powers over other users' programs")
+def test_roots_programs_outside_a_container_do_not_end_with_its_session(sim, container):
+    """A container's root can hand them a descriptor of `slots`, and its uid is theirs."""
+    sim.configure(memory="1GiB")
+    daemon = Daemon(sim, CONFIG + "[admission]\non_end = kill\n").start()
+    name = container.ask(door_of(sim)).removeprefix("welcome ")
+    with container.script(door_of(sim)) as gpu:
+        gpu.ready()
+        keeper = keep_lock(name, sim)
+        assert daemon.delete(f"/v1/sessions/{name}?force=true").status == 202
+        gpu.process.wait(HANG_SECONDS)
+        wait_for(lambda: name not in daemon.names(), daemon.said)
+        assert keeper.poll() is None
+
+
+def test_whoever_owns_a_containers_slots_it_takes_no_room(daemon, sim, container):
+    """Root in a container may give the file away."""
+    name = container.ask(door_of(sim)).removeprefix("welcome ")
+    slots = sim.runtime / "sessions" / name / "slots"
+    size = slots.stat().st_size
+    os.chown(slots, USER, USER)
+    os.truncate(slots, 64 * MIB)
+    wait_for(lambda: slots.stat().st_size == size, daemon.said)
+
+
+def test_a_session_of_a_container_is_adopted_for_root_whoever_owns_its_slots(daemon, sim, container):
+    """The database is gone, and root in the container gave the file to a user of the node."""
+    name = container.ask(door_of(sim)).removeprefix("welcome ")
+    os.chown(sim.runtime / "sessions" / name / "slots", USER, USER)
+    (sim.runtime / "sessions" / name / "slots").chmod(0o600)
+    daemon.kill()
+    shutil.rmtree(daemon.state)
+    daemon.start()
+    assert daemon.session(name)["owner"] == 0
+
+
+@pytest.mark.parametrize("leader", ["lives", "exits"])
+def test_a_control_group_of_the_same_name_elsewhere_is_no_second_container(daemon, sim, leader):
+    """Where a runtime leaves a hierarchy out, root in the container can make any there."""
+    if not (mounted(1) and mounted(2)):
+        pytest.skip("control groups of both versions are not mounted here")
+    with Container(sim, version=1) as container:
+        first = container.ask(door_of(sim))
+        assert first == f"welcome {SMALL}.{container.id[:12]}"
+        forged = Container(sim, name=container.id if leader == "lives" else None, version=2)
+        with forged:
+            program = sim.start(container.inside([sys.executable, sim.build.source / "tests/attack/programs/forge_container.py",
+                                                  door_of(sim), forged.folder / "cgroup.procs", leader]), preload=False)
+            said = program.stdout.readline()
+            assert said.startswith(str(NOT_YOURS)), (said, program.stderr.read())
+            program.kill()
+        assert daemon.names() == [first.removeprefix("welcome ")]
 
 
 def test_a_bound_of_ttls_ends_no_container(sim):

@@ -19,6 +19,7 @@
 #define TEXT_BYTES (CONTAINER_LINES * 4352u)
 #define MOUNTS_MAX 32u
 #define DEPTH_MAX 8u
+#define THREADS_MAX 256u /* of a process whose first thread has exited: so many are asked */
 /* maximum number of folders to search in version 1, where a tenant may have created many below its
  * own */
 #define FOLDERS_MAX 256u
@@ -86,13 +87,10 @@ static bool has_controller(const struct mounted *mount, const struct container_l
 
 /* -- The container of a process --------------------------------------------------------------- */
 
-static int read_text(uint32_t pid, char *ret, size_t bytes, size_t *ret_used, struct error *err)
+static int read_text(const char *path, char *ret, size_t bytes, size_t *ret_used, struct error *err)
 {
-        scoped_fd int fd = -1;
-        char path[64];
+        scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-        snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
                 return fail(err, -ESRCH, "its process is gone");
         *ret_used = 0;
@@ -136,13 +134,59 @@ static bool find_any(const struct container *container, struct cgroup *ret)
         return false;
 }
 
-static int read_container(uint32_t pid, struct container *ret, struct error *err)
+/* Whether the thread with this folder in /proc has given up its memory, as a thread that exits
+ * does. The answer of the kernel needs no lock that a tenant can hold. */
+static bool has_no_memory(const char *folder)
+{
+        char path[64], byte;
+
+        snprintf(path, sizeof(path), "%s/exe", folder);
+        return readlink(path, &byte, 1) < 0 && errno == ENOENT;
+}
+
+/* Finds the container of the thread with this folder in /proc. -ESTALE: the thread exits, so the
+ * kernel does not say in which control groups it is. */
+static int read_thread(const char *folder, struct container *ret, struct error *err)
 {
         static char text[TEXT_BYTES];
         size_t used = 0;
-        int rc = read_text(pid, text, sizeof(text), &used, err);
+        char path[64];
+        int rc;
 
+        snprintf(path, sizeof(path), "%s/cgroup", folder);
+        rc = read_text(path, text, sizeof(text), &used, err);
+        if (rc == 0 && container_may_exit(text, used) && has_no_memory(folder))
+                return fail(err, -ESTALE, "its control groups are not known while it exits");
         return rc < 0 ? rc : container_read(text, used, ret, err);
+}
+
+/* Finds the container of a process by its first thread, or by another if that has exited: a tenant
+ * whose runtime leaves out the hierarchy of version 2 can give its cgroup there any name, and of a
+ * thread that exits the kernel shows no other cgroup. */
+static int read_container(uint32_t pid, struct container *ret, struct error *err)
+{
+        scoped_dir DIR *threads = NULL;
+        struct dirent *entry;
+        unsigned left = THREADS_MAX;
+        char path[48];
+        int rc;
+
+        snprintf(path, sizeof(path), "/proc/%u", pid);
+        rc = read_thread(path, ret, err);
+        if (rc != -ESTALE)
+                return rc;
+        snprintf(path, sizeof(path), "/proc/%u/task", pid);
+        threads = opendir(path);
+        while (rc == -ESTALE && threads && left && (entry = readdir(threads))) {
+                const uint32_t thread = (uint32_t)strtoul(entry->d_name, NULL, 10);
+
+                if (!thread || thread == pid)
+                        continue;
+                left--;
+                snprintf(path, sizeof(path), "/proc/%u/task/%u", pid, thread);
+                rc = read_thread(path, ret, err);
+        }
+        return rc == -ESTALE ? -EPROTO : rc;
 }
 
 int cgroup_find(uint32_t pid, struct cgroup *ret, struct error *err)

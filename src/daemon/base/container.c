@@ -218,3 +218,23 @@ int container_read(const char *text, size_t bytes, struct container *ret, struct
         *ret = container;
         return 0;
 }
+
+bool container_may_exit(const char *text, size_t bytes)
+{
+        bool is_any = false;
+
+        for (size_t at = 0; at < bytes;) {
+                const char *newline = memchr(text + at, '\n', bytes - at);
+                const size_t length = newline ? (size_t)(newline - text) - at : bytes - at;
+                struct slice controllers, path;
+
+                if (split_line((struct slice){ text + at, length }, &controllers, &path) &&
+                    controllers.bytes) {
+                        if (path.bytes > 1)
+                                return false;
+                        is_any = true;
+                }
+                at += length + 1;
+        }
+        return is_any;
+}

@@ -27,6 +27,7 @@
 #ifndef ALIQUOT_DAEMON_BASE_CONTAINER_H
 #define ALIQUOT_DAEMON_BASE_CONTAINER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/error.h"
@@ -51,5 +52,10 @@ struct container {
 /* Finds the container. -ESRCH: the process is in none. -EPROTO: the lines disagree, or the text
  * does not have the kernel's form. */
 int container_read(const char *text, size_t bytes, struct container *ret, struct error *err);
+
+/* Whether the text may be that of a thread that exits: it has lines of version 1, and each of them
+ * has the path "/". The kernel prints so for a thread that exits (proc_cgroup_show()), also for the
+ * first thread of a process whose other threads still run; the line of version 2 is still right. */
+bool container_may_exit(const char *text, size_t bytes);
 
 #endif

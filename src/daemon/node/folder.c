@@ -152,7 +152,8 @@ int folder_make(const struct store *store, const struct sessions_one *session,
         const struct store_request request = {
                 .name = session->name,
                 .created_as = words,
-                .flags = session->is_context_free ? PAGE_CONTEXT_FREE : 0,
+                .flags = (session->is_context_free ? PAGE_CONTEXT_FREE : 0u) |
+                         (tenancy.is_containers ? PAGE_OF_CONTAINER : 0u),
                 .limits = &limits,
                 .tenancy = &tenancy,
         };

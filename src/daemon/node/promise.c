@@ -70,8 +70,10 @@ static void read_page(const struct limits_page *page, struct promise *ret)
 }
 
 /* Fills in the owner and whether a process lives in the session. The owner of `slots` is the
- * session's owner; only root can change it. `limits` is not used, because it may be damaged. */
-static void look_at_slots(const struct store *store, const char *name, struct promise *ret)
+ * session's owner, and only root can change it; a container's session is the daemon's. `limits` is
+ * not used otherwise, because it may be damaged. */
+static void look_at_slots(const struct store *store, const char *name, bool is_containers,
+                          struct promise *ret)
 {
         struct store_session session = { .is_writable = false };
         char slots[STORE_PATH_BYTES];
@@ -84,7 +86,8 @@ static void look_at_slots(const struct store *store, const char *name, struct pr
             text_put(slots, sizeof(slots), NULL, "%s/slots", session.path) < 0 ||
             lstat(slots, &st) < 0 || !S_ISREG(st.st_mode))
                 return;
-        ret->session.owner_uid = st.st_uid;
+        if (!is_containers)
+                ret->session.owner_uid = st.st_uid;
         session.slots_file = (struct store_file){ st.st_dev, st.st_ino };
         ret->is_live = store_is_live(&session, NULL) != 0;
 }
@@ -94,19 +97,20 @@ int promise_read(const struct store *store, const char *name, struct promise *re
 {
         struct store_session found;
         int rc = store_join_limits(store, name, &found, err);
-        bool is_ours;
+        bool is_ours, is_containers = false;
 
         if (rc == -ENOENT)
                 return 0;
         if (rc == 0) {
                 is_ours = found.limits->owner == PAGE_OWNER_DAEMON;
+                is_containers = (found.limits->flags & PAGE_OF_CONTAINER) != 0;
                 if (is_ours)
                         read_page(found.limits, ret);
                 store_close(&found);
                 if (!is_ours)
                         return 0;
         }
-        look_at_slots(store, name, ret);
+        look_at_slots(store, name, is_containers, ret);
         return rc < 0 ? rc : 1;
 }
 

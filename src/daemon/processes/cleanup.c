@@ -117,8 +117,11 @@ static int cut_slots(const char *path, const struct sessions_one *session,
 
         if (fd < 0 || fstat(fd, &st) < 0)
                 return errno == ENOENT ? 0 : -errno;
-        if (st.st_uid != session->owner_uid || st.st_ino != before->st_ino)
-                return 0; /* the file was created since `before` was read */
+        /* The file was created since `before` was read. Root in a container may change the owner of
+         * its file. */
+        if (st.st_ino != before->st_ino ||
+            (!session->container.id[0] && st.st_uid != session->owner_uid))
+                return 0;
         if (ftruncate(fd, bytes) < 0 || fstat(fd, &st) < 0)
                 return -errno;
         dropped = store_drop_attributes(fd);

@@ -54,14 +54,15 @@ static bool is_search(uint32_t parent, uint32_t real, const struct victim_order 
         return parent == order->walk->spared && real == getuid();
 }
 
-/* Whether the process is in the session's container, under whatever user id. */
-static bool is_in_its_container(uint32_t pid, const struct victim_order *order)
+static bool is_containers(const struct victim_order *order)
 {
-        return order->container && order->container[0] && cgroup_is_in(pid, order->container);
+        return order->container && order->container[0];
 }
 
-/* Whether the process belongs to the session's owner or container. Reads the lines "PPid:" and
- * "Uid:" (the real user id) of its status. */
+/* Whether the process belongs to the session's owner. In a container's session: whether it is in
+ * the container, under any user id. The owner is root then, and root's processes elsewhere may have
+ * been handed a descriptor of `slots`. Reads the lines "PPid:" and "Uid:" (the real user id) of its
+ * status. */
 static bool is_users(uint32_t pid, const struct victim_order *order)
 {
         scoped_file FILE *status = NULL;
@@ -73,9 +74,11 @@ static bool is_users(uint32_t pid, const struct victim_order *order)
         while (status && fgets(line, sizeof(line), status)) {
                 if (sscanf(line, "PPid: %u", &parent) == 1 || sscanf(line, "Uid: %u", &real) != 1)
                         continue;
-                return !is_search(parent, real, order) &&
-                       (real == order->owner_uid || is_in_users_namespace(pid, order->owner_uid) ||
-                        is_in_its_container(pid, order));
+                if (is_search(parent, real, order))
+                        return false;
+                return is_containers(order) ? cgroup_is_in(pid, order->container)
+                                            : real == order->owner_uid ||
+                                                      is_in_users_namespace(pid, order->owner_uid);
         }
         return false;
 }

@@ -4,9 +4,9 @@
  *
  * A tenant can write any pid into a slot, and a pid can be reused before the signal is sent. So the
  * process is first opened (identity_hold()) and then checked: the slot's lock is held, the process
- * has the start time in the slot, it belongs to the session's owner, and it maps the session's
- * `slots` as the kernel reports. So a forged slot can at most name a process of the same user in
- * the same session.
+ * has the start time in the slot, it belongs to the session's owner (or is in the session's
+ * container), and it maps the session's `slots` as the kernel reports. So a forged slot can at most
+ * name a process of the same user, or of the same container, in the same session.
  */
 #ifndef ALIQUOT_DAEMON_PROCESSES_VICTIM_H
 #define ALIQUOT_DAEMON_PROCESSES_VICTIM_H
@@ -39,8 +39,8 @@ struct victim_order {
         int number;
         uint64_t most_ns; /* maximum processor time, even for one process with many mappings */
         struct victim_walk *walk;
-        /* id of the container whose processes belong to the session under any user id; NULL or "":
-         * none */
+        /* id of the container whose processes, of any user id, are the session's, and no others;
+         * NULL or "": none */
         const char *container;
 };
 

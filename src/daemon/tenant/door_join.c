@@ -274,6 +274,11 @@ int tenant_door_admit(struct tenant_visit *visit, struct tenant_refusal *ret)
                                ? find_listener(visit, session->name, ret)
                                : set_refusal(ret, MESSAGE_ENDED,
                                              "this container's session has ended");
+        /* A container that was started again has a new control group, and the old one is gone. So
+         * this is the same container, whose root has made a control group of that name. */
+        if (former && cgroup_is_populated(former->container.cgroup, former->container.inode))
+                return set_refusal(ret, MESSAGE_NOT_YOURS,
+                                   "this container has its session in another control group");
         code = make_session(visit, &one, ret);
         if (code == 0)
                 return find_listener(visit, one.name, ret);

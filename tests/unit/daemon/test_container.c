@@ -176,6 +176,23 @@ static void a_line_without_a_container_says_nothing(void **state)
         expect_path(0, "name=systemd", "/libpod_parent/libpod-" A);
 }
 
+static bool may_exit(const char *text)
+{
+        return container_may_exit(text, strlen(text));
+}
+
+/* The kernel then writes "/" for every hierarchy of version 1. */
+static void text_of_a_thread_that_may_exit_is_recognised(void **state)
+{
+        assert_true(may_exit("9:name=systemd:/\n4:memory:/\n0::/docker/" A "\n"));
+        assert_true(may_exit("4:memory:/\n0::/"));
+        assert_false(may_exit("9:name=systemd:/\n4:memory:/a\n0::/\n"));
+        assert_false(may_exit("0::/docker/" A "\n"));
+        assert_false(may_exit("0::/\n"));
+        assert_false(may_exit(""));
+        assert_false(may_exit("4:memory"));
+}
+
 static void text_without_end_is_read_to_its_end(void **state)
 {
         static char text[65536];
@@ -202,6 +219,7 @@ int main(void)
                 cmocka_unit_test(a_path_that_leads_up_is_not_believed),
                 cmocka_unit_test(all_lines_that_name_a_container_name_the_same),
                 cmocka_unit_test(a_line_without_a_container_says_nothing),
+                cmocka_unit_test(text_of_a_thread_that_may_exit_is_recognised),
                 cmocka_unit_test(text_without_end_is_read_to_its_end),
         };
 
