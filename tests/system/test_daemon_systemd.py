@@ -120,6 +120,7 @@ def test_shares_are_cdi_devices_whenever_the_daemon_has_started(machine):
     machine.run("systemctl", "start", UNIT)
     aliquot(machine, "cdi", "add", "gpu0-256MiB-30")
     written = machine.run("cat", "/etc/cdi/aliquot.dev-share.json").stdout
+    wait_for(lambda: machine.value(CDI_UNIT, "ActiveState") == "inactive", machine.said)  # one that runs is not started
     machine.run("rm", "-r", "/etc/cdi", "/var/lib/aliquot/lib")
     machine.run("systemctl", "restart", UNIT)
     wait_for(lambda: machine.run("cat", "/etc/cdi/aliquot.dev-share.json", check=False).stdout == written, machine.said)
