@@ -130,7 +130,7 @@ static void put_label(json_t *labels, const char *label)
                 json_object_set_new(labels, key, json_string(equals + 1));
 }
 
-/* Puts a change of a label into an object; "key=" removes the label. */
+/* Sets one label in a JSON object ("key=value"), or removes it from the object ("key="). */
 static void change_label(json_t *labels, const char *label)
 {
         const char *equals = strchr(label, '=');

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loading and unloading of modules.
- *
- *      admit the image; count it against the device; dlopen it from an anonymous file, so that two
- *      loads of one image share nothing; make a function of every kernel it declares
- *
- * If a step fails, what the earlier steps took is returned. Kernel functions are found in the
- * dlopened object by name; a declared kernel that is missing there makes the image invalid.
+ * Loads and unloads modules. The steps of a load: check the image; charge its memory to the device;
+ * dlopen() it from an anonymous file, so that two loads of the same image share nothing; create a
+ * function for each kernel that it declares. If a step fails, the earlier ones are undone. Kernels
+ * are looked up by name in the loaded object; if a declared kernel is missing there, the load
+ * fails.
  */
 #include "sim/module/module.h"
 
