@@ -156,8 +156,12 @@ def test_everything_goes_with_its_context(sim):
         gpu.do("init", "retain 0 0", f"alloc 1 {100 * MIB}", f"managed 2 {MIB}",
                "array 3 100 100 0", "module 4", "mipmap 5 64 64 3")
         gpu.do("reset 0")
-        assert becomes(gpu, (0, 0))
+        charged, granted = gpu.look()[:2]
+        # where NVML is slow, what the driver took for the module is looked at with the next grant
+        assert granted == 0 and charged < KIB
         gpu.do("retain 0 0", f"alloc 1 {200 * MIB}")
+        books = gpu.look()
+        assert books.charged == books.granted, books
 
 
 @pytest.mark.parametrize("end", ("reset 0", "release 0"))
