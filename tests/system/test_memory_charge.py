@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from hang import HANG_SECONDS, LOOKED_SECONDS
+from hang import HANG_SECONDS, IS_SLOW, LOOKED_SECONDS
 from script import KIB, MIB, NOT_PERMITTED, OUT_OF_MEMORY, SUCCESS, Script, replay
 from stopped import stop
 
@@ -158,7 +158,7 @@ def test_everything_goes_with_its_context(sim):
         gpu.do("reset 0")
         charged, granted = gpu.look()[:2]
         # where NVML is slow, what the driver took for the module is looked at with the next grant
-        assert granted == 0 and charged < KIB
+        assert granted == 0 and charged < (KIB if IS_SLOW else 1)
         gpu.do("retain 0 0", f"alloc 1 {200 * MIB}")
         books = gpu.look()
         assert books.charged == books.granted, books

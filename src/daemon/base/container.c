@@ -199,19 +199,28 @@ static int take_line(struct slice line, struct container *ret, struct error *err
         return add_line(ret, controllers, own, err);
 }
 
+/* Takes the next line from the text; false at its end. */
+static bool next_line(struct slice *text, struct slice *ret)
+{
+        const char *newline = text->bytes ? memchr(text->at, '\n', text->bytes) : NULL;
+
+        *ret = (struct slice){ text->at, newline ? (size_t)(newline - text->at) : text->bytes };
+        if (!text->bytes)
+                return false;
+        *text = without(*text, ret->bytes + (newline != NULL), 0);
+        return true;
+}
+
 int container_read(const char *text, size_t bytes, struct container *ret, struct error *err)
 {
+        struct slice rest = { text, bytes }, line;
         struct container container = { 0 };
-        size_t at = 0;
 
-        while (at < bytes) {
-                const char *newline = memchr(text + at, '\n', bytes - at);
-                const size_t length = newline ? (size_t)(newline - text) - at : bytes - at;
-                int rc = take_line((struct slice){ text + at, length }, &container, err);
+        while (next_line(&rest, &line)) {
+                int rc = take_line(line, &container, err);
 
                 if (rc < 0)
                         return rc;
-                at += length + 1;
         }
         if (!container.count)
                 return fail(err, -ESRCH, "it is in no container that is known here");
@@ -221,20 +230,15 @@ int container_read(const char *text, size_t bytes, struct container *ret, struct
 
 bool container_may_exit(const char *text, size_t bytes)
 {
+        struct slice rest = { text, bytes }, line, controllers, path;
         bool is_any = false;
 
-        for (size_t at = 0; at < bytes;) {
-                const char *newline = memchr(text + at, '\n', bytes - at);
-                const size_t length = newline ? (size_t)(newline - text) - at : bytes - at;
-                struct slice controllers, path;
-
-                if (split_line((struct slice){ text + at, length }, &controllers, &path) &&
-                    controllers.bytes) {
-                        if (path.bytes > 1)
-                                return false;
-                        is_any = true;
-                }
-                at += length + 1;
+        while (next_line(&rest, &line)) {
+                if (!split_line(line, &controllers, &path) || !controllers.bytes)
+                        continue;
+                if (path.bytes > 1)
+                        return false;
+                is_any = true;
         }
         return is_any;
 }
