@@ -120,7 +120,7 @@ static int cut_slots(const char *path, const struct sessions_one *session,
         /* The file was created since `before` was read. Root in a container may change the owner of
          * its file. */
         if (st.st_ino != before->st_ino ||
-            (!session->container.id[0] && st.st_uid != session->owner_uid))
+            (!session->container.profile[0] && st.st_uid != session->owner_uid))
                 return 0;
         if (ftruncate(fd, bytes) < 0 || fstat(fd, &st) < 0)
                 return -errno;
