@@ -28,7 +28,7 @@ def test_urgent_bytes_keep_the_daemon_busy_for_nobody(served, tenant):
 
 
 def test_who_has_the_kernel_work_for_long_rests(served, tenant):
-    """200,000 watch the other end of a connection: it ends with the first byte that is read, and the next is not heard."""
+    """200,000 watch the other end of a connection: it ends with the first bytes that are read, and the next is not heard."""
     daemon = served()
     attacker = tenant(daemon)
     with holding(attacker, "watchers.py", daemon.socket) as program:

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/minmax.h"
 #include "daemon/base/address.h"
 
 #define SECOND_NS 1e9
@@ -16,7 +17,10 @@
  * call takes a few microseconds; one that notifies thousands of watchers of the socket reaches
  * this. */
 #define LONG_CALL_NS UINT64_C(2000000)
-#define RESTS_TIMES 500u  /* after a long call the peer rests for this many times its length */
+#define LONG_CALL_TIMES 500u /* a long call costs the peer this many times its length */
+/* A busy machine makes single calls long, so the peer rests only if long calls have cost it more
+ * than this. */
+#define SPARED_NS UINT64_C(10000000000)
 #define GROUPS_MAX 65536u /* NGROUPS_MAX of Linux */
 
 unsigned peers_reserve(unsigned most)
@@ -143,12 +147,12 @@ void peers_call_end(struct peer *peer, uint64_t begin_ns, uint64_t now_ns)
         uint64_t took_ns = peers_call_begin() - begin_ns;
 
         if (took_ns >= LONG_CALL_NS)
-                peer->rests_until_ns = now_ns + took_ns * RESTS_TIMES;
+                peer->paid_at_ns = max_u64(peer->paid_at_ns, now_ns) + took_ns * LONG_CALL_TIMES;
 }
 
 bool peers_rests(const struct peer *peer, uint64_t now_ns)
 {
-        return now_ns < peer->rests_until_ns;
+        return now_ns + SPARED_NS < peer->paid_at_ns;
 }
 
 void peers_tidy(struct peers *peers, const struct peers_rate *rate, uint64_t now_ns)
@@ -159,7 +163,7 @@ void peers_tidy(struct peers *peers, const struct peers_rate *rate, uint64_t now
                 struct peer *next = LIST_NEXT(peer, entry);
 
                 refill_tokens(peer, rate, now_ns);
-                if (!peer->connections && !peers_rests(peer, now_ns) &&
+                if (!peer->connections && now_ns >= peer->paid_at_ns &&
                     (!rate->per_second || peer->tokens >= rate->burst)) {
                         LIST_REMOVE(peer, entry);
                         free(peer);

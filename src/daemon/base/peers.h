@@ -35,7 +35,7 @@ struct peer {
         double tokens;
         uint64_t filled_ns;    /* time at which `tokens` was computed */
         struct fair_peer fair; /* the peer's queue of requests */
-        uint64_t rests_until_ns;
+        uint64_t paid_at_ns;   /* when the time that its long calls cost has passed */
 };
 
 LIST_HEAD(peers, peer);
@@ -69,8 +69,9 @@ bool peers_take(struct peer *peer, const struct peers_rate *rate, uint64_t now_n
 /*
  * Call peers_call_begin() before and peers_call_end() after a system call on a local peer's socket.
  * The peer can influence how long such a call takes: the kernel notifies every watcher of the other
- * end, of which there can be millions. After a long call the peer rests for RESTS_TIMES as long:
- * the server reads nothing from it, writes nothing to it, and accepts no connection from it.
+ * end, of which there can be millions. A call of 2 ms CPU time or more costs the peer 500 times as
+ * much time. While the peer has more than 10 s of that time left, it rests: the server reads
+ * nothing from it, writes nothing to it, and accepts no connection from it.
  */
 uint64_t peers_call_begin(void);
 void peers_call_end(struct peer *peer, uint64_t begin_ns, uint64_t now_ns);

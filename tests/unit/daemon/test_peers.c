@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #define SECOND UINT64_C(1000000000)
+#define MS UINT64_C(1000000)
 
 static const struct peers_rate rate = { .per_second = 10, .burst = 5 };
 static struct peers peers = LIST_HEAD_INITIALIZER(peers);
@@ -130,6 +131,49 @@ static void test_no_rate_is_no_limit(void **state)
                 assert_true(peers_take(peer, &none, SECOND, &wait));
 }
 
+/* As if a call on the peer's socket had taken so much CPU time. */
+static void call_for(struct peer *peer, uint64_t took_ns, uint64_t now_ns)
+{
+        peers_call_end(peer, peers_call_begin() - took_ns, now_ns);
+}
+
+static void test_a_busy_machine_makes_a_call_long_and_nobody_rests(void **state)
+{
+        struct peer *peer = enter(peers_user(1));
+
+        call_for(peer, 5 * MS, SECOND);
+        call_for(peer, 5 * MS, 2 * SECOND);
+        assert_false(peers_rests(peer, 2 * SECOND));
+        call_for(peer, 5 * MS, 60 * SECOND);
+        assert_false(peers_rests(peer, 60 * SECOND));
+}
+
+static void test_many_long_calls_or_a_very_long_one_make_a_peer_rest(void **state)
+{
+        struct peer *often = enter(peers_user(1)), *once = enter(peers_user(2));
+
+        for (unsigned i = 0; i < 6; i++)
+                call_for(often, 5 * MS, SECOND);
+        assert_true(peers_rests(often, 5 * SECOND));
+        assert_false(peers_rests(often, 7 * SECOND));
+        call_for(once, SECOND, SECOND);
+        assert_true(peers_rests(once, 490 * SECOND));
+        assert_false(peers_rests(once, 492 * SECOND));
+}
+
+static void test_a_peer_does_not_forget_its_long_calls_by_leaving(void **state)
+{
+        struct peer *peer = enter(peers_user(1));
+
+        call_for(peer, SECOND, SECOND);
+        peers_leave(peer);
+        peers_tidy(&peers, &rate, 495 * SECOND);
+        assert_ptr_equal(enter(peers_user(1)), peer);
+        peers_leave(peer);
+        peers_tidy(&peers, &rate, 502 * SECOND);
+        assert_true(LIST_EMPTY(&peers));
+}
+
 #define story(test) cmocka_unit_test_setup_teardown(test, NULL, forget_all)
 
 int main(void)
@@ -142,6 +186,9 @@ int main(void)
                 story(test_one_peers_requests_are_not_anothers),
                 story(test_a_peer_is_forgotten_only_when_its_bucket_is_full),
                 story(test_no_rate_is_no_limit),
+                story(test_a_busy_machine_makes_a_call_long_and_nobody_rests),
+                story(test_many_long_calls_or_a_very_long_one_make_a_peer_rest),
+                story(test_a_peer_does_not_forget_its_long_calls_by_leaving),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
