@@ -87,26 +87,34 @@ static bool has_controller(const struct mounted *mount, const struct container_l
 
 /* -- The container of a process --------------------------------------------------------------- */
 
+static ssize_t read_again(int fd, char *ret, size_t bytes)
+{
+        ssize_t got;
+
+        do
+                got = read(fd, ret, bytes);
+        while (got < 0 && errno == EINTR);
+        return got;
+}
+
 static int read_text(const char *path, char *ret, size_t bytes, size_t *ret_used, struct error *err)
 {
         scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t got = fd;
 
-        if (fd < 0)
-                return fail(err, -ESRCH, "its process is gone");
         *ret_used = 0;
-        for (;;) {
-                ssize_t got = read(fd, ret + *ret_used, bytes - *ret_used);
-
-                if (got == 0)
+        while (got >= 0) {
+                got = read_again(fd, ret + *ret_used, bytes - *ret_used);
+                if (got == 0 && *ret_used < bytes)
                         return 0;
+                if (got == 0)
+                        return fail(err, -EPROTO, "its control groups are too long");
                 if (got > 0)
                         *ret_used += (size_t)got;
-                if (got < 0 && errno == EINTR)
-                        continue;
-                if (got < 0 || *ret_used == bytes)
-                        return fail(err, -EPROTO, "its control groups cannot be read: %s",
-                                    got < 0 ? strerror(errno) : "they are too long");
         }
+        if (errno == ENOENT || errno == ESRCH)
+                return fail(err, -ENOENT, "its process is gone");
+        return fail(err, -EPROTO, "its control groups cannot be read: %s", strerror(errno));
 }
 
 static bool find_folder(const struct container_line *line, struct cgroup *ret)
@@ -145,7 +153,7 @@ static bool has_no_memory(const char *folder)
 }
 
 /* Finds the container of the thread with this folder in /proc. -ESTALE: the thread exits, so the
- * kernel does not say in which control groups it is. */
+ * kernel does not say in which control groups it is. -ENOENT: there is no such thread. */
 static int read_thread(const char *folder, struct container *ret, struct error *err)
 {
         static char text[TEXT_BYTES];
@@ -158,6 +166,11 @@ static int read_thread(const char *folder, struct container *ret, struct error *
         if (rc == 0 && container_may_exit(text, used) && has_no_memory(folder))
                 return fail(err, -ESTALE, "its control groups are not known while it exits");
         return rc < 0 ? rc : container_read(text, used, ret, err);
+}
+
+static bool is_ended(int rc)
+{
+        return rc == -ESTALE || rc == -ENOENT;
 }
 
 /* Finds the container of a process by its first thread, or by another if that has exited: a tenant
@@ -174,10 +187,10 @@ static int read_container(uint32_t pid, struct container *ret, struct error *err
         snprintf(path, sizeof(path), "/proc/%u", pid);
         rc = read_thread(path, ret, err);
         if (rc != -ESTALE)
-                return rc;
+                return rc == -ENOENT ? -ESRCH : rc;
         snprintf(path, sizeof(path), "/proc/%u/task", pid);
         threads = opendir(path);
-        while (rc == -ESTALE && threads && left && (entry = readdir(threads))) {
+        while (is_ended(rc) && threads && left && (entry = readdir(threads))) {
                 const uint32_t thread = (uint32_t)strtoul(entry->d_name, NULL, 10);
 
                 if (!thread || thread == pid)
@@ -186,12 +199,12 @@ static int read_container(uint32_t pid, struct container *ret, struct error *err
                 snprintf(path, sizeof(path), "/proc/%u/task/%u", pid, thread);
                 rc = read_thread(path, ret, err);
         }
-        return rc == -ESTALE ? -EPROTO : rc;
+        return is_ended(rc) ? -EPROTO : rc;
 }
 
 int cgroup_find(uint32_t pid, struct cgroup *ret, struct error *err)
 {
-        struct container container;
+        struct container container = { 0 };
         struct cgroup found = { 0 };
         int rc = read_container(pid, &container, err);
 
