@@ -65,51 +65,12 @@ static int open_folder(const struct tenant_door *door, struct error *err)
         return doors < 0 ? doors : open_made(doors, door->profile.name, FOLDER_MODE, err);
 }
 
-static void pause_door(struct tenant_door *door)
-{
-        event_del(door->event);
-        door->is_paused = true;
-}
-
-/* Accepts one connection, and queues itself for the next one. */
-static void accept_one(void *of)
-{
-        struct tenant_door *door = of;
-        int fd;
-
-        if (!sink_takes(door->tenants->options.sink)) {
-                pause_door(door);
-                return;
-        }
-        fd = accept4(door->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0) {
-                tenant_visit_begin(NULL, door, fd);
-        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-                pause_door(door);
-                return;
-        } else if (errno != EINTR && errno != ECONNABORTED) {
-                return;
-        }
-        tenant_queue_add(door->tenants, door->owner, &door->accept);
-}
-
-static void on_connect(evutil_socket_t fd, short what, void *context)
-{
-        struct tenant_door *door = context;
-
-        tenant_queue_add(door->tenants, door->owner, &door->accept);
-}
-
 static void close_socket(struct tenant_door *door)
 {
-        tenant_queue_remove(door->tenants, &door->accept);
-        if (door->event)
-                event_free(door->event);
-        if (door->fd >= 0)
-                close(door->fd);
-        door->event = NULL;
-        door->fd = -1;
-        door->is_paused = false;
+        tenant_accept_end(&door->accept);
+        if (door->accept.fd >= 0)
+                close(door->accept.fd);
+        door->accept.fd = -1;
 }
 
 static int open_socket(struct tenant_door *door, struct error *err)
@@ -119,18 +80,13 @@ static int open_socket(struct tenant_door *door, struct error *err)
 
         if (folder < 0)
                 return folder;
-        door->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (door->fd < 0)
+        door->accept.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (door->accept.fd < 0)
                 return fail(err, -errno, "a socket: %m");
-        rc = tenant_bind(&(struct tenant_binding){ folder, door->fd, SOCKET_MODE, geteuid() },
-                         &door->device, &door->inode, err);
-        if (rc < 0)
-                return rc;
-        door->event = event_new(door->tenants->options.base, door->fd, EV_READ | EV_PERSIST,
-                                on_connect, door);
-        if (!door->event || event_add(door->event, NULL) < 0)
-                return fail(err, -ENOMEM, "out of memory");
-        return 0;
+        rc = tenant_bind(
+                &(struct tenant_binding){ folder, door->accept.fd, SOCKET_MODE, geteuid() },
+                &door->device, &door->inode, err);
+        return rc < 0 ? rc : tenant_accept_begin(&door->accept, err);
 }
 
 /* Opens a door, even if opening it failed before, or its folder or socket was removed. */
@@ -156,7 +112,7 @@ static void open_door(struct tenant_door *door)
 
 static bool is_open(const struct tenant_door *door)
 {
-        scoped_fd int folder = door->event ? open_folder(door, NULL) : -1;
+        scoped_fd int folder = door->accept.event ? open_folder(door, NULL) : -1;
 
         return folder >= 0 && tenant_is_bound(folder, door->device, door->inode);
 }
@@ -202,7 +158,7 @@ static void end_door(struct tenant_door *door)
                 visit = next;
         }
         close_socket(door);
-        peers_leave(door->owner);
+        peers_leave(door->accept.owner);
         LIST_REMOVE(door, entry);
         tenants->door_count--;
         free(door);
@@ -225,13 +181,12 @@ static int need_door(struct tenants *tenants, const char *name, struct tenant_do
         if (!door)
                 return fail(err, -ENOMEM, "out of memory");
         *door = (struct tenant_door){ .tenants = tenants,
-                                      .accept = { .step = accept_one, .of = door },
-                                      .fd = -1 };
+                                      .accept = { .tenants = tenants, .door = door, .fd = -1 } };
         rc = profile_parse(name, &door->profile, err);
         if (rc == 0)
-                door->owner = peers_enter(&tenants->guests, &key, &(struct peers_rate){ 0 },
-                                          clock_machine_ns());
-        if (rc < 0 || !door->owner) {
+                door->accept.owner = peers_enter(&tenants->guests, &key, &(struct peers_rate){ 0 },
+                                                 clock_machine_ns());
+        if (rc < 0 || !door->accept.owner) {
                 free(door);
                 return rc < 0 ? rc : fail(err, -ENOMEM, "out of memory");
         }
@@ -251,7 +206,7 @@ static struct tenant_door *need_open(struct tenants *tenants, const char *name)
                 log_line(LOG_ERROR, "profile %s has no door: %s", text_shown(name), err.text);
                 return NULL;
         }
-        if (!door->event)
+        if (!door->accept.event)
                 open_door(door);
         return door;
 }
@@ -305,9 +260,8 @@ void tenant_doors_tend(struct tenants *tenants)
                         end_door(door);
                 else if (!is_open(door))
                         open_door(door);
-                else if (door->is_paused && sink_takes(tenants->options.sink) &&
-                         event_add(door->event, NULL) == 0)
-                        door->is_paused = false;
+                else
+                        tenant_accept_resume(&door->accept);
                 door = next;
         }
 }
@@ -394,7 +348,7 @@ int tenants_add_profile(struct tenants *tenants, const char *name, struct error 
         if (rc < 0 || !door)
                 return rc;
         door->is_of_api = true;
-        if (!door->event)
+        if (!door->accept.event)
                 open_door(door);
         return 1;
 }

@@ -53,74 +53,15 @@ void tenant_listener_close(struct tenant_listener *listener)
                 visit = next;
         }
         tenant_forget_all(listener);
-        tenant_queue_remove(listener->tenants, &listener->accept);
-        peers_leave(listener->owner);
+        tenant_accept_end(&listener->accept);
+        peers_leave(listener->accept.owner);
         LIST_REMOVE(listener, entry);
         listener->tenants->listener_count--;
-        if (listener->event)
-                event_free(listener->event);
-        if (listener->fd >= 0)
-                sink_close(listener->tenants->options.sink, listener->fd);
+        if (listener->accept.fd >= 0)
+                sink_close(listener->tenants->options.sink, listener->accept.fd);
         if (listener->limits >= 0)
                 close(listener->limits);
         free(listener);
-}
-
-/* Stops accepting for now, because waiting connections would wake the loop again at once.
- * on_clock() resumes. */
-static void pause_listener(struct tenant_listener *listener)
-{
-        event_del(listener->event);
-        listener->is_paused = true;
-}
-
-static void tell_accept(const struct tenant_listener *listener)
-{
-        static uint64_t told_ns;
-        const int error = errno;
-
-        if (log_due(&told_ns, clock_machine_ns()))
-                log_line(LOG_WARN, "session %s: accept: %s", listener->name, strerror(error));
-}
-
-/* Accepts one connection, and queues itself for the next one. */
-static void accept_one(void *of)
-{
-        struct tenant_listener *listener = of;
-        int fd;
-
-        if (!sink_takes(listener->tenants->options.sink) ||
-            peers_rests(listener->owner, clock_machine_ns())) {
-                pause_listener(listener);
-                return;
-        }
-        fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0) {
-                tenant_visit_begin(listener, NULL, fd);
-        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-                tell_accept(listener);
-                pause_listener(listener);
-                return;
-        } else if (errno != EINTR && errno != ECONNABORTED) {
-                return;
-        }
-        tenant_queue_add(listener->tenants, listener->owner, &listener->accept);
-}
-
-static void on_connect(evutil_socket_t fd, short what, void *context)
-{
-        struct tenant_listener *listener = context;
-
-        tenant_queue_add(listener->tenants, listener->owner, &listener->accept);
-}
-
-int tenant_listener_begin(struct tenant_listener *listener, struct error *err)
-{
-        listener->event = event_new(listener->tenants->options.base, listener->fd,
-                                    EV_READ | EV_PERSIST, on_connect, listener);
-        if (!listener->event || event_add(listener->event, NULL) < 0)
-                return fail(err, -ENOMEM, "out of memory");
-        return 0;
 }
 
 static int open_folder(const struct tenants *tenants, const char *name, struct error *err)
@@ -143,13 +84,13 @@ static int listener_listen(struct tenant_listener *listener, struct error *err)
 
         if (folder < 0)
                 return folder;
-        listener->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (listener->fd < 0)
+        listener->accept.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (listener->accept.fd < 0)
                 return fail(err, -errno, "a socket: %m");
         rc = tenant_bind(
-                &(struct tenant_binding){ folder, listener->fd, 0600, listener->owner_uid },
+                &(struct tenant_binding){ folder, listener->accept.fd, 0600, listener->owner_uid },
                 &listener->device, &listener->inode, err);
-        return rc < 0 ? rc : tenant_listener_begin(listener, err);
+        return rc < 0 ? rc : tenant_accept_begin(&listener->accept, err);
 }
 
 /* Whether another listener may be opened. Users create sessions, which must not use up all
@@ -188,12 +129,12 @@ struct tenant_listener *tenant_listener_new(struct tenants *tenants, uint32_t ow
                 free(listener);
                 return NULL;
         }
-        *listener = (struct tenant_listener){ .tenants = tenants,
-                                              .owner_uid = owner_uid,
-                                              .owner = owner,
-                                              .accept = { .step = accept_one, .of = listener },
-                                              .fd = -1,
-                                              .limits = -1 };
+        *listener = (struct tenant_listener){
+                .tenants = tenants,
+                .owner_uid = owner_uid,
+                .accept = { .tenants = tenants, .listener = listener, .owner = owner, .fd = -1 },
+                .limits = -1
+        };
         LIST_INIT(&listener->residents);
         LIST_INSERT_HEAD(&tenants->listeners, listener, entry);
         tenants->listener_count++;
@@ -294,9 +235,7 @@ static void on_clock(evutil_socket_t fd, short what, void *context)
         LIST_FOREACH(listener, &tenants->listeners, entry)
         {
                 /* cppcheck-suppress uninitvar ; LIST_FOREACH sets it */
-                if (listener->is_paused && sink_takes(tenants->options.sink) &&
-                    event_add(listener->event, NULL) == 0)
-                        listener->is_paused = false;
+                tenant_accept_resume(&listener->accept);
         }
         if (++tenants->beats % MISSING_BEATS == 0)
                 open_missing(tenants);

@@ -2,7 +2,8 @@
 /*
  * Private declarations of daemon/tenant.
  *
- * tenant.c keeps a listener per session, and door.c one per profile; tenant_bind.c binds both.
+ * tenant.c keeps a listener per session, and door.c one per profile; tenant_bind.c binds both, and
+ * tenant_accept.c accepts connections to them.
  * tenant_queue.c schedules their work. tenant_visit.c handles one connection (a visit). door_join.c
  * finds or creates the session of a connection to a door, or makes it wait for room (door_queue.c).
  * tenant_unread.c keeps connections until the peer has read the answer that lets it in (the
@@ -54,21 +55,30 @@ struct tenant_work {
         void *of;
 };
 
+/* A socket on which connections are accepted: a listener's or a door's. */
+struct tenant_accept {
+        struct tenants *tenants;
+        struct tenant_listener *listener; /* one of the two; the other is NULL */
+        struct tenant_door *door;
+        /* the peer that is charged for the time in the queue: the session's owner, or the door */
+        struct peer *owner;
+        struct event *event; /* NULL: no connection is accepted */
+        struct tenant_work work;
+        int fd;         /* -1: none */
+        bool is_paused; /* no connection can be accepted for now */
+};
+
 struct tenant_listener {
         LIST_ENTRY(tenant_listener) entry;
         struct tenants *tenants;
-        struct event *event;
+        struct tenant_accept accept;
         char name[SESSIONS_NAME_BYTES];
         uint8_t id[16];
         uint32_t owner_uid;
-        struct peer *owner; /* the owner as a peer, charged for time in the queue */
-        struct tenant_work accept;
-        int fd;
         uint64_t device, inode; /* of the socket file */
         int limits;             /* descriptor of `limits` that is sent; -1: not opened yet */
         bool is_mounted;        /* `limits` is on a read-only mount */
         uint32_t page_version;  /* version of the session's pages */
-        bool is_paused;         /* no connection can be accepted for now */
         /* the socket for programs that name no session: see tenant_share.c */
         bool is_share;
         bool was_used;         /* a process that joined was watched since the last check */
@@ -80,16 +90,12 @@ struct tenant_listener {
 struct tenant_door {
         LIST_ENTRY(tenant_door) entry;
         struct tenants *tenants;
-        struct event *event; /* NULL: the socket is closed */
+        struct tenant_accept accept;
         struct profile profile;
-        struct peer *owner; /* the door as a peer, charged for the queue time of accepting */
-        struct tenant_work accept;
-        int fd;
         uint64_t device, inode; /* of the socket file */
         /* The profile is in the configuration, or was added through the API. If neither, the door
          * serves its existing sessions and creates no more. */
         bool is_of_config, is_of_api;
-        bool is_paused;   /* no connection can be accepted for now */
         bool is_troubled; /* it could not be opened, and that was logged */
 };
 
@@ -177,10 +183,15 @@ void tenant_queue_remove(struct tenants *tenants, struct tenant_work *work);
 
 /* tenant.c: adds a listener. NULL: there is no room for it. */
 struct tenant_listener *tenant_listener_new(struct tenants *tenants, uint32_t owner_uid);
-/* Begins to accept connections on listener->fd. */
-int tenant_listener_begin(struct tenant_listener *listener, struct error *err);
 void tenant_listener_close(struct tenant_listener *listener);
 struct tenant_listener *tenant_find(const struct tenants *tenants, const char *session);
+
+/* tenant_accept.c: tenant_accept_begin() accepts connections to accept->fd from now on, and
+ * tenant_accept_end() no more; the caller closes the descriptor. tenant_accept_resume() is called
+ * at each clock beat, because accepting stops while there is no room for connections. */
+int tenant_accept_begin(struct tenant_accept *accept, struct error *err);
+void tenant_accept_resume(struct tenant_accept *accept);
+void tenant_accept_end(struct tenant_accept *accept);
 
 /* tenant_share.c: opens or closes the socket for programs that name no session, as default.swap
  * says. */

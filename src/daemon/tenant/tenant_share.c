@@ -76,11 +76,11 @@ static int open_listener(struct tenant_listener *share, struct error *err)
 
         if (rc < 0)
                 return rc;
-        share->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (share->fd < 0)
+        share->accept.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (share->accept.fd < 0)
                 return fail(err, -errno, "a socket: %m");
-        rc = listen_at(share->tenants, share->fd, path, err);
-        return rc < 0 ? rc : tenant_listener_begin(share, err);
+        rc = listen_at(share->tenants, share->accept.fd, path, err);
+        return rc < 0 ? rc : tenant_accept_begin(&share->accept, err);
 }
 
 static void open_share(struct tenants *tenants)

@@ -506,8 +506,8 @@ static bool enter_peer(struct tenant_visit *visit)
                 key = peers_session(visit->listener->id);
         }
         visit->counted = peers_enter(peers, &key, &rate, clock_machine_ns());
-        visit->owner =
-                visit->door || visit->listener->is_share ? visit->counted : visit->listener->owner;
+        visit->owner = visit->door || visit->listener->is_share ? visit->counted
+                                                                : visit->listener->accept.owner;
         return visit->counted != NULL;
 }
 
