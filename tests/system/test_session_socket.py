@@ -190,6 +190,20 @@ def test_limits_cannot_be_written_through_what_is_handed_out(daemon, path):
     answer.close()
 
 
+def test_slots_that_are_handed_out_are_no_program(path):
+    """Whoever is root in a container could make it one of root's on the host, and hand it to a user there."""
+    answer = join(path, hello())
+    if not answer.flags & READ_ONLY_MOUNT:
+        pytest.skip("without CAP_SYS_ADMIN there is no mount, and the daemon is not root")
+    _, slots = answer.descriptors
+    os.pwrite(slots, b"#!/bin/sh\n", 0)
+    os.fchmod(slots, 0o4755)
+    with pytest.raises(PermissionError):
+        subprocess.run([f"/proc/self/fd/{slots}"], pass_fds=[slots], check=False)
+    assert os.fstatvfs(slots).f_flag & os.ST_NOSUID
+    answer.close()
+
+
 def test_doctor_says_what_protects_limits(daemon, sim):
     said = sim.aliquot("doctor").stdout
     if "can ask no daemon" in said:

@@ -5,9 +5,11 @@
  *
  * A read-only descriptor can be reopened for writing through /proc/self/fd by any user whom the
  * file's mode allows to write: root in a container, or the daemon's own user. If the descriptor is
- * on a read-only mount, that fails with EROFS. The mount used here is a detached copy of the file's
- * mount, which exists as long as the file is open anywhere. Creating it needs CAP_SYS_ADMIN;
- * without that, only the mode protects the file.
+ * on a read-only mount, that fails with EROFS. Root in a container can also write a program to
+ * `slots`, make it set-user-ID, and pass its descriptor to a user of the host; on a mount with
+ * nosuid and noexec nobody can run it. The mounts used here are detached copies of the file's
+ * mount, which exist as long as the file is open anywhere. Creating them needs CAP_SYS_ADMIN;
+ * without that, only the mode protects the files, and the daemon does not run as root.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,11 +37,13 @@ static bool may_mount(void)
                (data[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective & CAP_TO_MASK(CAP_SYS_ADMIN));
 }
 
-/* Returns a read-only detached copy of the mount that `fd` is on, or a negative errno. */
-static int clone_mount(int fd)
+/* Returns a detached copy of the mount that `fd` is on, from which nothing can be run, or a
+ * negative errno. */
+static int clone_mount(int fd, bool is_read_only)
 {
-        struct mount_attr attributes = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
-                                                     MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC };
+        struct mount_attr attributes = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+                                                     MOUNT_ATTR_NOEXEC |
+                                                     (is_read_only ? MOUNT_ATTR_RDONLY : 0) };
         scoped_fd int tree = -1;
 
         if (!may_mount())
@@ -52,33 +56,29 @@ static int clone_mount(int fd)
         return steal_fd(&tree);
 }
 
-static bool is_read_only(int fd)
+/* Opens the file again through such a mount. Negative errno: that is not possible. */
+static int open_through_mount(int fd, bool is_read_only)
 {
-        struct statvfs about;
-
-        return fstatvfs(fd, &about) == 0 && (about.f_flag & ST_RDONLY);
-}
-
-/* Opens the file again through a read-only mount. Negative errno: that is not possible. */
-static int open_through_mount(int fd)
-{
-        scoped_fd int tree = clone_mount(fd);
+        const unsigned long wanted = ST_NOSUID | ST_NOEXEC | (is_read_only ? ST_RDONLY : 0);
+        scoped_fd int tree = clone_mount(fd, is_read_only);
         scoped_fd int again = -1;
+        struct statvfs about;
         char path[64];
 
         if (tree < 0)
                 return tree;
         snprintf(path, sizeof(path), "/proc/self/fd/%d", tree);
-        again = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        again = open(path, (is_read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK);
         if (again < 0)
                 return -errno;
-        return is_read_only(again) ? steal_fd(&again) : -EROFS;
+        return fstatvfs(again, &about) == 0 && (about.f_flag & wanted) == wanted ? steal_fd(&again)
+                                                                                 : -EROFS;
 }
 
 bool tenant_can_mount(const char *folder)
 {
         scoped_fd int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        scoped_fd int tree = fd < 0 ? -1 : clone_mount(fd);
+        scoped_fd int tree = fd < 0 ? -1 : clone_mount(fd, true);
 
         return tree >= 0;
 }
@@ -123,7 +123,7 @@ static int open_limits(struct tenant_listener *listener, struct error *err)
         if (pread(fd, &listener->page_version, sizeof(listener->page_version),
                   offsetof(struct limits_page, version)) != sizeof(listener->page_version))
                 return fail(err, -EPROTO, "the limits of %s are cut short", listener->name);
-        mounted = open_through_mount(fd);
+        mounted = open_through_mount(fd, true);
         listener->is_mounted = mounted >= 0;
         listener->limits = mounted >= 0 ? mounted : steal_fd(&fd);
         return 0;
@@ -133,12 +133,14 @@ int tenant_open_pages(struct tenant_listener *listener, int *ret_slots, struct e
 {
         scoped_fd int slots = -1;
         int rc = listener->limits < 0 ? open_limits(listener, err) : 0;
+        int mounted;
 
         if (rc < 0)
                 return rc;
         slots = open_one(listener, "slots", O_RDWR, err);
         if (slots < 0)
                 return slots;
-        *ret_slots = steal_fd(&slots);
+        mounted = open_through_mount(slots, false);
+        *ret_slots = mounted >= 0 ? mounted : steal_fd(&slots);
         return 0;
 }
