@@ -9,6 +9,7 @@
 replay() runs a whole list at once and returns the lines, to compare two runs.
 """
 import collections
+import threading
 
 from hang import HANG_SECONDS
 
@@ -49,7 +50,11 @@ class Script:
         self.process.stdin.flush()
 
     def hear(self):
+        """The words of an answer. A program that never answers is killed: it would stop the whole test."""
+        hang = threading.Timer(HANG_SECONDS, self.process.kill)
+        hang.start()
         answer = self.process.stdout.readline()
+        hang.cancel()
         assert answer, f"ended with {self.process.wait()}: {self.process.stderr.read()}"
         return answer.split()
 
