@@ -312,6 +312,12 @@ def test_a_step_that_passed_is_not_run_again_and_says_so(checked):
     assert checked("lint")[2] == ["lint"]  # asked for without --resume, it runs
 
 
+def test_a_step_that_is_left_out_says_so_and_is_not_run(checked):
+    status, output, ran = checked("lint", "cppcheck", LEFT_OUT="asan lint")
+    assert status == 0 and ran == ["cppcheck"], output
+    assert checked.rows()[0] == ["lint", "77", "left out of this run; tools/check lint runs it"]
+
+
 def test_a_step_is_run_again_when_it_failed_or_a_source_is_another(checked):
     checked.tell("cppcheck", "exit 3")
     assert checked("lint", "cppcheck")[0] == 1
@@ -419,8 +425,18 @@ def last_line(process):
 
 
 def test_the_whole_ends_with_the_sum_when_a_half_dies_or_hangs(whole):
-    assert last_line(whole("kill -9 $$$$", "exit 1")) == (1, "0 passed, 7 failed")
-    assert last_line(whole("sleep 100000", "sleep 100000", HALF_MINUTES="0.02")) == (1, "0 passed, 7 failed")
+    assert last_line(whole("kill -9 $$$$", "exit 1")) == (1, "0 passed, 3 failed")
+    assert last_line(whole("sleep 100000", "sleep 100000", HALF_MINUTES="0.02")) == (1, "0 passed, 3 failed")
+
+
+GROUPS = ["long", "asan", "tsan fuzz", "aarch64 mutants"]
+
+
+def test_each_run_of_the_whole_leaves_out_all_but_one_group_of_steps(whole):
+    process = whole("true", "echo $$LEFT_OUT >left", HALF_MINUTES="1")
+    last_line(process)
+    left = (whole.root / "left").read_text().strip()
+    assert left in [" ".join(group for group in GROUPS if group != mine) for mine in GROUPS]
 
 
 def test_the_whole_ends_with_the_sum_when_a_log_was_cut_off(whole):
@@ -433,7 +449,7 @@ def test_the_whole_ends_with_the_sum_when_it_is_told_to_end(whole):
     process = whole("touch began; sleep 100000", "true")
     wait_for((whole.root / "began").exists)
     process.terminate()
-    assert last_line(process) == (1, "0 passed, 7 failed")
+    assert last_line(process) == (1, "0 passed, 3 failed")
 
 
 def test_what_stands_before_the_cut_of_a_log_counts(tool, log):
