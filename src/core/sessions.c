@@ -269,6 +269,16 @@ void sessions_init(struct sessions *ret, const struct sessions_policy *policy)
         ret->last = NOWHERE;
 }
 
+uint64_t sessions_payer(const struct sessions_one *session)
+{
+        uint64_t number = 0;
+
+        if (!session->container.profile[0])
+                return session->owner_uid;
+        memcpy(&number, session->id, sizeof(number));
+        return (UINT64_C(1) << 32) + number % (UINT64_C(1) << 62);
+}
+
 const struct sessions_one *sessions_find(const struct sessions *node, const char *name)
 {
         unsigned index = entry_named(node, name);

@@ -364,7 +364,7 @@ static void on_folder(const struct sessions_one *session, bool is_there, void *c
         if (!is_there)
                 scheduler_drop(self.scheduler, session->id);
         else if (scheduler_put(self.scheduler, session, seats_most, &err) < 0)
-                owner_log(&log, session->owner_uid, LOG_WARN,
+                owner_log(&log, sessions_payer(session), LOG_WARN,
                           "session %s goes by its own cap alone: %s", session->name, err.text);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps a time account for each owner of sessions: used time is a debt that is repaid as time
- * passes.
+ * passes. An owner is a user, by uid, or a container (sessions_payer()).
  *
- *      account = accounts_find(&accounts, uid, now_ns)
+ *      account = accounts_find(&accounts, payer, now_ns)
  *      accounts_room(account, &terms, now_ns)          // time that it may use now
  *      accounts_charge(account, &terms, now_ns, used_ns)
  *
@@ -17,11 +17,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define ACCOUNTS_NAME_BYTES 24u
 #define ACCOUNTS_PLACES 4096u /* the maximum number of sessions, and so of owners */
 
 struct owner_account {
         bool is_taken; /* the entry was used at least once */
-        uint32_t uid;
+        uint64_t payer;
         uint32_t left_out; /* log lines or events left out since the last one (owner_log.h) */
         uint64_t full_ns;  /* time at which everything used is repaid */
 };
@@ -37,11 +38,14 @@ struct account_terms {
 };
 
 /* Returns the account of an owner, valid until the next call. */
-struct owner_account *accounts_find(struct accounts *accounts, uint32_t uid, uint64_t now_ns);
+struct owner_account *accounts_find(struct accounts *accounts, uint64_t payer, uint64_t now_ns);
 
 /* Returns the time that the owner may still use; 0: none. */
 uint64_t accounts_room(const struct owner_account *account, const struct account_terms *terms,
                        uint64_t now_ns);
+/* Writes who an owner is, for messages: "user 1000", or "a container". Returns `ret`. */
+const char *accounts_name(uint64_t payer, char ret[ACCOUNTS_NAME_BYTES]);
+
 void accounts_charge(struct owner_account *account, const struct account_terms *terms,
                      uint64_t now_ns, uint64_t used_ns);
 

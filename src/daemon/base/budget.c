@@ -35,7 +35,7 @@ static uint64_t granted(struct budget *budget, const struct budget_work *work, u
                 return budget->most_ns;
         }
         room_ns =
-                accounts_room(accounts_find(&budget->accounts, work->owner, now_ns), &own, now_ns);
+                accounts_room(accounts_find(&budget->accounts, work->payer, now_ns), &own, now_ns);
         if (room_ns >= BUDGET_OWN_MIN_NS)
                 return room_ns < budget->most_ns ? room_ns : budget->most_ns;
         reserve_turn(budget, place, now_ns);
@@ -56,7 +56,7 @@ uint64_t budget_left(const struct budget *budget)
 void budget_end(struct budget *budget, const struct budget_work *work, uint64_t now_ns,
                 uint64_t used_ns)
 {
-        struct owner_account *account = accounts_find(&budget->accounts, work->owner, now_ns);
+        struct owner_account *account = accounts_find(&budget->accounts, work->payer, now_ns);
         const uint64_t room_ns = accounts_room(account, &own, now_ns);
         const uint64_t own_ns = used_ns < room_ns ? used_ns : room_ns;
 

@@ -47,7 +47,7 @@ struct budget {
 
 struct budget_work {
         const uint8_t *id; /* the session's id: 16 bytes */
-        uint32_t owner;
+        uint64_t payer;    /* sessions_payer() */
 };
 
 /* Returns how long this work may take now. 0: it must not begin now; ask again later. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits the rate of log lines that each user's programs cause. A log has a limit (journald drops
- * lines when there are many), and one user must not use up all of it.
+ * Limits the rate of log lines that the programs of each user and of each container cause. A log
+ * has a limit (journald drops lines when there are many), and none of them must use up all of it.
  *
- *      owner_log(&log, session->owner_uid, LOG_WARN, "session %s: ...", session->name);
+ *      owner_log(&log, sessions_payer(session), LOG_WARN, "session %s: ...", session->name);
  *
- * Each user may cause `burst` lines at once, and one more each `every_ns`. When lines were left
+ * Each of them may cause `burst` lines at once, and one more each `every_ns`. When lines were left
  * out, their number is written before the next line. Lines about root and about the daemon's own
- * user are never left out. One thread.
+ * user are never left out, those about their containers are. One thread.
  */
 #ifndef ALIQUOT_DAEMON_BASE_OWNER_LOG_H
 #define ALIQUOT_DAEMON_BASE_OWNER_LOG_H
@@ -32,7 +32,7 @@ struct owner_log {
         struct accounts accounts;
 };
 
-void owner_log(struct owner_log *log, uint32_t uid, enum log_level level, const char *format, ...)
+void owner_log(struct owner_log *log, uint64_t payer, enum log_level level, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
 
 #endif

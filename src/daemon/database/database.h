@@ -44,6 +44,9 @@ struct database_event {
         char type[DATABASE_TYPE_BYTES];    /* one or more of a-z, 0-9, '-', '_', '.' */
         char session[SESSIONS_NAME_BYTES]; /* "": the event is not about a session */
         uint8_t session_id[16];
+        /* The owner that the row counts for is this if it is a container's (sessions_payer()), else
+         * the `owner` in detail, or the `uid`. */
+        uint64_t payer;
         char who[DATABASE_WHO_BYTES]; /* who caused it: "uid 1000 pid 4242", "token", "daemon" */
         const char *detail;           /* a JSON object; NULL means {}. Borrowed for the call */
 };

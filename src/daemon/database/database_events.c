@@ -21,6 +21,7 @@ enum {
         EVENT_SESSION_ID,
         EVENT_WHO,
         EVENT_DETAIL,
+        EVENT_PAYER, /* a parameter only; NULL: no container's */
 };
 
 int database_put_event(struct database *database, const struct database_event *event,
@@ -39,6 +40,8 @@ int database_put_event(struct database *database, const struct database_event *e
         sqlite3_bind_text(put, EVENT_WHO, event->who, -1, SQLITE_STATIC);
         sqlite3_bind_text(put, EVENT_DETAIL, event->detail ? event->detail : "{}", -1,
                           SQLITE_STATIC);
+        if (event->payer > UINT32_MAX)
+                sqlite3_bind_int64(put, EVENT_PAYER, (sqlite3_int64)event->payer);
         if (database->events_most < UINT64_MAX)
                 database->events_most++;
         return database_run(database, put, err);

@@ -322,7 +322,7 @@ static struct budget lives = { .most_ns = LIVES_MAX_NS };
 
 int folder_is_live(const struct store *store, const struct sessions_one *session, struct error *err)
 {
-        const struct budget_work work = { session->id, session->owner_uid };
+        const struct budget_work work = { session->id, sessions_payer(session) };
         struct store_session joined;
         uint64_t began_ns;
         int rc;
@@ -408,7 +408,7 @@ static int list_within(const struct opened *slots, uint64_t most_ns, struct fold
 static int list_slots(const struct opened *slots, const struct sessions_one *session,
                       struct folder_use *ret, struct error *err)
 {
-        const struct budget_work work = { session->id, session->owner_uid };
+        const struct budget_work work = { session->id, sessions_payer(session) };
         const uint64_t most_ns = budget_begin(&listings, &work, clock_machine_ns());
         const uint64_t began_ns = clock_thread_ns();
         int rc;
@@ -474,7 +474,7 @@ int folder_read(const struct store *store, const struct sessions_one *session,
 
 void folder_name(const struct sessions_one *session, struct folder_use *use, unsigned count)
 {
-        const struct budget_work work = { session->id, session->owner_uid };
+        const struct budget_work work = { session->id, sessions_payer(session) };
         const uint64_t began_ns = clock_machine_ns(), most_ns = budget_left(&listings);
 
         names_find(use->process, count, most_ns);

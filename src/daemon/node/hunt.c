@@ -18,7 +18,7 @@ struct hunt_order {
         enum order_state state;
         /* id of the session, because the table entry may belong to another session by now */
         uint8_t id[16];
-        uint32_t uid;
+        uint64_t payer; /* sessions_payer() */
         struct folder_signal signal;
 };
 
@@ -28,10 +28,10 @@ struct progress {
         _Atomic uint8_t is_done[SESSIONS_MAX]; /* by session index: the order was carried out */
 };
 
-/* The child that searches for the processes of one user's sessions. The entry remains the user's
- * until another user needs it, so that the next child knows where the last one got stuck. */
+/* The child that searches for the processes of one owner's sessions. The entry remains the owner's
+ * until another owner needs it, so that the next child knows where the last one got stuck. */
 struct hunt {
-        uint32_t uid;
+        uint64_t payer; /* sessions_payer() */
         struct aside aside;
         unsigned cuts;             /* children in a row that were killed because they got stuck */
         struct progress *progress; /* memory that is shared with the child */
@@ -108,7 +108,7 @@ void hunts_order(struct hunts *hunts, const struct sessions_one *session,
                 number = SIGKILL;
         hunts->waiting += order->state != ORDER_WAITS;
         *order = (struct hunt_order){ .state = ORDER_WAITS,
-                                      .uid = session->owner_uid,
+                                      .payer = sessions_payer(session),
                                       .signal = { number, signal->is_repeated } };
         memcpy(order->id, session->id, sizeof(order->id));
 }
@@ -123,7 +123,7 @@ static void carry_out_orders(const struct hunts *hunts, const struct hunt *hunt)
                 const struct hunt_order *order = &hunts->order[i];
                 const struct sessions_one *session = session_of(hunts, order);
 
-                if (order->state != ORDER_BEGUN || order->uid != hunt->uid)
+                if (order->state != ORDER_BEGUN || order->payer != hunt->payer)
                         continue;
                 if (session)
                         folder_signal(hunts->store, session, &order->signal, &progress->walk);
@@ -136,7 +136,7 @@ static void take_orders(struct hunts *hunts, const struct hunt *hunt)
         for (unsigned i = 0; i < SESSIONS_MAX; i++) {
                 struct hunt_order *order = &hunts->order[i];
 
-                if (order->state != ORDER_WAITS || order->uid != hunt->uid)
+                if (order->state != ORDER_WAITS || order->payer != hunt->payer)
                         continue;
                 order->state = ORDER_BEGUN;
                 store_relaxed(&hunt->progress->is_done[i], 0);
@@ -151,7 +151,7 @@ static void drop_orders(struct hunts *hunts, const struct hunt *hunt, bool is_ag
         for (unsigned i = 0; i < SESSIONS_MAX; i++) {
                 struct hunt_order *order = &hunts->order[i];
 
-                if (order->state != ORDER_BEGUN || order->uid != hunt->uid)
+                if (order->state != ORDER_BEGUN || order->payer != hunt->payer)
                         continue;
                 order->state = is_again && !load_acquire(&hunt->progress->is_done[i]) ? ORDER_WAITS
                                                                                       : ORDER_NONE;
@@ -163,6 +163,8 @@ static void drop_orders(struct hunts *hunts, const struct hunt *hunt, bool is_ag
 
 static void begin_hunt(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
 {
+        char name[ACCOUNTS_NAME_BYTES];
+
         take_orders(hunts, hunt);
         store_relaxed(&hunt->progress->walk.sent, 0);
         store_relaxed(&hunt->progress->walk.false_slots, 0);
@@ -171,8 +173,9 @@ static void begin_hunt(struct hunts *hunts, struct hunt *hunt, uint64_t now_ns)
                 carry_out_orders(hunts, hunt);
                 _exit(0);
         case -1:
-                owner_log(&hunts->log, hunt->uid, LOG_ERROR,
-                          "cannot fork to signal the sessions of user %u: %m", hunt->uid);
+                owner_log(&hunts->log, hunt->payer, LOG_ERROR,
+                          "cannot fork to signal the sessions of %s: %m",
+                          accounts_name(hunt->payer, name));
                 drop_orders(hunts, hunt, false);
                 break;
         default:
@@ -190,12 +193,13 @@ static void end_hunt(struct hunts *hunts, struct hunt *hunt, bool is_cut)
         struct victim_walk *walk = &hunt->progress->walk;
         const uint32_t false_slots = load_relaxed(&walk->false_slots);
         bool is_again = is_cut && hunt->cuts < VICTIM_PASSED;
+        char name[ACCOUNTS_NAME_BYTES];
 
         if (false_slots)
-                owner_log(&hunts->log, hunt->uid, LOG_WARN,
-                          "%u slots of sessions of user %u name a process that is not what they "
+                owner_log(&hunts->log, hunt->payer, LOG_WARN,
+                          "%u slots of sessions of %s name a process that is not what they "
                           "say: no signal",
-                          false_slots, hunt->uid);
+                          false_slots, accounts_name(hunt->payer, name));
         if (is_again) {
                 walk->passed[hunt->cuts++] = load_relaxed(&walk->at);
         } else {
@@ -212,26 +216,26 @@ static unsigned tend_hunt(struct hunts *hunts, struct hunt *hunt, uint64_t now_n
         const struct victim_walk *walk = &hunt->progress->walk;
         const enum aside_state state =
                 aside_tend(&hunt->aside, load_relaxed(&walk->steps), HUNT_STILL_NS, now_ns);
+        char name[ACCOUNTS_NAME_BYTES];
 
         if (state == ASIDE_STANDS)
-                owner_log(
-                        &hunts->log, hunt->uid, LOG_WARN,
-                        "pid %u holds up the search for the processes of a session of user %u: it "
-                        "is passed over",
-                        load_relaxed(&walk->at), hunt->uid);
+                owner_log(&hunts->log, hunt->payer, LOG_WARN,
+                          "pid %u holds up the search for the processes of a session of %s: it "
+                          "is passed over",
+                          load_relaxed(&walk->at), accounts_name(hunt->payer, name));
         if (state == ASIDE_RUNS || state == ASIDE_STANDS)
                 return 0;
         end_hunt(hunts, hunt, state == ASIDE_CUT);
         return load_relaxed(&walk->sent);
 }
 
-/* Returns the user's entry, or else an unused one. NULL: all are in use. */
-static struct hunt *find_hunt(struct hunts *hunts, uint32_t uid)
+/* Returns the owner's entry, or else an unused one. NULL: all are in use. */
+static struct hunt *find_hunt(struct hunts *hunts, uint64_t payer)
 {
         struct hunt *idle = NULL;
 
         for (unsigned i = 0; i < hunts->used; i++) {
-                if (hunts->hunt[i].uid == uid)
+                if (hunts->hunt[i].payer == payer)
                         return &hunts->hunt[i];
                 if (!hunts->hunt[i].aside.child)
                         idle = &hunts->hunt[i];
@@ -239,7 +243,7 @@ static struct hunt *find_hunt(struct hunts *hunts, uint32_t uid)
         if (hunts->used < HUNTS_MAX)
                 idle = &hunts->hunt[hunts->used++];
         if (idle) {
-                *idle = (struct hunt){ .uid = uid, .progress = idle->progress };
+                *idle = (struct hunt){ .payer = payer, .progress = idle->progress };
                 idle->progress->walk = (struct victim_walk){ .spared = (uint32_t)getpid() };
         }
         return idle;
@@ -259,7 +263,7 @@ unsigned hunts_tend(struct hunts *hunts, uint64_t now_ns)
         for (unsigned i = 0; i < SESSIONS_MAX && hunts->waiting && busy < HUNTS_AT_ONCE; i++) {
                 struct hunt_order *order = &hunts->order[hunts->from];
                 struct hunt *hunt =
-                        order->state == ORDER_WAITS ? find_hunt(hunts, order->uid) : NULL;
+                        order->state == ORDER_WAITS ? find_hunt(hunts, order->payer) : NULL;
 
                 hunts->from = (hunts->from + 1) % SESSIONS_MAX;
                 if (!hunt || hunt->aside.child)

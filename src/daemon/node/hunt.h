@@ -3,10 +3,11 @@
  * Sends signals to all processes of a session, from a separate process.
  *
  * The processes of a session are found in the mappings and descriptors of processes, whose reading
- * can block (aside.h). There is one child process at a time for each user. The next child skips the
- * process at which the last child got stuck, so a user who blocks the search blocks it only for
- * that user's sessions. At most HUNTS_AT_ONCE children make progress at a time, so the searches for
- * all users together use no more processors than that; users are served in rotation.
+ * can block (aside.h). There is one child process at a time for each owner, which is a user or a
+ * container (sessions_payer()). The next child skips the process at which the last child got stuck,
+ * so an owner who blocks the search blocks it only for that owner's sessions. At most HUNTS_AT_ONCE
+ * children make progress at a time, so the searches for all owners together use no more processors
+ * than that; owners are served in rotation.
  *
  *      hunts_order(hunts, session, &signal)    // the signal is sent after this returns
  *      hunts_tend(hunts, now_ns)               // every HUNT_TEND_NS while hunts_are_on()
@@ -26,7 +27,7 @@
 #define HUNT_TEND_NS UINT64_C(20000000)
 /* A child that has examined no further process for this long is stuck. */
 #define HUNT_STILL_NS UINT64_C(3000000000)
-/* maximum number of users for whose sessions a search runs or waits */
+/* maximum number of owners for whose sessions a search runs or waits */
 #define HUNTS_MAX 64u
 #define HUNTS_AT_ONCE 4u
 

@@ -103,21 +103,22 @@ static void event_of(const struct work *work, const struct sessions_action *acti
         }
         memcpy(ret->session, action->session->name, sizeof(ret->session));
         memcpy(ret->session_id, action->session->id, sizeof(ret->session_id));
+        ret->payer = sessions_payer(action->session);
         node_describe(action->session, detail);
 }
 
-void node_announce(struct node *node, uint32_t uid, const struct database_event *event)
+void node_announce(struct node *node, uint64_t payer, const struct database_event *event)
 {
-        owner_log(&node->events, uid, LOG_INFO, "%s %s by %s %s",
+        owner_log(&node->events, payer, LOG_INFO, "%s %s by %s %s",
                   event->session[0] ? event->session : "node", event->type, event->who,
                   event->detail);
         if (node->listener)
                 node->listener(event, node->listener_context);
 }
 
-static uint32_t owner_of(const struct sessions_action *action)
+static uint64_t payer_of(const struct sessions_action *action)
 {
-        return action->session ? action->session->owner_uid : 0;
+        return action->session ? sessions_payer(action->session) : 0;
 }
 
 /* Carries out the SAVE or FORGET at index `at`, and a TELL that follows it, in one transaction.
@@ -146,7 +147,7 @@ static int save_session(struct node *node, struct work *work, unsigned at, struc
         if (action->type == SESSIONS_FORGET)
                 node->counts.ended++;
         if (has_note)
-                node_announce(node, owner_of(&action[1]), &event);
+                node_announce(node, payer_of(&action[1]), &event);
         return has_note ? 2 : 1;
 }
 
@@ -161,11 +162,11 @@ static void record_event(struct node *node, const struct work *work,
         text_begin(&detail, room, sizeof(room));
         event_of(work, action, &event, &detail);
         if (database_tell(node->database, &event, &err) < 0)
-                owner_log(&node->trouble, owner_of(action), LOG_ERROR,
+                owner_log(&node->trouble, payer_of(action), LOG_ERROR,
                           "the audit trail lacks %s of %s: %s", event.type, event.session,
                           err.text);
         else
-                node_announce(node, owner_of(action), &event);
+                node_announce(node, payer_of(action), &event);
 }
 
 int node_limit(struct node *node, const struct sessions_one *session, struct error *err)

@@ -71,11 +71,13 @@ static char *describe_finding(const struct look *look, const struct watch_action
         return text;
 }
 
-/* Saves and announces an event of the watch. `uid`: the user who caused it. */
-static void tell_by(struct node *node, uint32_t uid, const char *type,
+/* Saves and announces an event of the watch. `payer`: who caused it (sessions_payer()). */
+static void tell_by(struct node *node, uint64_t payer, const char *type,
                     const struct sessions_one *session, const char *detail)
 {
-        struct database_event event = { .time_ns = node_now_ns(), .detail = detail };
+        struct database_event event = { .time_ns = node_now_ns(),
+                                        .payer = payer,
+                                        .detail = detail };
         struct error err = { 0 };
 
         text_put(event.type, sizeof(event.type), NULL, "%s", type);
@@ -85,17 +87,17 @@ static void tell_by(struct node *node, uint32_t uid, const char *type,
                 memcpy(event.session_id, session->id, sizeof(event.session_id));
         }
         if (database_tell(node->database, &event, &err) < 0) {
-                owner_log(&node->trouble, uid, LOG_ERROR, "the audit trail lacks %s %s: %s", type,
+                owner_log(&node->trouble, payer, LOG_ERROR, "the audit trail lacks %s %s: %s", type,
                           detail ? detail : "", err.text);
                 return;
         }
-        node_announce(node, uid, &event);
+        node_announce(node, payer, &event);
 }
 
 void answer_tell(struct node *node, const char *type, const struct sessions_one *session,
                  const char *detail)
 {
-        tell_by(node, session ? session->owner_uid : 0, type, session, detail);
+        tell_by(node, session ? sessions_payer(session) : 0, type, session, detail);
 }
 
 bool answer_may_tell(const struct look *look)
@@ -144,6 +146,8 @@ static bool is_meant(const struct look *look, const struct watch_sight *sight, u
  * (watch.h). */
 static void send_signal(const struct look *look, const struct watch_sight *sight, int number)
 {
+        const struct sessions_one *session = session_of(look->node, sight->session);
+
         for (unsigned i = 0; i < look->at->sample.process_count; i++) {
                 const struct identity *who =
                         nvml_look_who(look->at, look->at->sample.process[i].pid);
@@ -154,9 +158,9 @@ static void send_signal(const struct look *look, const struct watch_sight *sight
                         continue;
                 was_sent = victim_signal_identity(who, number);
                 look->node->counts.signals += was_sent;
-                owner_log(&look->node->trouble, who->uid, LOG_WARN, "pid %u (%s): signal %d%s",
-                          who->pid, text_shown(who->command), number,
-                          was_sent ? "" : " could not be sent");
+                owner_log(&look->node->trouble, session ? sessions_payer(session) : who->uid,
+                          LOG_WARN, "pid %u (%s): signal %d%s", who->pid, text_shown(who->command),
+                          number, was_sent ? "" : " could not be sent");
         }
 }
 
@@ -171,7 +175,7 @@ static void set_clamp(const struct look *look, const struct watch_action *action
                 return;
         snprintf(detail, sizeof(detail), "{\"owner\":%u}", session->owner_uid);
         if (node_limit(node, session, &err) < 0)
-                owner_log(&node->trouble, session->owner_uid, LOG_ERROR, "session %s: %s",
+                owner_log(&node->trouble, sessions_payer(session), LOG_ERROR, "session %s: %s",
                           session->name, err.text);
         node->counts.clamps += action->type == WATCH_SHUT;
         answer_tell(node, action->type == WATCH_SHUT ? "clamped" : "unclamped", session, detail);

@@ -61,8 +61,8 @@ void failed_tell(struct node *node, const struct sessions_one *session, bool is_
                 *told = err->code;
         if (!is_news)
                 return;
-        owner_log(&node->trouble, session ? session->owner_uid : 0, LOG_ERROR, "session %s: %s",
-                  session ? session->name : "-", err->text);
+        owner_log(&node->trouble, session ? sessions_payer(session) : 0, LOG_ERROR,
+                  "session %s: %s", session ? session->name : "-", err->text);
         if (session && is_saved)
                 tell_audit(node, session, err->text);
 }
@@ -72,7 +72,7 @@ void failed_forget(struct node *node, const struct sessions_one *session)
         int *told = session ? &node->told_failure[session - node->sessions->session] : NULL;
 
         if (told && *told && session->state != SESSIONS_FREE)
-                owner_log(&node->trouble, session->owner_uid, LOG_INFO,
+                owner_log(&node->trouble, sessions_payer(session), LOG_INFO,
                           "session %s: what had failed is done", session->name);
         if (told)
                 *told = 0;
@@ -84,7 +84,7 @@ void failed_kill(struct node *node, const struct sessions_one *session)
 
         if (++*kills != KILLS_PATIENT)
                 return;
-        owner_log(&node->trouble, session->owner_uid, LOG_ERROR,
+        owner_log(&node->trouble, sessions_payer(session), LOG_ERROR,
                   "session %s: some of its processes are alive after %u SIGKILLs, or hold its lock "
                   "and cannot be found; its memory stays promised while the driver may show one on "
                   "its GPUs",
@@ -206,7 +206,7 @@ static bool let_go(struct node *node, const struct sessions_one *session)
         if (!node->may_go[session - node->sessions->session] ||
             folder_limit(&node->store, session, true, NULL) < 0)
                 return false;
-        owner_log(&node->trouble, session->owner_uid, LOG_WARN,
+        owner_log(&node->trouble, sessions_payer(session), LOG_WARN,
                   "session %s: some process holds its lock and cannot be ended; the driver shows "
                   "none on its GPUs, so the session is removed",
                   session->name);
@@ -226,7 +226,7 @@ bool failed_is_over(struct node *node, const struct sessions_one *session)
                 return true;
         if (clock_machine_ns() - *since_ns < OUTSIDE_PATIENT_NS)
                 return false;
-        owner_log(&node->trouble, session->owner_uid, LOG_WARN,
+        owner_log(&node->trouble, sessions_payer(session), LOG_WARN,
                   "session %s: it goes, though its owner's programs outside sessions hold "
                   "memory on its GPUs",
                   session->name);

@@ -108,7 +108,7 @@ void node_tick(struct node *node);
 /* Handles everything that is due. Called at the start, before requests are served. */
 void node_tick_all(struct node *node);
 /* Logs a saved event and passes it to the listener. `uid`: the user who caused it; 0: no user. */
-void node_announce(struct node *node, uint32_t uid, const struct database_event *event);
+void node_announce(struct node *node, uint64_t payer, const struct database_event *event);
 
 /* Appends the session as a JSON object, for the audit trail. */
 void node_describe(const struct sessions_one *session, struct text *text);

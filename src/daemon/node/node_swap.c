@@ -44,7 +44,7 @@ void node_swap(struct node *node, const struct sessions_one *session, bool is_th
         if (!is_there)
                 swapper_drop(node->swapper, session->id);
         else if (swapper_put(node->swapper, session, most, &err) < 0)
-                owner_log(&node->trouble, session->owner_uid, LOG_WARN,
+                owner_log(&node->trouble, sessions_payer(session), LOG_WARN,
                           "session %s gets no turns of memory: %s", session->name, err.text);
 }
 
@@ -52,7 +52,7 @@ void node_swap(struct node *node, const struct sessions_one *session, bool is_th
  * processes of the session's owner get the signal (victim.h). */
 static void end_stuck(struct node *node, const struct sessions_one *session)
 {
-        owner_log(&node->trouble, session->owner_uid, LOG_WARN,
+        owner_log(&node->trouble, sessions_payer(session), LOG_WARN,
                   "session %s has not given its memory back for 10 s: its programs are ended "
                   "(swap.stuck)",
                   session->name);

@@ -46,7 +46,7 @@ static void judge_cut(struct node *node, unsigned place, const struct cleanup_cu
         times = ++node->oversized[place];
         if ((times & (times - 1)) == 0) {
                 if (cut->rc < 0)
-                        owner_log(&node->trouble, session->owner_uid, LOG_WARN,
+                        owner_log(&node->trouble, sessions_payer(session), LOG_WARN,
                                   "session %s: slots is too large, and cannot be cut: %s",
                                   session->name, strerror(-cut->rc));
                 report_oversized(node, session, cut->bytes, times);

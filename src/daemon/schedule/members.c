@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/minmax.h"
+#include "daemon/base/accounts.h"
 
 /* How often the time stamp of the scheduler is renewed in a page, and how much earlier that may
  * happen if the thread is awake anyway. */
@@ -144,11 +145,13 @@ void members_unseat(struct members *self, struct seated *seated, uint64_t now_ns
 
 void members_distrust(struct members *self, struct seated *seated)
 {
+        char name[ACCOUNTS_NAME_BYTES];
+
         if (owners_distrust(&self->owners, seated->owner))
                 log_line(LOG_WARN,
-                         "user %u changes the slots of session %s under the daemon; the bells of "
-                         "all its sessions are polled from now on",
-                         seated->seat->owner_uid, seated->seat->limits->name);
+                         "%s changes the slots of session %s under the daemon; the bells of all "
+                         "its sessions are polled from now on",
+                         accounts_name(seated->seat->payer, name), seated->seat->limits->name);
 }
 
 /* -- Which sessions are watched --------------------------------------------------------------- */
@@ -362,7 +365,7 @@ void members_seat(struct members *self, struct seat *take_seat)
 
         *seated = (struct seated){
                 .seat = take_seat,
-                .owner = owners_join(&self->owners, take_seat->owner_uid, clock_now_ns()),
+                .owner = owners_join(&self->owners, take_seat->payer, clock_now_ns()),
                 .gang = gangs_number(self, take_seat),
         };
         memcpy(self->id[seated - self->seated], take_seat->id, sizeof(take_seat->id));

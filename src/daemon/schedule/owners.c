@@ -27,15 +27,15 @@ static unsigned free_entry(struct owners *owners)
         return at;
 }
 
-unsigned owners_join(struct owners *owners, uint32_t uid, uint64_t now_ns)
+unsigned owners_join(struct owners *owners, uint64_t payer, uint64_t now_ns)
 {
         unsigned at = 0;
 
-        while (at < owners->entries && owners->owner[at].uid != uid)
+        while (at < owners->entries && owners->owner[at].payer != payer)
                 at++;
         if (at == owners->entries) {
                 at = free_entry(owners);
-                owners->owner[at] = (struct owner){ .uid = uid,
+                owners->owner[at] = (struct owner){ .payer = payer,
                                                     .level_ns = OWNER_BURST_NS,
                                                     .filled_ns = now_ns };
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits how much processor time of the scheduler's thread the sessions of each owner use.
+ * Limits how much processor time of the scheduler's thread the sessions of each owner use. An owner
+ * is a user or a container (sessions_payer()).
  *
  * Sessions can wake the thread as often as they like, and can forge what they report. So the time
  * of each pass of the thread is charged to the owners of the sessions that caused it: sessions that
@@ -30,7 +31,7 @@
 #define OWNER_BURST_NS INT64_C(20000000)
 
 struct owner {
-        uint32_t uid;
+        uint64_t payer; /* sessions_payer() */
         /* number of present sessions; an entry without any may be given to another owner */
         uint32_t sessions;
         bool is_distrusted; /* the bells of its sessions are polled */
@@ -47,9 +48,9 @@ struct owners {
         struct owner owner[OWNERS_MAX];
 };
 
-/* Notes a new session of `uid`. Returns the owner's index, which the session keeps until
- * owners_leave(). If the owner had sessions before, its old debt remains. */
-unsigned owners_join(struct owners *owners, uint32_t uid, uint64_t now_ns);
+/* Notes a new session of the owner `payer`. Returns the owner's index, which the session keeps
+ * until owners_leave(). If the owner had sessions before, its old debt remains. */
+unsigned owners_join(struct owners *owners, uint64_t payer, uint64_t now_ns);
 void owners_leave(struct owners *owners, unsigned index);
 
 /* Whether the owner has thread time left, so that its sessions are heard. */

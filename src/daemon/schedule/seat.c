@@ -103,6 +103,7 @@ int seat_open(const struct store *store, const struct sessions_one *session, str
         }
         memcpy(seat->id, session->id, sizeof(seat->id));
         seat->owner_uid = session->owner_uid;
+        seat->payer = sessions_payer(session);
         memcpy(seat->gang, session->gang, sizeof(seat->gang));
         seat->share_count = session->share_count;
         seat_terms(session, seat->share);

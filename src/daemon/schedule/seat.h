@@ -55,6 +55,7 @@ struct seat_head {
 struct seat {
         uint8_t id[16];
         uint32_t owner_uid;
+        uint64_t payer;                 /* sessions_payer() */
         char gang[SESSIONS_NAME_BYTES]; /* name of the session's gang */
         unsigned share_count;
         struct seat_share share[SESSIONS_GPUS];

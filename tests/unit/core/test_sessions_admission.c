@@ -6,8 +6,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
+#include "core/sessions.h"
 #include "sessions_stage.h"
 
 static void what_is_promised_is_never_more_than_the_card(void **state)
@@ -614,6 +616,22 @@ static void a_new_policy_puts_nobody_out(void **state)
              "  no-room memory: A wants 1, free 0G\n");
 }
 
+/* So a container does not use up what root's own sessions may make the daemon do. */
+static void a_container_pays_for_itself_though_its_session_is_roots(void **state)
+{
+        struct sessions_one one = { .id = { 1 } }, other = { .id = { 2 } };
+
+        assert_int_equal(sessions_payer(&one), 0);
+        strcpy(one.container.profile, "4GiB");
+        strcpy(other.container.profile, "8GiB");
+        assert_true(sessions_payer(&one) > UINT32_MAX && sessions_payer(&one) < INT64_MAX);
+        assert_true(sessions_payer(&one) != sessions_payer(&other));
+        memset(one.id, 0xff, sizeof(one.id));
+        assert_true(sessions_payer(&one) < INT64_MAX);
+        other = (struct sessions_one){ .owner_uid = 1000 };
+        assert_int_equal(sessions_payer(&other), 1000);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -647,6 +665,7 @@ int main(void)
                 cmocka_unit_test(a_name_is_taken_by_whomever_and_until_nothing_is_left),
                 cmocka_unit_test(what_makes_no_sense_is_refused_by_its_name),
                 cmocka_unit_test(a_new_policy_puts_nobody_out),
+                cmocka_unit_test(a_container_pays_for_itself_though_its_session_is_roots),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

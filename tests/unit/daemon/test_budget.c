@@ -220,7 +220,7 @@ static void nobody_pays_what_others_owe(void **state)
         for (unsigned i = 0; i < SAME; i++) {
                 struct owner_account *account = accounts_find(&accounts, uid[i], now_ns);
 
-                assert_int_equal(account->uid, uid[i]);
+                assert_int_equal(account->payer, uid[i]);
                 assert_int_equal(account->full_ns, now_ns + 500 * SECOND);
         }
 }

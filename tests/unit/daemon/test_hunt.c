@@ -168,6 +168,18 @@ static void who_stands_still_holds_up_nobody_elses(void **state)
         until_called(1, 1);
 }
 
+/* Both sessions are root's. */
+static void a_container_that_stands_still_holds_up_no_session_of_roots(void **state)
+{
+        all.session[0].owner_uid = all.session[1].owner_uid = 0;
+        strcpy(all.session[0].container.profile, "4GiB");
+        store_relaxed(&seen->is_still, 1);
+        order(0, SIGKILL);
+        until_called(0, 1);
+        order(1, SIGKILL);
+        until_called(1, 1);
+}
+
 static void who_stands_still_is_passed_over(void **state)
 {
         store_relaxed(&seen->is_still, 1);
@@ -312,6 +324,7 @@ int main(void)
                 hunt_story(the_search_has_no_file_of_the_daemons),
                 hunt_story(sessions_of_a_user_that_end_together_are_searched_for_by_one_process),
                 hunt_story(who_stands_still_holds_up_nobody_elses),
+                hunt_story(a_container_that_stands_still_holds_up_no_session_of_roots),
                 hunt_story(who_stands_still_is_passed_over),
                 hunt_story(one_that_always_stands_still_is_given_up_until_the_next_order),
                 hunt_story(a_later_order_replaces_one_that_waits),

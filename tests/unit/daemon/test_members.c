@@ -6,6 +6,7 @@
 #include "daemon/schedule/members.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -26,6 +27,8 @@ static void hear_at(struct members *members, unsigned at, uint64_t now_ns)
         members_hear(members, &members->seated[at], &head, now_ns);
 }
 
+static char profile_of_one[8]; /* "": it is no container */
+
 static void pair_up(struct pair *pair, uint8_t class_of_one)
 {
         struct tenant *const tenants[] = { &pair->one, &pair->two };
@@ -35,6 +38,7 @@ static void pair_up(struct pair *pair, uint8_t class_of_one)
         sched_init(&pair->members->sched);
         for (unsigned i = 0; i < 2; i++) {
                 tenant_begin(tenants[i], i ? "two" : "one", 0);
+                strcpy(tenants[i]->session.container.profile, i ? "" : profile_of_one);
                 tenants[i]->session.priority = i ? SCHED_CLASS_NORMAL : class_of_one;
                 assert_int_equal(seat_open(&store, &tenants[i]->session, &seat, NULL), 0);
                 members_seat(pair->members, seat);
@@ -254,6 +258,25 @@ static void sessions_that_say_the_same_gang_have_turns_together(void **state)
         pair_leave(&pair);
 }
 
+/* Who punches holes into its `slots` is distrusted. */
+static void a_container_that_is_distrusted_is_no_other_session_of_roots(void **state)
+{
+        struct pair pair;
+        const struct owners *owners;
+
+        pair_up(&pair, SCHED_CLASS_NORMAL);
+        assert_int_equal(pair.members->seated[0].owner, pair.members->seated[1].owner);
+        pair_leave(&pair);
+        strcpy(profile_of_one, "4GiB");
+        pair_up(&pair, SCHED_CLASS_NORMAL);
+        profile_of_one[0] = '\0';
+        members_distrust(pair.members, &pair.members->seated[0]);
+        owners = &pair.members->owners;
+        assert_true(owners->owner[pair.members->seated[0].owner].is_distrusted);
+        assert_false(owners->owner[pair.members->seated[1].owner].is_distrusted);
+        pair_leave(&pair);
+}
+
 /* Also when the numbers begin anew. */
 static void no_two_gangs_have_one_number(void **state)
 {
@@ -376,6 +399,7 @@ int main(void)
                 cmocka_unit_test(who_was_killed_in_flight_is_not_on_the_device_for_long),
                 cmocka_unit_test(one_that_was_killed_in_flight_takes_no_turn_from_its_session),
                 cmocka_unit_test(sessions_that_say_the_same_gang_have_turns_together),
+                cmocka_unit_test(a_container_that_is_distrusted_is_no_other_session_of_roots),
                 cmocka_unit_test(no_two_gangs_have_one_number),
                 cmocka_unit_test(who_wakes_up_late_goes_to_sleep_for_less),
                 cmocka_unit_test(each_session_has_its_own_place_on_each_gpu),

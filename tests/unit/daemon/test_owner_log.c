@@ -16,6 +16,7 @@
 
 #define USER 64001
 #define OTHER 64002
+#define CONTAINER (UINT64_C(5) << 32)
 #define BURST 20
 #define MANY 1000
 
@@ -47,10 +48,12 @@ static int begin_story(void **state)
         return truncate(path, 0);
 }
 
-static void write_lines(uint32_t uid, unsigned count)
+static void write_lines(uint64_t payer, unsigned count)
 {
+        char name[ACCOUNTS_NAME_BYTES];
+
         for (unsigned i = 0; i < count; i++)
-                owner_log(&owner_logs, uid, LOG_WARN, "about user %u", uid);
+                owner_log(&owner_logs, payer, LOG_WARN, "about %s", accounts_name(payer, name));
 }
 
 static unsigned lines_with(const char *text)
@@ -91,12 +94,25 @@ static void what_was_left_out_is_said_with_the_next_line(void **state)
         assert_int_equal(lines_with("about user 64001"), BURST + 2);
 }
 
+/* Its session is root's. */
+static void a_container_has_a_burst_of_lines(void **state)
+{
+        write_lines(CONTAINER, MANY);
+        write_lines(0, MANY);
+        assert_int_equal(lines_with("about a container"), BURST);
+        assert_int_equal(lines_with("about user 0"), MANY);
+        accounts_find(&owner_logs.accounts, CONTAINER, 0)->full_ns = 0;
+        write_lines(CONTAINER, 1);
+        assert_int_equal(lines_with("980 lines about a container were left out"), 1);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup(a_user_has_a_burst_of_lines, begin_story),
                 cmocka_unit_test_setup(lines_about_others_are_all_written, begin_story),
                 cmocka_unit_test_setup(what_was_left_out_is_said_with_the_next_line, begin_story),
+                cmocka_unit_test_setup(a_container_has_a_burst_of_lines, begin_story),
         };
 
         return cmocka_run_group_tests(tests, begin, end);
