@@ -28,7 +28,7 @@ def calls_within():
 @pytest.fixture
 def load(sim):
     """Runs a program that wants the whole device; what it got."""
-    def load_run(kind, ns=200 * US, seconds=1, **more):
+    def load_run(kind, ns=200 * US, seconds=3, **more):
         return load_alone(sim, more, kind=kind, ns=ns, cap=CAP, seconds=seconds, settle=300)
     return load_run
 
