@@ -109,11 +109,11 @@ static int add_headers(const struct call *call, struct curl_slist **headers)
         return rc;
 }
 
-void client_tell_waiting(const struct store *store, long most_ms)
+void client_tell_waiting(const struct store *store, long max_ms)
 {
         fprintf(stderr,
                 "aliquot: the daemon of %s does not answer; waiting for it, %ld s at most\n",
-                store->path, most_ms / MS_A_SECOND);
+                store->path, max_ms / MS_A_SECOND);
 }
 
 uint64_t client_waited_ms(struct client_vigil *vigil)
@@ -157,7 +157,7 @@ static CURLcode send_call(struct call *call, const char *body, struct curl_slist
         CURLcode rc = CURLE_OUT_OF_MEMORY;
 
         if (call->patience_ms)
-                reach.most_ms = min_u64((uint64_t)call->patience_ms, reach.most_ms);
+                reach.max_ms = min_u64((uint64_t)call->patience_ms, reach.max_ms);
         if (curl) {
                 curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call->method);
                 curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);

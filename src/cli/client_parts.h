@@ -62,7 +62,7 @@ struct client_vigil {
 
 /* A connection that is being made for libcurl; client_socket.c explains why. */
 struct client_reach {
-        uint64_t most_ms;           /* maximum time until the daemon accepts the connection */
+        uint64_t max_ms;            /* maximum time until the daemon accepts the connection */
         struct client_vigil *vigil; /* reports the wait to the user; NULL: no report */
         /* descriptors, needed for libcurl 7.88 only; libcurl owns stand_in */
         int connected, stand_in;
@@ -91,8 +91,8 @@ uint64_t client_whole(const json_t *object, const char *key);
 /* Returns how long the wait has lasted. After a second, reports it once. */
 uint64_t client_waited_ms(struct client_vigil *vigil);
 
-/* Prints a line on stderr: the command waits for the daemon, for `most_ms` at most. */
-void client_tell_waiting(const struct store *store, long most_ms);
+/* Prints a line on stderr: the command waits for the daemon, for `max_ms` at most. */
+void client_tell_waiting(const struct store *store, long max_ms);
 
 /* client_refusal() makes the error for a refusal by the daemon, client_away() for no response. */
 int client_refusal(const struct call *call, struct error *err);

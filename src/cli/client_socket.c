@@ -50,8 +50,8 @@ static bool has_connected(int fd, const struct curl_sockaddr *address, struct cl
 {
         uint64_t began_ns = clock_machine_ns(), waited_ms = 0;
 
-        while (waited_ms < reach->most_ms &&
-               limit_wait(fd, min_u64(reach->most_ms - waited_ms, SLICE_MS))) {
+        while (waited_ms < reach->max_ms &&
+               limit_wait(fd, min_u64(reach->max_ms - waited_ms, SLICE_MS))) {
                 if (connect(fd, &address->addr, address->addrlen) == 0)
                         return true;
                 if (errno != EAGAIN && errno != EINTR)

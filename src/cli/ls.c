@@ -41,15 +41,15 @@ static uint32_t cap_ppm_of(const struct store_session *session, unsigned row)
 }
 
 /* Returns the smallest cap on any card of the session; PAGE_WHOLE_PPM: there is no cap. */
-static uint32_t least_cap_of(const struct store_session *session)
+static uint32_t min_cap_of(const struct store_session *session)
 {
-        uint32_t least_ppm = PAGE_WHOLE_PPM;
+        uint32_t min_ppm = PAGE_WHOLE_PPM;
 
         for (unsigned i = 0; i < PAGE_DEVICES; i++) {
-                if (usage_has_row(session, i) && cap_ppm_of(session, i) < least_ppm)
-                        least_ppm = cap_ppm_of(session, i);
+                if (usage_has_row(session, i) && cap_ppm_of(session, i) < min_ppm)
+                        min_ppm = cap_ppm_of(session, i);
         }
-        return least_ppm;
+        return min_ppm;
 }
 
 /* Adds a cell with the limits: one size if all cards have the same, else one for each card. */
@@ -76,7 +76,7 @@ static void limits_cell(struct table *table, const struct store_session *session
         }
         if (count == 0)
                 first = views_default_bytes(session);
-        rank_text(rank, least_cap_of(session), more);
+        rank_text(rank, min_cap_of(session), more);
         if (same != count)
                 table_cell(table, "%s%s", text, more);
         else if (more[0])
@@ -209,7 +209,7 @@ static void foreign_cell(struct table *table, const struct client_session *told,
 {
         char line[(size_t)PAGE_DEVICES * (UUID_SHOWN + SIZE_TEXT_BYTES + 2)];
         char size[SIZE_TEXT_BYTES], more[RANK_TEXT_BYTES];
-        uint32_t least_ppm = PAGE_WHOLE_PPM;
+        uint32_t min_ppm = PAGE_WHOLE_PPM;
         bool is_same = true;
         struct text text;
 
@@ -218,11 +218,11 @@ static void foreign_cell(struct table *table, const struct client_session *told,
                 const struct client_share *share = &told->share[i];
 
                 is_same &= share->memory_bytes == told->share[0].memory_bytes;
-                least_ppm = share->cap_ppm < least_ppm ? share->cap_ppm : least_ppm;
+                min_ppm = share->cap_ppm < min_ppm ? share->cap_ppm : min_ppm;
                 text_add(&text, "%s%.*s=%s", i ? ", " : "", UUID_SHOWN, share->uuid,
                          size_format(share->memory_bytes, size));
         }
-        rank_text(rank, least_ppm, more);
+        rank_text(rank, min_ppm, more);
         if (!is_same)
                 table_cell(table, "%s%s", line, more);
         else if (more[0])

@@ -118,11 +118,11 @@ enum aside_state aside_tend(struct aside *aside, uint32_t steps, uint64_t still_
         return ASIDE_STANDS;
 }
 
-/* Waits until `fd` can be read, or for `most_ns`. Returns as poll(); 0: the time is over. A hangup
+/* Waits until `fd` can be read, or for `max_ns`. Returns as poll(); 0: the time is over. A hangup
  * counts as readable. */
-static int wait_for(int fd, uint64_t most_ns)
+static int wait_for(int fd, uint64_t max_ns)
 {
-        const uint64_t until_ns = clock_machine_ns() + most_ns;
+        const uint64_t until_ns = clock_machine_ns() + max_ns;
         struct pollfd answer = { .fd = fd, .events = POLLIN };
         uint64_t now_ns;
         int rc;
@@ -150,7 +150,7 @@ static _Noreturn void answer_to(int fd, const struct aside_question *question)
         _exit(write(fd, &answer, 1) == 1 ? 0 : 1);
 }
 
-int aside_ask(const struct aside_question *question, uint64_t most_ns)
+int aside_ask(const struct aside_question *question, uint64_t max_ns)
 {
         scoped_fd int from = -1;
         struct aside aside = { 0 };
@@ -169,7 +169,7 @@ int aside_ask(const struct aside_question *question, uint64_t most_ns)
         close(pair[1]);
         if (child < 0)
                 return rc;
-        if (wait_for(from, most_ns) <= 0) {
+        if (wait_for(from, max_ns) <= 0) {
                 aside_end(&aside);
                 is_over = wait_for(from, DEATH_NS) > 0;
                 rc = -ETIME;

@@ -11,7 +11,7 @@
  *      if (aside_fork(&aside, "aliquot-hunt", now_ns) == 0) { work; steps rise; _exit(0); }
  *      aside_tend(&aside, steps, still_ns, now_ns)     // repeat until ASIDE_DONE or ASIDE_CUT
  *
- *      answer = aside_ask(&question, most_ns)          // for a caller that may wait up to most_ns
+ *      answer = aside_ask(&question, max_ns)          // for a caller that may wait up to max_ns
  *
  * Only one thread may use a `struct aside` at a time. The child ends with the thread that forked
  * it.
@@ -67,7 +67,7 @@ struct aside_question {
 };
 
 /* Forks a child that runs question->work, and returns its result. -ETIME: the child was killed
- * after `most_ns`. Any other negative errno: the child could not be forked, or died. */
-int aside_ask(const struct aside_question *question, uint64_t most_ns);
+ * after `max_ns`. Any other negative errno: the child could not be forked, or died. */
+int aside_ask(const struct aside_question *question, uint64_t max_ns);
 
 #endif

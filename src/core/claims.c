@@ -123,7 +123,7 @@ bool claims_see(struct claim *claim, const struct claims_policy *policy,
         return is_news;
 }
 
-uint64_t claims_least(uint64_t shown_ns, uint64_t all_ns, uint64_t elapsed_ns)
+uint64_t claims_min(uint64_t shown_ns, uint64_t all_ns, uint64_t elapsed_ns)
 {
         uint64_t over_ns = all_ns > elapsed_ns ? all_ns - elapsed_ns : 0;
 

@@ -82,6 +82,6 @@ bool claims_see(struct claim *claim, const struct claims_policy *policy,
  * another program has its time slice, so the sum over all programs can exceed the elapsed time. Any
  * of the excess may belong to this session, so all of it is subtracted.
  */
-uint64_t claims_least(uint64_t shown_ns, uint64_t all_ns, uint64_t elapsed_ns);
+uint64_t claims_min(uint64_t shown_ns, uint64_t all_ns, uint64_t elapsed_ns);
 
 #endif

@@ -128,7 +128,7 @@ static void terms_set(const struct step *step, unsigned i)
         struct sched_member *member = &step->sched->member[i];
         const struct sched_terms *terms = &step->event->terms;
         bool is_moved = terms->gang != member->terms.gang;
-        int64_t most_fine = (int64_t)terms->cap_ppm * SCHED_BUCKET_SPAN_NS;
+        int64_t max_fine = (int64_t)terms->cap_ppm * SCHED_BUCKET_SPAN_NS;
 
         if (terms->class != member->terms.class)
                 member->vtime = step->sched->device[member->device].vtime[terms->class];
@@ -136,7 +136,7 @@ static void terms_set(const struct step *step, unsigned i)
                 gang_unlink(step->sched, i);
         member->terms = *terms;
         /* The bucket may have filled beyond what the new cap allows. */
-        member->bucket_fine = min_i64(member->bucket_fine, most_fine);
+        member->bucket_fine = min_i64(member->bucket_fine, max_fine);
         member->long_fine = 0;
         if (terms->guarantee_ppm == 0)
                 member->owed_fine = min_i64(member->owed_fine, 0);

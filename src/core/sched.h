@@ -188,7 +188,7 @@ struct sched_unit {
         /* no class keeps the unit waiting: it is urgent, or no unit of a higher class wants its
          * devices */
         bool has_way;
-        int64_t most_ahead; /* scratch value of units_order(), in the head's copy only */
+        int64_t max_ahead; /* scratch value of units_order(), in the head's copy only */
 };
 
 struct sched_member {

@@ -18,7 +18,7 @@
 #define STALE (INT64_C(1) << 50)
 
 /* Returns LAG_LEASES leases in virtual time of the member. */
-static int64_t lag_most(const struct sched *sched, const struct sched_member *member)
+static int64_t lag_max(const struct sched *sched, const struct sched_member *member)
 {
         return LAG_LEASES * turn_lease_ns(sched, member->device) * SCHED_WEIGHT_MAX /
                member->terms.weight;
@@ -26,11 +26,11 @@ static int64_t lag_most(const struct sched *sched, const struct sched_member *me
 
 /* -- Accounts that fill with time ------------------------------------------------------------- */
 
-/* Returns the account after `ns` of filling at `ppm`, at most `most_fine`; an account above that
+/* Returns the account after `ns` of filling at `ppm`, at most `max_fine`; an account above that
  * stays. */
-static int64_t filled(int64_t fine, uint32_t ppm, int64_t ns, int64_t most_fine)
+static int64_t filled(int64_t fine, uint32_t ppm, int64_t ns, int64_t max_fine)
 {
-        return min_i64(fine + (int64_t)ppm * ns, max_i64(fine, most_fine));
+        return min_i64(fine + (int64_t)ppm * ns, max_i64(fine, max_fine));
 }
 
 /* Whether a kernel of any member of the device still runs long after that member's turn. */
@@ -51,7 +51,7 @@ static bool has_long_drain(const struct sched *sched, unsigned device, int64_t n
  * used up: otherwise waiting would make it fall short of its cap. For the same reason, time on
  * the device that is not reported yet (silent_ns) makes the bucket larger, because that time
  * will be billed. */
-static int64_t bucket_most_fine(struct sched_member *member, int64_t ns, bool is_long)
+static int64_t bucket_max_fine(struct sched_member *member, int64_t ns, bool is_long)
 {
         int64_t cap = member->terms.cap_ppm, usual_fine = cap * SCHED_BUCKET_SPAN_NS;
 
@@ -72,11 +72,11 @@ static int64_t bucket_most_fine(struct sched_member *member, int64_t ns, bool is
 
 static void bucket_fill(struct sched_member *member, int64_t ns, bool is_long)
 {
-        int64_t most_fine = bucket_most_fine(member, ns, is_long);
+        int64_t max_fine = bucket_max_fine(member, ns, is_long);
 
         if (!member->is_wanting)
-                member->bucket_fine = min_i64(member->bucket_fine, most_fine);
-        member->bucket_fine = filled(member->bucket_fine, member->terms.cap_ppm, ns, most_fine);
+                member->bucket_fine = min_i64(member->bucket_fine, max_fine);
+        member->bucket_fine = filled(member->bucket_fine, member->terms.cap_ppm, ns, max_fine);
         if (!is_on(member))
                 member->saved_fine = member->bucket_fine;
 }
@@ -149,7 +149,7 @@ static bool is_turn_of_elsewhere(const struct sched *sched, const struct sched_m
 static void vtime_charge(const struct sched *sched, struct sched_member *member, int64_t ns)
 {
         const struct sched_device *device = &sched->device[member->device];
-        uint64_t mark = device->vtime[member->terms.class] + (uint64_t)lag_most(sched, member);
+        uint64_t mark = device->vtime[member->terms.class] + (uint64_t)lag_max(sched, member);
         int64_t scaled = ns * SCHED_WEIGHT_MAX + member->vtime_rest;
         uint64_t before = member->vtime;
 
@@ -316,7 +316,7 @@ int64_t sched_bucket_ns(const struct sched *sched, uint32_t member)
 static void lift(struct sched *sched, struct sched_member *member)
 {
         uint64_t vtime = sched->device[member->device].vtime[member->terms.class];
-        int64_t ahead = vtime_ahead(member->vtime, vtime), most = lag_most(sched, member);
+        int64_t ahead = vtime_ahead(member->vtime, vtime), most = lag_max(sched, member);
 
         if (ahead < -most)
                 member->vtime = vtime - (uint64_t)most;

@@ -50,15 +50,15 @@ bool turn_has_rt(const struct sched *sched, unsigned device)
  * the same. */
 int64_t turn_lease_ns(const struct sched *sched, unsigned device)
 {
-        int64_t least_ns = SCHED_LEASE_MIN_NS, wanting = sched->device[device].wanting;
+        int64_t min_ns = SCHED_LEASE_MIN_NS, wanting = sched->device[device].wanting;
         int64_t gap_ns = sched->device[device].gap_ns;
 
         if (turn_has_rt(sched, device))
                 return min_i64(max_i64(SCHED_LEASE_RT_NS, SCHED_LEASE_RT_GAPS * gap_ns),
                                SCHED_LEASE_MIN_NS);
-        least_ns += max_i64(wanting - SCHED_LEASE_FEW, 0) * SCHED_LEASE_EACH_NS;
-        least_ns = max_i64(least_ns, SCHED_LEASE_GAPS * (gap_ns + sched->unseen_ns));
-        return min_i64(least_ns, SCHED_LEASE_MAX_NS);
+        min_ns += max_i64(wanting - SCHED_LEASE_FEW, 0) * SCHED_LEASE_EACH_NS;
+        min_ns = max_i64(min_ns, SCHED_LEASE_GAPS * (gap_ns + sched->unseen_ns));
+        return min_i64(min_ns, SCHED_LEASE_MAX_NS);
 }
 
 /* Returns how much work the holder may have in flight beside a sleeping member that would

@@ -165,14 +165,14 @@ void units_order(struct sched *sched, unsigned device)
         const struct sched_device *here = &sched->device[device];
 
         for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next)
-                sched->member[sched->member[i].unit.head].unit.most_ahead = INT64_MIN;
+                sched->member[sched->member[i].unit.head].unit.max_ahead = INT64_MIN;
         for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next) {
                 const struct sched_member *member = &sched->member[i];
-                int64_t *most = &sched->member[member->unit.head].unit.most_ahead;
+                int64_t *most = &sched->member[member->unit.head].unit.max_ahead;
 
                 *most = max_i64(*most,
                                 vtime_ahead(member->vtime, here->vtime[member->terms.class]));
         }
         for (unsigned i = here->first; i != NOBODY; i = sched->member[i].next)
-                sched->member[i].ahead = sched->member[sched->member[i].unit.head].unit.most_ahead;
+                sched->member[i].ahead = sched->member[sched->member[i].unit.head].unit.max_ahead;
 }

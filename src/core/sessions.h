@@ -84,15 +84,15 @@ struct sessions_policy {
         enum sessions_overcommit overcommit;
         uint32_t ratio_percent; /* with SESSIONS_RATIO: from 100 to 10000 */
         uint64_t reserve_bytes; /* memory of each card that is never promised */
-        /* The ending if the request gives none. If ttl_most_ns is set, it is also the mildest
+        /* The ending if the request gives none. If ttl_max_ns is set, it is also the mildest
          * ending that users other than root and the admin may request. */
         enum sessions_ending ending;
         enum sessions_choice choice;
-        uint64_t ttl_ns;      /* TTL if the request gives none; 0: ttl_most_ns */
-        uint64_t ttl_most_ns; /* maximum TTL; 0: no maximum, and sessions without TTL are allowed */
-        uint64_t grace_ns;    /* SESSIONS_TERM: time from SIGTERM to SIGKILL */
+        uint64_t ttl_ns;     /* TTL if the request gives none; 0: ttl_max_ns */
+        uint64_t ttl_max_ns; /* maximum TTL; 0: no maximum, and sessions without TTL are allowed */
+        uint64_t grace_ns;   /* SESSIONS_TERM: time from SIGTERM to SIGKILL */
         /* maximum number of sessions of one owner, except root and the admin; 0: no maximum */
-        uint32_t owner_most;
+        uint32_t owner_max;
 };
 
 struct sessions_gpu {
@@ -219,7 +219,7 @@ enum sessions_event_type {
          */
         SESSIONS_CHANGE,
         /* Renews the session by .ttl_ns from now, which becomes the session's TTL. If .ttl_ns is
-         * 0, renews it by its own TTL, or by ttl_most_ns if that is less. */
+         * 0, renews it by its own TTL, or by ttl_max_ns if that is less. */
         SESSIONS_RENEW,
         /*
          * Ends the session. Not forced: only if no process of the session lives (.is_busy is
@@ -278,7 +278,7 @@ struct sessions_wish {
         uint32_t barred;
         uint8_t choice; /* enum sessions_choice; without has_choice, the policy's choice applies */
         /* choose only GPUs with at least so much free memory before this session */
-        uint64_t free_least_bytes;
+        uint64_t free_min_bytes;
 };
 
 struct sessions_event {
@@ -327,10 +327,10 @@ enum sessions_answer {
         SESSIONS_UNKNOWN,
         SESSIONS_STALE, /* .version is neither 0 nor the session's version */
         SESSIONS_BUSY,  /* programs of the session run, and the request was not forced */
-        /* There is no free entry for a session or a GPU. If owner_most is the reason, .field is
+        /* There is no free entry for a session or a GPU. If owner_max is the reason, .field is
          * "owner". */
         SESSIONS_FULL,
-        SESSIONS_TOO_LONG, /* the TTL is above ttl_most_ns */
+        SESSIONS_TOO_LONG, /* the TTL is above ttl_max_ns */
         SESSIONS_RULED,    /* a rule allows the requester less than that, see .excess */
         SESSIONS_CLOSED,   /* the session is ending, and the request is not a forced release */
         SESSIONS_BAD,      /* the event is invalid in .field */

@@ -99,16 +99,16 @@ static bool may_own_another(const struct sessions_step *step, uint32_t owner_uid
         const struct sessions *node = step->node;
         uint64_t count = step->event->remains;
 
-        if (step->grant.rules[POLICY_SESSIONS]) /* that rule replaces owner_most */
+        if (step->grant.rules[POLICY_SESSIONS]) /* that rule replaces owner_max */
                 return true;
-        if (node->policy.owner_most == 0 || is_for_admin(step->event, owner_uid))
+        if (node->policy.owner_max == 0 || is_for_admin(step->event, owner_uid))
                 return true;
         for (unsigned i = 0; i < node->entries; i++) {
                 if (node->session[i].state != SESSIONS_FREE &&
                     node->session[i].owner_uid == owner_uid)
                         count++;
         }
-        return count < node->policy.owner_most || refuse_event(step->ret, SESSIONS_FULL, "owner");
+        return count < node->policy.owner_max || refuse_event(step->ret, SESSIONS_FULL, "owner");
 }
 
 static bool may_have(const struct sessions_step *step, const struct sessions_one *one)

@@ -20,7 +20,7 @@ const char *sessions_check_policy(const struct sessions_policy *policy)
                 return "on_end";
         if (policy->choice > SESSIONS_LEAST_LOADED)
                 return "choice";
-        if (policy->ttl_most_ns != 0 && policy->ttl_ns > policy->ttl_most_ns)
+        if (policy->ttl_max_ns != 0 && policy->ttl_ns > policy->ttl_max_ns)
                 return "ttl";
         return NULL;
 }

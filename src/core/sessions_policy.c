@@ -175,18 +175,18 @@ static bool compare(const struct sessions_step *step, const uint64_t asked[POLIC
 
 uint64_t ruled_ttl_ns(const struct sessions_step *step)
 {
-        uint64_t most_ns = step->grant.most[POLICY_TTL];
+        uint64_t max_ns = step->grant.most[POLICY_TTL];
 
         if (!step->grant.rules[POLICY_TTL])
-                return step->node->policy.ttl_most_ns;
-        return most_ns == POLICY_ANY ? 0 : most_ns;
+                return step->node->policy.ttl_max_ns;
+        return max_ns == POLICY_ANY ? 0 : max_ns;
 }
 
 bool ruled_may_last(const struct sessions_step *step, uint64_t ttl_ns)
 {
-        uint64_t most_ns = ruled_ttl_ns(step);
+        uint64_t max_ns = ruled_ttl_ns(step);
 
-        if (most_ns == 0 || (ttl_ns != 0 && ttl_ns <= most_ns))
+        if (max_ns == 0 || (ttl_ns != 0 && ttl_ns <= max_ns))
                 return true;
         if (!step->grant.rules[POLICY_TTL])
                 return refuse_event(step->ret, SESSIONS_TOO_LONG, "ttl");

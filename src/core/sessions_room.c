@@ -239,7 +239,7 @@ bool room_regrant(const struct sessions *node, const struct sessions_one *one,
 struct offer {
         struct room room[SESSIONS_GPUS];
         unsigned count;
-        uint64_t free_least_bytes;
+        uint64_t free_min_bytes;
         enum sessions_choice choice;
         bool swaps;
 };
@@ -248,7 +248,7 @@ static void offer_make(struct offer *ret, const struct sessions *node,
                        const struct sessions_wish *wish, bool swaps)
 {
         ret->count = node->gpu_count;
-        ret->free_least_bytes = wish->free_least_bytes;
+        ret->free_min_bytes = wish->free_min_bytes;
         ret->swaps = swaps;
         ret->choice = wish->has_choice ? wish->choice : node->policy.choice;
         for (unsigned i = 0; i < node->gpu_count; i++) {
@@ -290,10 +290,10 @@ static bool is_better(const struct offer *offer, const struct room *a, const str
         return is_enough ? has_more_left(b, a) : has_more_left(a, b);
 }
 
-static uint64_t least_room(const struct offer *offer, const struct sessions_share *share)
+static uint64_t min_room(const struct offer *offer, const struct sessions_share *share)
 {
-        return share->memory_bytes > offer->free_least_bytes ? share->memory_bytes
-                                                             : offer->free_least_bytes;
+        return share->memory_bytes > offer->free_min_bytes ? share->memory_bytes
+                                                           : offer->free_min_bytes;
 }
 
 /* Returns the first GPU with enough memory for the share, even if its time is promised; NULL:
@@ -304,7 +304,7 @@ static const struct room *offer_large_enough(const struct offer *offer,
         for (unsigned i = 0; i < offer->count; i++) {
                 const struct room *room = &offer->room[i];
 
-                if (room->gpu && room_bytes(room) >= least_room(offer, share))
+                if (room->gpu && room_bytes(room) >= min_room(offer, share))
                         return room;
         }
         return NULL;
@@ -317,7 +317,7 @@ static struct room *offer_choose(struct offer *offer, const struct sessions_shar
         for (unsigned i = 0; i < offer->count; i++) {
                 struct room *room = &offer->room[i];
 
-                if (!room->gpu || room_bytes(room) < least_room(offer, share) ||
+                if (!room->gpu || room_bytes(room) < min_room(offer, share) ||
                     room->free_milli_percent < share->guarantee_milli_percent)
                         continue;
                 if (!best || is_better(offer, room, best, share->memory_bytes))
@@ -397,7 +397,7 @@ static bool is_any_possible(const struct offer *offer, const struct sessions_one
         if (!share)
                 return true;
         freest = offer_freest(&hollow);
-        return refuse_gpu(ret, least_room(offer, share), freest ? freest->most : 0);
+        return refuse_gpu(ret, min_room(offer, share), freest ? freest->most : 0);
 }
 
 /* Whether there is enough memory for the session, whatever the guarantees of other sessions. */
@@ -414,7 +414,7 @@ static bool has_any_room(const struct offer *offer, const struct sessions_one *o
         if (!share)
                 return true;
         freest = offer_freest(&timeless); /* not NULL, because the share fits on empty cards */
-        return refuse_room(ret, freest->gpu->uuid, freest, least_room(offer, share));
+        return refuse_room(ret, freest->gpu->uuid, freest, min_room(offer, share));
 }
 
 static bool grant_any(const struct sessions *node, const struct sessions_wish *wish,
@@ -433,7 +433,7 @@ static bool grant_any(const struct sessions *node, const struct sessions_wish *w
         /* There was enough memory, so a GPU with enough memory is left; its time is what lacks. */
         room = offer_large_enough(&offer, share);
         return room ? refuse_time(ret, room, share->guarantee_milli_percent)
-                    : refuse_gpu(ret, least_room(&offer, share), 0);
+                    : refuse_gpu(ret, min_room(&offer, share), 0);
 }
 
 /* -- The public functions --------------------------------------------------------------------- */

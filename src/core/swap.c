@@ -122,7 +122,7 @@ void swap_see(struct swap *swap, unsigned entry, const struct swap_seen *seen)
         now->wished_resident_bytes = min_u64(now->wished_resident_bytes, BYTES_MAX);
         now->wished_pinned_bytes = min_u64(now->wished_pinned_bytes, BYTES_MAX);
         session->may_pin_bytes = max_u64(pinned_of(session), session->order.pinned_bytes);
-        session->may_use_bytes = max_u64(now->used_bytes, session->order.most_bytes);
+        session->may_use_bytes = max_u64(now->used_bytes, session->order.max_bytes);
         session->is_whole = now->out_bytes == 0 && session->order.resident_bytes >= now->used_bytes;
         if (!session->is_told)
                 return;
@@ -288,7 +288,7 @@ static bool is_moving(const struct swap_session *session, const struct swap_orde
 {
         return session->state == SWAP_DRAINS || session->is_asked ||
                session->order.resident_bytes != before->resident_bytes ||
-               session->order.most_bytes != before->most_bytes ||
+               session->order.max_bytes != before->max_bytes ||
                session->order.pinned_bytes != before->pinned_bytes || !session->is_known ||
                (session->has_turn &&
                 (is_shut(session) || session->order.resident_bytes < session->need_bytes)) ||

@@ -147,7 +147,7 @@ struct swap_order {
         /* bytes that the session may have on the card */
         uint64_t resident_bytes;
         /* bytes that the session may have on the card and in the host together */
-        uint64_t most_bytes;
+        uint64_t max_bytes;
         /* bytes that the session may have pinned */
         uint64_t pinned_bytes;
 };

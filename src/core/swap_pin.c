@@ -34,15 +34,15 @@ static uint64_t wish_of(const struct swap_session *session)
 
 static void sum_up(const struct swap_look *look, struct pins *pins)
 {
-        uint64_t most_bytes = 0;
+        uint64_t max_bytes = 0;
 
         for (unsigned i = 0; i < look->count; i++) {
                 const struct swap_session *session = session_at(look, i);
 
                 pins->pinned_bytes += pinned_of(session);
-                most_bytes = max_u64(most_bytes, session->seen.swappable_bytes);
+                max_bytes = max_u64(max_bytes, session->seen.swappable_bytes);
         }
-        pins->left_bytes = difference_of(look->capacity_bytes, pins->pinned_bytes + most_bytes);
+        pins->left_bytes = difference_of(look->capacity_bytes, pins->pinned_bytes + max_bytes);
 }
 
 static void meet_wishes(const struct swap_look *look, struct pins *pins)
@@ -120,13 +120,13 @@ static void limit_all(const struct swap_look *look, struct pins *pins)
                 uint64_t others_bytes = pins->may_pin_bytes -
                                         max_u64(session->may_pin_bytes, session->target_bytes);
 
-                session->order.most_bytes = difference_of(look->capacity_bytes, others_bytes);
+                session->order.max_bytes = difference_of(look->capacity_bytes, others_bytes);
                 if (!session->is_known || others_bytes > look->capacity_bytes ||
-                    session->may_use_bytes > session->order.most_bytes) {
+                    session->may_use_bytes > session->order.max_bytes) {
                         pins->tight++;
                         pins->one_tight = look->list[i];
                 }
-                session->may_use_bytes = max_u64(session->may_use_bytes, session->order.most_bytes);
+                session->may_use_bytes = max_u64(session->may_use_bytes, session->order.max_bytes);
         }
 }
 
@@ -151,7 +151,7 @@ static void see_growth(const struct swap_session *session, uint64_t *ret)
                 max_u64(difference_of(session->seen.wished_resident_bytes, resident_of(session)),
                         wish_of(session));
         bool is_refused = (wish_of(session) && !session->is_asked) ||
-                          session->seen.used_bytes + wish_bytes > session->order.most_bytes;
+                          session->seen.used_bytes + wish_bytes > session->order.max_bytes;
 
         *ret = is_refused ? 0 : wish_bytes;
 }

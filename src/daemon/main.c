@@ -349,21 +349,21 @@ static int start_tenants(struct error *err)
         return tenants_start(&self.tenants, &options, err);
 }
 
-static unsigned swaps_most(void)
+static unsigned swaps_max(void)
 {
-        return descriptors_most(SESSIONS_MAX, DESCRIPTORS_SWAPS);
+        return descriptors_max(SESSIONS_MAX, DESCRIPTORS_SWAPS);
 }
 
 static void on_folder(const struct sessions_one *session, bool is_there, void *context)
 {
         static struct owner_log log = OWNER_LOG_TROUBLE;
-        unsigned seats_most = descriptors_most(SESSIONS_MAX, DESCRIPTORS_SEATS);
+        unsigned seats_max = descriptors_max(SESSIONS_MAX, DESCRIPTORS_SEATS);
         struct error err = { 0 };
 
-        node_swap(self.node, session, is_there, swaps_most());
+        node_swap(self.node, session, is_there, swaps_max());
         if (!is_there)
                 scheduler_drop(self.scheduler, session->id);
-        else if (scheduler_put(self.scheduler, session, seats_most, &err) < 0)
+        else if (scheduler_put(self.scheduler, session, seats_max, &err) < 0)
                 owner_log(&log, sessions_payer(session), LOG_WARN,
                           "session %s goes by its own cap alone: %s", session->name, err.text);
 }
@@ -388,7 +388,7 @@ static int start_scheduler(struct error *err)
                         on_folder(&all->session[i], true, NULL);
                 else if (all->session[i].state != SESSIONS_FREE)
                         /* Programs of an ending session may still run, and need turns to do so. */
-                        node_swap(self.node, &all->session[i], true, swaps_most());
+                        node_swap(self.node, &all->session[i], true, swaps_max());
         }
         return 0;
 }

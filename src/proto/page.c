@@ -35,7 +35,7 @@ AT(page_lease, target_ns, 16);
 AT(page_lease, room, 24);
 AT(page_lease, reserved, 56);
 AT(page_room, resident_bytes, 0);
-AT(page_room, most_bytes, 8);
+AT(page_room, max_bytes, 8);
 AT(page_room, pinned_bytes, 16);
 AT(page_room, answered_at_ns, 24);
 

@@ -102,7 +102,7 @@ struct page_room {
          * maximum allows. */
         uint64_t resident_bytes;
         /* maximum bytes on the card and in the host together; a request beyond it fails at once */
-        uint64_t most_bytes;
+        uint64_t max_bytes;
         uint64_t pinned_bytes; /* maximum bytes that can never leave the card */
         /* CLOCK_MONOTONIC, ns. All wishes (page_meter.wished_at_ns) from before this time
          * are answered. */

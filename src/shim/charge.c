@@ -443,12 +443,12 @@ static uint64_t left(const struct charge_view *view)
 static bool view_swapping(const struct charge_view *now, struct charge_card *card)
 {
         struct room_books books = room_read();
-        uint64_t most_bytes = min_u64(now->limit_bytes, books.most_bytes);
+        uint64_t max_bytes = min_u64(now->limit_bytes, books.max_bytes);
 
         if (now->limit_bytes != PAGE_UNLIMITED)
                 card->total_bytes = now->limit_bytes;
-        most_bytes = min_u64(most_bytes, card->total_bytes);
-        card->free_bytes = most_bytes - min_u64(now->used_bytes, most_bytes);
+        max_bytes = min_u64(max_bytes, card->total_bytes);
+        card->free_bytes = max_bytes - min_u64(now->used_bytes, max_bytes);
         return true;
 }
 

@@ -82,7 +82,7 @@ struct room_books room_read(void)
         room = room_of_card(rows.card);
         return (struct room_books){
                 .resident_bytes = load_acquire(shared_word(&room->resident_bytes)),
-                .most_bytes = load_acquire(shared_word(&room->most_bytes)),
+                .max_bytes = load_acquire(shared_word(&room->max_bytes)),
                 .pinned_bytes = load_acquire(shared_word(&room->pinned_bytes)),
                 .answered_at_ns = load_acquire(shared_word(&room->answered_at_ns)),
                 .limit_bytes =
@@ -98,7 +98,7 @@ enum room_answer room_answer(const struct room_books *books, uint64_t more_bytes
 {
         uint64_t used_bytes = sum_of(books->used_bytes, more_bytes);
 
-        if (used_bytes > books->most_bytes || used_bytes > books->limit_bytes)
+        if (used_bytes > books->max_bytes || used_bytes > books->limit_bytes)
                 return ROOM_NEVER;
         if (kind == ROOM_OF_PINNED &&
             difference_of(used_bytes, books->swappable_bytes) > books->pinned_bytes)

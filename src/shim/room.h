@@ -55,7 +55,7 @@ struct room_books {
         uint64_t out_bytes;
         uint64_t limit_bytes;
         uint64_t resident_bytes; /* This field and the following ones: see struct page_room. */
-        uint64_t most_bytes;
+        uint64_t max_bytes;
         uint64_t pinned_bytes;
         uint64_t answered_at_ns;
 };

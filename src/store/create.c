@@ -54,7 +54,7 @@ static int add_swap_rows(const struct settings_limits *limits, struct limits_pag
         host->limit_bytes = host->card_bytes = gpu->limit_bytes;
         memcpy(swap->uuid, PAGE_SWAP_NAME, sizeof(swap->uuid));
         swap->limit_bytes = swap->card_bytes = PAGE_UNLIMITED;
-        gpu->lease.room.most_bytes = gpu->limit_bytes;
+        gpu->lease.room.max_bytes = gpu->limit_bytes;
         return 0;
 }
 

@@ -153,7 +153,7 @@ static uint64_t next_set(const uint64_t *bits, uint64_t at, uint64_t end)
  * known yet, or shows that a gap has none. So the number of calls depends on the locks, and not
  * on slots_high, which any writer can forge. Each call searches the locks before the one that it
  * finds, so the time is checked after each call. */
-static int find_held(int fd, uint64_t end, uint64_t most_ns, uint64_t ret[LIVE_BYTES / 64])
+static int find_held(int fd, uint64_t end, uint64_t max_ns, uint64_t ret[LIVE_BYTES / 64])
 {
         const uint64_t began_ns = clock_thread_ns();
         uint64_t at = 0;
@@ -174,7 +174,7 @@ static int find_held(int fd, uint64_t end, uint64_t most_ns, uint64_t ret[LIVE_B
                         at += range.count;
                 for (uint64_t i = 0; rc == 1 && i < range.count; i++)
                         ret[(range.first + i) / 64] |= UINT64_C(1) << (range.first + i) % 64;
-                if (at < end && clock_thread_ns() - began_ns > most_ns)
+                if (at < end && clock_thread_ns() - began_ns > max_ns)
                         return -EOVERFLOW;
         }
         return 0;
@@ -200,7 +200,7 @@ int usage_list_within(const struct slots_page *slots, const struct usage_look *l
         if (fd < 0)
                 return fd;
         high = min_u32(high, PAGE_SLOTS);
-        rc = find_held(fd, PAGE_LOCK_LIVE(high), look->most_ns, held);
+        rc = find_held(fd, PAGE_LOCK_LIVE(high), look->max_ns, held);
         liveness_close(fd);
         for (uint32_t slot = 0; rc == 0 && slot < high; slot++) {
                 if (!is_set(held, PAGE_LOCK_LIVE(slot)))
@@ -275,7 +275,7 @@ static size_t name_as(const char *pid, struct usage_process *list, size_t count)
         return named;
 }
 
-void usage_name(struct usage_process *list, size_t count, uint64_t most_ns)
+void usage_name(struct usage_process *list, size_t count, uint64_t max_ns)
 {
         uint64_t own = own_namespace(), began_ns = clock_thread_ns();
         scoped_dir DIR *proc = NULL;
@@ -286,12 +286,12 @@ void usage_name(struct usage_process *list, size_t count, uint64_t most_ns)
                 list[i].local_pid = list[i].pid_ns_inode == own ? list[i].pid : 0;
                 left += list[i].local_pid == 0 && list[i].pid && list[i].start_ticks;
         }
-        proc = left && most_ns ? opendir("/proc") : NULL;
+        proc = left && max_ns ? opendir("/proc") : NULL;
         while (left && proc && (entry = readdir(proc))) {
                 if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
                         continue;
                 left -= name_as(entry->d_name, list, count);
-                if (clock_thread_ns() - began_ns >= most_ns)
+                if (clock_thread_ns() - began_ns >= max_ns)
                         return;
         }
 }

@@ -49,10 +49,10 @@ void usage_describe_self(struct page_slot *slot);
 int usage_list(const struct slots_page *slots, const struct liveness_file *file,
                struct usage_process *ret, size_t max);
 
-/* As usage_list(), but within `most_ns`, except for one last probe that may exceed it. */
+/* As usage_list(), but within `max_ns`, except for one last probe that may exceed it. */
 struct usage_look {
         const struct liveness_file *file;
-        uint64_t most_ns;
+        uint64_t max_ns;
 };
 int usage_list_within(const struct slots_page *slots, const struct usage_look *look,
                       struct usage_process *ret, size_t max);
@@ -60,9 +60,9 @@ int usage_list_within(const struct slots_page *slots, const struct usage_look *l
 /* Sets local_pid of each process: the pid as this process sees it. In our PID namespace that is
  * the process's own pid. For a process in a child namespace, it is the pid in /proc whose start
  * time and innermost pid match; 0 if there is none. Reads /proc at most once, for any number of
- * processes, and stops after `most_ns` of processor time (0: /proc is not read). */
+ * processes, and stops after `max_ns` of processor time (0: /proc is not read). */
 #define USAGE_NO_BOUND UINT64_MAX
-void usage_name(struct usage_process *list, size_t count, uint64_t most_ns);
+void usage_name(struct usage_process *list, size_t count, uint64_t max_ns);
 
 /* Returns the start time of a process of this namespace: field 22 of its stat file. 0: there is
  * no such process. */

@@ -72,12 +72,12 @@ static int64_t taken_back_ns(const struct sched_event *event, unsigned i)
 static void check_bucket(unsigned i, int64_t ns, int64_t back_ns)
 {
         const struct sched_member *was = &before[i], *member = &sched.member[i];
-        int64_t most_ns = INT64_MAX / FINE / 4;
+        int64_t max_ns = INT64_MAX / FINE / 4;
 
-        if (was->mode == SCHED_MODE_NONE || member->mode == SCHED_MODE_NONE || ns > 2 * most_ns ||
-            back_ns > most_ns)
+        if (was->mode == SCHED_MODE_NONE || member->mode == SCHED_MODE_NONE || ns > 2 * max_ns ||
+            back_ns > max_ns)
                 return;
-        if (member->bucket_fine > -most_ns * FINE)
+        if (member->bucket_fine > -max_ns * FINE)
                 check(member->bucket_fine <=
                       was->bucket_fine + was->terms.cap_ppm * ns + back_ns * FINE);
 }

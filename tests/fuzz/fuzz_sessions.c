@@ -177,9 +177,9 @@ static void fill_policy(struct sessions_policy *policy)
         policy->ending = next_byte() % 4;
         policy->choice = next_byte() % 3;
         policy->ttl_ns = next_word();
-        policy->ttl_most_ns = next_word();
+        policy->ttl_max_ns = next_word();
         policy->grace_ns = next_word();
-        policy->owner_most = next_byte() % 8;
+        policy->owner_max = next_byte() % 8;
 }
 
 static void fill_event(struct sessions_event *event, struct sessions_one *one)
@@ -197,7 +197,7 @@ static void fill_event(struct sessions_event *event, struct sessions_one *one)
         event->wish.is_chosen_here = bits & 32;
         event->wish.has_choice = bits & 64;
         event->wish.choice = next_byte() % 3;
-        event->wish.free_least_bytes = bits & 128 ? next_word() : 0;
+        event->wish.free_min_bytes = bits & 128 ? next_word() : 0;
         event->change_bits = next_byte();
         event->version = next_byte() % 4;
         event->ttl_ns = next_word();

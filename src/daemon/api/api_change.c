@@ -127,7 +127,7 @@ static void refuse_ttl(struct api_call *call)
 
         api_refuse(call, 400, "bad-field", "ttl",
                    "ttl: at most %g seconds may be asked for here (admission.ttl_most)",
-                   (double)all->policy.ttl_most_ns / 1e9);
+                   (double)all->policy.ttl_max_ns / 1e9);
 }
 
 /* Refuses the value of `on_end`, which was valid in itself (api_body.c). */

@@ -205,7 +205,7 @@ static bool read_free_least(struct api_reading *reading, json_t *value)
                 return false;
         if (!size.bytes)
                 return reading_refuse(reading, "gpus.free_least", "bytes or a size");
-        reading->event->wish.free_least_bytes = size.bytes;
+        reading->event->wish.free_min_bytes = size.bytes;
         return true;
 }
 

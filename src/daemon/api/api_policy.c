@@ -81,7 +81,7 @@ void api_refuse_ruled(struct api_call *call, const struct sessions_actions *acti
         const struct sessions_excess *excess = &actions->excess;
         const char *name = policy_key_name(excess->key);
         char rules[512], most[CONFIG_POLICY_TEXT_BYTES], asked[CONFIG_POLICY_TEXT_BYTES];
-        char exact_most[CONFIG_POLICY_TEXT_BYTES], exact_asked[CONFIG_POLICY_TEXT_BYTES];
+        char exact_max[CONFIG_POLICY_TEXT_BYTES], exact_asked[CONFIG_POLICY_TEXT_BYTES];
         bool is_sum = excess->key == POLICY_MEMORY_IN_ALL ||
                       excess->key == POLICY_GUARANTEE_IN_ALL || excess->key == POLICY_SESSIONS;
 
@@ -89,7 +89,7 @@ void api_refuse_ruled(struct api_call *call, const struct sessions_actions *acti
         http_problem(call->exchange, 403, "policy",
                      json_pack("{s:s, s:s, s:s, s:s, s:s}", "field", actions->field, "key", name,
                                "rule", rules, "most",
-                               exact(call->api, excess->key, excess->most, exact_most), "asked",
+                               exact(call->api, excess->key, excess->most, exact_max), "asked",
                                exact(call->api, excess->key, excess->asked, exact_asked)),
                      "%s: %s %s, at most %s by %s", name,
                      readable(call->api, excess->key, excess->asked, asked),
@@ -221,14 +221,14 @@ static bool read_subject(struct api_call *call, const json_t *body, struct subje
 
 /* Finds the limit of a key that no rule sets, if a key of [admission] limits it. */
 static void usual_bound(const struct http_api *api, enum policy_key key, const char **ret_name,
-                        uint64_t *ret_most)
+                        uint64_t *ret_max)
 {
         const struct sessions_policy *policy = &node_sessions(api->options.node)->policy;
 
-        if (key == POLICY_SESSIONS && policy->owner_most)
-                *ret_most = policy->owner_most;
-        else if (key == POLICY_TTL && policy->ttl_most_ns)
-                *ret_most = policy->ttl_most_ns;
+        if (key == POLICY_SESSIONS && policy->owner_max)
+                *ret_max = policy->owner_max;
+        else if (key == POLICY_TTL && policy->ttl_max_ns)
+                *ret_max = policy->ttl_max_ns;
         else
                 return;
         *ret_name = config_policy_of(key)->instead;

@@ -10,7 +10,7 @@ static uint32_t session_key_of(const struct budget_work *work)
 
 static bool has_room(const struct budget *budget, uint64_t now_ns)
 {
-        return budget->full_ns <= now_ns + BUDGET_SHARE * (BUDGET_BURST_NS - budget->most_ns);
+        return budget->full_ns <= now_ns + BUDGET_SHARE * (BUDGET_BURST_NS - budget->max_ns);
 }
 
 static void reserve_turn(struct budget *budget, uint32_t place, uint64_t now_ns)
@@ -32,12 +32,12 @@ static uint64_t granted(struct budget *budget, const struct budget_work *work, u
         budget->is_own = !has_room(budget, now_ns) || is_anothers;
         if (!budget->is_own) {
                 budget->turn_ns = 0;
-                return budget->most_ns;
+                return budget->max_ns;
         }
         room_ns =
                 accounts_room(accounts_find(&budget->accounts, work->payer, now_ns), &own, now_ns);
         if (room_ns >= BUDGET_OWN_MIN_NS)
-                return room_ns < budget->most_ns ? room_ns : budget->most_ns;
+                return room_ns < budget->max_ns ? room_ns : budget->max_ns;
         reserve_turn(budget, place, now_ns);
         return 0;
 }

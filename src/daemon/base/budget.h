@@ -35,7 +35,7 @@
 #define BUDGET_TURN_NS UINT64_C(3000000000)
 
 struct budget {
-        uint64_t most_ns; /* maximum time of one piece of work; at most BUDGET_BURST_NS */
+        uint64_t max_ns;  /* maximum time of one piece of work; at most BUDGET_BURST_NS */
         uint64_t full_ns; /* time at which everything used of the shared part is repaid */
         /* until then only `turn` may use the shared part; 0: nobody waits for it */
         uint64_t turn_ns;

@@ -16,7 +16,7 @@ void descriptors_raise(void)
         setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-unsigned descriptors_most(unsigned allowed, unsigned part)
+unsigned descriptors_max(unsigned allowed, unsigned part)
 {
         struct rlimit limit;
         rlim_t most, kept;

@@ -42,6 +42,6 @@ void descriptors_raise(void);
 
 /* Returns how many of a kind there may be: the limit's part, but at least 1 and at most `allowed`.
  * `part`: the kind's divisor. */
-unsigned descriptors_most(unsigned allowed, unsigned part);
+unsigned descriptors_max(unsigned allowed, unsigned part);
 
 #endif

@@ -416,7 +416,7 @@ int config_check(const struct config *config, struct config_report *report)
             is_missing(config, config->join_token_file, "join.token_file"))
                 rc = complain_of(config, "join.token_required",
                                  "expected join.token_file as well, or GPUSLICE_IPC_TOKEN", report);
-        if (policy->ttl_most_ns && policy->ttl_ns > policy->ttl_most_ns)
+        if (policy->ttl_max_ns && policy->ttl_ns > policy->ttl_max_ns)
                 rc = complain_of(config, "admission.ttl", "is longer than admission.ttl_most",
                                  report);
         return rc;

@@ -53,12 +53,12 @@ struct config {
         bool is_remote_allowed;
         char token_file[CONFIG_PATH_BYTES]; /* "": nobody can change anything over TCP */
         bool is_token_required;             /* the token is needed over TCP, even to read */
-        uint32_t connections_most;
-        uint32_t peer_connections_most;
+        uint32_t connections_max;
+        uint32_t peer_connections_max;
         uint32_t rate_per_second; /* requests per peer; 0: no limit */
         uint32_t rate_burst;      /* requests of a peer that may come at once */
-        uint64_t body_bytes_most;
-        uint64_t header_bytes_most;
+        uint64_t body_bytes_max;
+        uint64_t header_bytes_max;
         /* for a whole request to arrive, and for its answer to be sent */
         uint64_t request_timeout_ns;
         uint64_t idle_timeout_ns; /* time between two requests of a connection */
@@ -68,8 +68,8 @@ struct config {
 
         char join_token_file[CONFIG_PATH_BYTES]; /* "": no token is needed to join */
         bool is_join_token_required;
-        uint32_t join_connections_most;
-        uint32_t join_session_connections_most;
+        uint32_t join_connections_max;
+        uint32_t join_session_connections_max;
         uint32_t join_rate_per_second; /* joins per session; 0: no limit */
         uint32_t join_rate_burst;
         uint64_t join_timeout_ns; /* time for a HELLO to arrive */
@@ -77,7 +77,7 @@ struct config {
         char profiles[CONFIG_PATH_BYTES]; /* each is valid for profile_parse(); "": none */
         /* how long to wait for room on a full card; 0: refused at once */
         uint64_t profiles_wait_ns;
-        uint32_t door_connections_most;
+        uint32_t door_connections_max;
 
         struct sessions_policy policy;
         bool is_swap_default; /* default for sessions whose request does not mention swap */

@@ -299,7 +299,7 @@ static int open_checked(struct database *database, struct error *err)
                                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
         int rc;
 
-        database->events_most = UINT64_MAX;
+        database->events_max = UINT64_MAX;
         if (result == SQLITE_OK)
                 result = configure(database->handle);
         if (result != SQLITE_OK)

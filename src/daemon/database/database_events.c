@@ -42,8 +42,8 @@ int database_put_event(struct database *database, const struct database_event *e
                           SQLITE_STATIC);
         if (event->payer > UINT32_MAX)
                 sqlite3_bind_int64(put, EVENT_PAYER, (sqlite3_int64)event->payer);
-        if (database->events_most < UINT64_MAX)
-                database->events_most++;
+        if (database->events_max < UINT64_MAX)
+                database->events_max++;
         return database_run(database, put, err);
 }
 
@@ -231,12 +231,12 @@ static int trim_owners(struct database *database, uint64_t keep_rows, uint64_t m
 
         /* Counting reads the whole index, so it is avoided while the upper bound shows that there
          * is nothing to delete. */
-        if (database->events_most <= keep_rows)
+        if (database->events_max <= keep_rows)
                 return 0;
         count = get_owners(database, owners, &sum, err);
         if (count < 0)
                 return count;
-        database->events_most = sum;
+        database->events_max = sum;
         if (sum <= keep_rows)
                 return 0;
         pick_from_owners(owners, count, sum - keep_rows < most ? sum - keep_rows : most);
@@ -268,7 +268,7 @@ int database_trim(struct database *database, uint64_t before_ns, uint64_t keep_r
         rc = database_end(database, NULL, rc < 0 ? rc : 0, err);
         if (rc < 0) {
                 /* the deleted rows are there again, so count again */
-                database->events_most = UINT64_MAX;
+                database->events_max = UINT64_MAX;
                 return rc;
         }
         return by_age + by_count;

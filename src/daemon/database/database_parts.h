@@ -49,7 +49,7 @@ struct database {
         sqlite3_stmt *statement[DATABASE_STATEMENTS];
         /* Maximum number of events that there can be; UINT64_MAX: not counted since the database
          * was opened. An event whose transaction failed counts too. */
-        uint64_t events_most;
+        uint64_t events_max;
 };
 
 /* Returns the statement, reset and ready for binding. Values that are bound as SQLITE_STATIC are

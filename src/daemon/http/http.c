@@ -133,7 +133,7 @@ static struct http_connection *choose_leaver(struct http *http, enum who who,
  * owner. */
 static bool has_place(const struct http *http, bool is_owner)
 {
-        unsigned most = descriptors_most(http->options.config->connections_most, DESCRIPTORS_HTTP);
+        unsigned most = descriptors_max(http->options.config->connections_max, DESCRIPTORS_HTTP);
 
         return http->count < most &&
                (is_owner || http->count - http->owner_count < most - peers_reserve(most));
@@ -145,7 +145,7 @@ bool http_make_room(struct http *http, const struct http_connection *newcomer)
         struct http_connection *leaver;
 
         if (peer->connections >
-            descriptors_most(http->options.config->peer_connections_most, DESCRIPTORS_HTTP_PEER)) {
+            descriptors_max(http->options.config->peer_connections_max, DESCRIPTORS_HTTP_PEER)) {
                 leaver = choose_leaver(http, WHO_SAME_PEER, peer);
         } else if (has_place(http, newcomer->peer.is_owner)) {
                 return true;
@@ -161,7 +161,7 @@ bool http_make_room(struct http *http, const struct http_connection *newcomer)
 
 static bool has_had_turn(const struct http *http)
 {
-        return http->accepted >= descriptors_most(ACCEPTS, DESCRIPTORS_TURN);
+        return http->accepted >= descriptors_max(ACCEPTS, DESCRIPTORS_TURN);
 }
 
 /* Counts a connection that was accepted in this turn. libevent accepts as long as somebody

@@ -156,7 +156,7 @@ static bool answer_request(struct http_connection *connection, const char *body,
 /* Parses the head of a request if all of it has arrived. */
 static bool take_head(struct http_connection *connection, struct evbuffer *input)
 {
-        size_t most = config_of(connection)->header_bytes_most;
+        size_t most = config_of(connection)->header_bytes_max;
         struct evbuffer_ptr end = evbuffer_search(input, "\r\n\r\n", 4, NULL);
         struct error err = { 0 };
         size_t length;
@@ -187,7 +187,7 @@ static bool begin_body(struct http_connection *connection)
         static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
         const struct request *request = &connection->request;
 
-        if (request->body_bytes > config_of(connection)->body_bytes_most) {
+        if (request->body_bytes > config_of(connection)->body_bytes_max) {
                 http_refuse(connection, 413, "the body of the request is too large");
                 return false;
         }

@@ -318,7 +318,7 @@ static int slots_of(const struct store_session *session, char *path, struct live
 
 /* Budget for checks whether a session is live. One check takes longer the more locks the file
  * has. */
-static struct budget lives = { .most_ns = LIVES_MAX_NS };
+static struct budget lives = { .max_ns = LIVES_MAX_NS };
 
 int folder_is_live(const struct store *store, const struct sessions_one *session, struct error *err)
 {
@@ -384,7 +384,7 @@ static void name_rows(const struct sessions_one *session, struct folder_use *ret
 
 /* Budget for listings. Each check of a slot walks all locks on the file. The tenant sets these
  * locks, and decides how many slots must be read and so how long the search for pids takes. */
-static struct budget listings = { .most_ns = USAGE_MAX_NS };
+static struct budget listings = { .max_ns = USAGE_MAX_NS };
 
 /* The `slots` file of one session, opened to be read. */
 struct opened {
@@ -393,10 +393,10 @@ struct opened {
         struct slots_page *copy; /* its head is copied here */
 };
 
-static int list_within(const struct opened *slots, uint64_t most_ns, struct folder_use *ret,
+static int list_within(const struct opened *slots, uint64_t max_ns, struct folder_use *ret,
                        struct error *err)
 {
-        const struct usage_look look = { slots->file, most_ns };
+        const struct usage_look look = { slots->file, max_ns };
         int rc = copy_slots(slots->fd, slots->copy, err);
 
         if (rc < 0)
@@ -409,15 +409,15 @@ static int list_slots(const struct opened *slots, const struct sessions_one *ses
                       struct folder_use *ret, struct error *err)
 {
         const struct budget_work work = { session->id, sessions_payer(session) };
-        const uint64_t most_ns = budget_begin(&listings, &work, clock_machine_ns());
+        const uint64_t max_ns = budget_begin(&listings, &work, clock_machine_ns());
         const uint64_t began_ns = clock_thread_ns();
         int rc;
 
-        if (!most_ns)
+        if (!max_ns)
                 return fail(err, -EAGAIN, "%s was looked at a lot", slots->file->path);
-        rc = list_within(slots, most_ns, ret, err);
+        rc = list_within(slots, max_ns, ret, err);
         budget_end(&listings, &work, clock_machine_ns(), clock_thread_ns() - began_ns);
-        return rc == -EOVERFLOW && most_ns < listings.most_ns ? -EAGAIN : rc;
+        return rc == -EOVERFLOW && max_ns < listings.max_ns ? -EAGAIN : rc;
 }
 
 /* Opens the session's `slots` and copies its head. 1: open. 0: the session has no such file, or
@@ -475,10 +475,10 @@ int folder_read(const struct store *store, const struct sessions_one *session,
 void folder_name(const struct sessions_one *session, struct folder_use *use, unsigned count)
 {
         const struct budget_work work = { session->id, sessions_payer(session) };
-        const uint64_t began_ns = clock_machine_ns(), most_ns = budget_left(&listings);
+        const uint64_t began_ns = clock_machine_ns(), max_ns = budget_left(&listings);
 
-        names_find(use->process, count, most_ns);
-        if (most_ns)
+        names_find(use->process, count, max_ns);
+        if (max_ns)
                 budget_end(&listings, &work, clock_machine_ns(), clock_machine_ns() - began_ns);
 }
 
@@ -544,7 +544,7 @@ int folder_signal(const struct store *store, const struct sessions_one *session,
         const struct victim_order order = { .slots = &file,
                                             .owner_uid = session->owner_uid,
                                             .number = signal->number,
-                                            .most_ns = SIGNALS_MAX_NS,
+                                            .max_ns = SIGNALS_MAX_NS,
                                             .walk = walk,
                                             .container = session->container.id };
         struct store_session joined;

@@ -179,7 +179,7 @@ static void fill_unknown(const struct node *node, struct promise *page)
 
         session->created_ns = node_now_ns();
         session->version = version_after(session->version);
-        session->ttl_ns = node->sessions->policy.ttl_most_ns;
+        session->ttl_ns = node->sessions->policy.ttl_max_ns;
         if (session->ttl_ns)
                 session->expires_ns = session->created_ns + session->ttl_ns;
         if (page->is_shut)

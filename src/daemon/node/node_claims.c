@@ -56,7 +56,7 @@ static void say_blind(const struct look *look, unsigned at, bool has_whole)
 
 /* Adds a reading and returns the lowest of the last CLAIMS_READINGS; negative: some of them are
  * unknown. */
-static int least_percent(struct claims_gpu *gpu, int percent)
+static int min_percent(struct claims_gpu *gpu, int percent)
 {
         int least = percent;
 
@@ -74,7 +74,7 @@ static void read_device(const struct look *look, unsigned at, uint64_t elapsed_n
                         struct shown *ret)
 {
         const struct sample_device *device = &look->at->sample.device[at];
-        int percent = least_percent(&look->node->judge->claims_gpu[at], device->busy_percent);
+        int percent = min_percent(&look->node->judge->claims_gpu[at], device->busy_percent);
 
         *ret = (struct shown){ .is_known = device->has_shares, .place = -1 };
         if (device->has_shares)
@@ -168,9 +168,9 @@ static bool compare(const struct look *look, const struct judged *one, const str
         sight.is_measured = shown->is_known && (!shown->is_whole || !shown->is_shared) &&
                             (claim.is_watched || sight.cap_ppm < CLAIMS_WHOLE_PPM);
         sight.is_free = claim.is_free;
-        sight.shown_ns =
-                shown->is_whole ? shown->whole_ns
-                                : claims_least(one->time->look_ns, shown->all_ns, sight.elapsed_ns);
+        sight.shown_ns = shown->is_whole
+                                 ? shown->whole_ns
+                                 : claims_min(one->time->look_ns, shown->all_ns, sight.elapsed_ns);
         sight.busy_ns = claim.busy_ns;
         sight.owed_ns = claim.owed_ns;
         sight.leases = claim.leases;

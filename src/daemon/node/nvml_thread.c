@@ -223,14 +223,14 @@ static void on_done(evutil_socket_t fd, short what, void *context)
         take_answer(context);
 }
 
-/* Waits until the thread leaves `state`, but at most `most_ms`. */
-static void wait_while(struct nvml_thread *thread, enum state state, unsigned most_ms)
+/* Waits until the thread leaves `state`, but at most `max_ms`. */
+static void wait_while(struct nvml_thread *thread, enum state state, unsigned max_ms)
 {
         struct timespec end;
 
         clock_gettime(CLOCK_MONOTONIC, &end);
-        end.tv_sec += most_ms / 1000;
-        end.tv_nsec += (long)(most_ms % 1000) * 1000000;
+        end.tv_sec += max_ms / 1000;
+        end.tv_nsec += (long)(max_ms % 1000) * 1000000;
         if (end.tv_nsec >= (long)SECOND_NS) {
                 end.tv_nsec -= (long)SECOND_NS;
                 end.tv_sec++;
@@ -242,9 +242,9 @@ static void wait_while(struct nvml_thread *thread, enum state state, unsigned mo
         pthread_mutex_unlock(&thread->lock);
 }
 
-void nvml_thread_wait(struct nvml_thread *thread, unsigned most_ms)
+void nvml_thread_wait(struct nvml_thread *thread, unsigned max_ms)
 {
-        wait_while(thread, ASKED, most_ms);
+        wait_while(thread, ASKED, max_ms);
         take_answer(thread);
 }
 

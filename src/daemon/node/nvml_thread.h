@@ -64,8 +64,8 @@ void nvml_thread_stop(struct nvml_thread *thread);
 /* Begins a request. False: the thread still handles the last request. */
 bool nvml_thread_ask(struct nvml_thread *thread, const struct nvml_ask *ask);
 
-/* Waits at most `most_ms` for the answer to the last request, and passes it to done(). */
-void nvml_thread_wait(struct nvml_thread *thread, unsigned most_ms);
+/* Waits at most `max_ms` for the answer to the last request, and passes it to done(). */
+void nvml_thread_wait(struct nvml_thread *thread, unsigned max_ms);
 
 /* Returns the latest complete poll; it is empty before the first. Valid until the next complete
  * poll is delivered. */

@@ -86,7 +86,7 @@ static struct held begin_process(uint32_t pid, bool has_room, unsigned asks)
 static unsigned hold_all(struct people *people, const struct nvml_ask *ask, unsigned looks,
                          const struct sample *sample, struct held *ret)
 {
-        const unsigned most = descriptors_most(HELD_MAX, DESCRIPTORS_GPU_USERS);
+        const unsigned most = descriptors_max(HELD_MAX, DESCRIPTORS_GPU_USERS);
         struct held *old = people->held, *end = old + people->count;
         unsigned count = 0;
 

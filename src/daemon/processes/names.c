@@ -31,14 +31,13 @@ static bool is_child_over(struct aside *aside, uint64_t now_ns)
         return state != ASIDE_RUNS;
 }
 
-static void walk(struct aside *aside, struct usage_process *shared, unsigned count,
-                 uint64_t most_ns)
+static void walk(struct aside *aside, struct usage_process *shared, unsigned count, uint64_t max_ns)
 {
         const struct timespec pause = { .tv_nsec = WAIT_NS };
-        const uint64_t until_ns = clock_machine_ns() + most_ns;
+        const uint64_t until_ns = clock_machine_ns() + max_ns;
 
         if (aside_fork(aside, "aliquot-names", clock_machine_ns()) == 0) {
-                usage_name(shared, count, most_ns);
+                usage_name(shared, count, max_ns);
                 _exit(0);
         }
         while (!is_child_over(aside, clock_machine_ns()) && clock_machine_ns() < until_ns)
@@ -46,14 +45,14 @@ static void walk(struct aside *aside, struct usage_process *shared, unsigned cou
         aside_end(aside);
 }
 
-void names_find(struct usage_process *list, unsigned count, uint64_t most_ns)
+void names_find(struct usage_process *list, unsigned count, uint64_t max_ns)
 {
         static struct aside aside;
         static struct usage_process *shared;
         const size_t bytes = count * sizeof(*list);
 
         usage_name(list, count, 0);
-        if (!most_ns || count > NAMES_MAX || !has_unnamed(list, count) ||
+        if (!max_ns || count > NAMES_MAX || !has_unnamed(list, count) ||
             !is_child_over(&aside, clock_machine_ns()))
                 return;
         if (!shared)
@@ -64,6 +63,6 @@ void names_find(struct usage_process *list, unsigned count, uint64_t most_ns)
                 return;
         }
         memcpy(shared, list, bytes);
-        walk(&aside, shared, count, most_ns);
+        walk(&aside, shared, count, max_ns);
         memcpy(list, shared, bytes);
 }

@@ -11,8 +11,8 @@
 
 #define NAMES_MAX 512u /* maximum number of processes in a list for which /proc is searched */
 
-/* Fills in local_pid of each process in `list` that is found. Returns within `most_ns`
+/* Fills in local_pid of each process in `list` that is found. Returns within `max_ns`
  * (CLOCK_MONOTONIC) plus scheduling delays; 0: /proc is not searched. One thread. */
-void names_find(struct usage_process *list, unsigned count, uint64_t most_ns);
+void names_find(struct usage_process *list, unsigned count, uint64_t max_ns);
 
 #endif

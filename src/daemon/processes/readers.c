@@ -145,8 +145,8 @@ static void finish_ticket(struct ticket *ticket, enum ticket_state state)
                 store_release(&ticket->state, TICKET_FREE);
 }
 
-/* Reads one process for up to `most_ns`; increments the desk's `steps` as it makes progress. */
-static void read_ticket(const struct user_reader *reader, struct ticket *ticket, uint64_t most_ns)
+/* Reads one process for up to `max_ns`; increments the desk's `steps` as it makes progress. */
+static void read_ticket(const struct user_reader *reader, struct ticket *ticket, uint64_t max_ns)
 {
         const struct identity_sessions *sessions = sessions_now(reader->known);
         struct desk *desk = reader->desk;
@@ -158,13 +158,13 @@ static void read_ticket(const struct user_reader *reader, struct ticket *ticket,
                 finish_ticket(ticket, TICKET_NOBODY);
                 return;
         }
-        for (uint64_t ns = 0; identity.is_partial && ns < most_ns; ns += READERS_SLICE_NS) {
+        for (uint64_t ns = 0; identity.is_partial && ns < max_ns; ns += READERS_SLICE_NS) {
                 identity_go_on(&identity, maps, sessions, clock_thread_ns() + READERS_SLICE_NS);
                 add_relaxed(&desk->steps, 1);
                 if (identity.is_partial)
                         report_identity(ticket, &identity);
         }
-        if (identity.is_partial && most_ns < READERS_MAX_NS)
+        if (identity.is_partial && max_ns < READERS_MAX_NS)
                 return;
         identity.is_partial = false;
         report_identity(ticket, &identity);
@@ -304,10 +304,10 @@ static bool tend_reader(struct readers *readers, struct user_reader *reader, uin
         return reader->aside.child > 0;
 }
 
-void readers_tend(struct readers *readers, uint64_t most_ns)
+void readers_tend(struct readers *readers, uint64_t max_ns)
 {
         const struct timespec pause = { .tv_nsec = WAIT_NS };
-        const uint64_t until_ns = clock_machine_ns() + most_ns;
+        const uint64_t until_ns = clock_machine_ns() + max_ns;
         bool is_any = true;
 
         while (is_any) {

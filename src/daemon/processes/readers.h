@@ -14,7 +14,7 @@
  *
  *      readers_know(readers, &sessions)        // when sessions may have changed
  *      ticket = readers_ask(readers, pid)
- *      readers_tend(readers, most_ns)          // starts and ends children
+ *      readers_tend(readers, max_ns)          // starts and ends children
  *      readers_answer(readers, ticket, &who)   // repeatedly, until READERS_WHOLE
  *      readers_drop(readers, ticket)
  *
@@ -68,8 +68,8 @@ enum readers_word readers_answer(const struct readers *readers, int ticket, stru
 /* Ends a request. Does nothing if `ticket` is negative. */
 void readers_drop(struct readers *readers, int ticket);
 
-/* Starts and ends children, and waits up to `most_ns` (CLOCK_MONOTONIC) until all answers are
+/* Starts and ends children, and waits up to `max_ns` (CLOCK_MONOTONIC) until all answers are
  * complete. */
-void readers_tend(struct readers *readers, uint64_t most_ns);
+void readers_tend(struct readers *readers, uint64_t max_ns);
 
 #endif

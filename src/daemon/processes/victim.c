@@ -157,10 +157,10 @@ static bool is_repeated(const struct usage_process *list, unsigned at)
 unsigned victim_signal_told(struct usage_process *list, unsigned count,
                             const struct victim_order *order)
 {
-        const uint64_t until_ns = clock_thread_ns() + order->most_ns;
+        const uint64_t until_ns = clock_thread_ns() + order->max_ns;
         unsigned sent = 0;
 
-        usage_name(list, count, order->most_ns / 2);
+        usage_name(list, count, order->max_ns / 2);
         for (unsigned i = 0; i < count && clock_thread_ns() < until_ns; i++) {
                 if (list[i].local_pid && !is_repeated(list, i))
                         sent += signal_told(&list[i], order, until_ns);
@@ -280,7 +280,7 @@ static struct dirent *next_around(DIR *proc, long from, bool *is_round)
 unsigned victim_signal_all(const struct victim_order *order)
 {
         const struct victim_look look = { file_of(order->slots),
-                                          clock_thread_ns() + order->most_ns };
+                                          clock_thread_ns() + order->max_ns };
         const long begin = load_relaxed(&order->walk->from);
         scoped_dir DIR *proc = opendir("/proc");
         bool is_round = false, is_first = true;

@@ -37,7 +37,7 @@ struct victim_order {
         const struct liveness_file *slots;
         uint32_t owner_uid;
         int number;
-        uint64_t most_ns; /* maximum processor time, even for one process with many mappings */
+        uint64_t max_ns; /* maximum processor time, even for one process with many mappings */
         struct victim_walk *walk;
         /* id of the container whose processes, of any user id, are the session's, and no others;
          * NULL or "": none */
@@ -45,13 +45,13 @@ struct victim_order {
 };
 
 /* Signals the processes that the slots in `list` name, each once even if many slots name it.
- * Returns how many processes got the signal. Ends after order->most_ns. */
+ * Returns how many processes got the signal. Ends after order->max_ns. */
 unsigned victim_signal_told(struct usage_process *list, unsigned count,
                             const struct victim_order *order);
 
 /* Signals every process of the owner (or of the container) that maps `slots` or holds a lock on it.
  * It searches all processes instead of reading the slots, for a session whose slots cannot be
- * trusted. Returns how many processes got the signal. Ends after order->most_ns; the next call
+ * trusted. Returns how many processes got the signal. Ends after order->max_ns; the next call
  * continues with the processes not reached. */
 unsigned victim_signal_all(const struct victim_order *order);
 

@@ -241,12 +241,12 @@ void members_watch(struct members *self, struct seated *seated, uint64_t now_ns)
 
 void members_note_late(struct members *self, uint64_t late_ns)
 {
-        uint64_t most_ns = min_u64(late_ns, LATE_MAX_NS);
+        uint64_t max_ns = min_u64(late_ns, LATE_MAX_NS);
 
-        if (most_ns < self->late_ns)
-                self->late_ns = most_ns;
+        if (max_ns < self->late_ns)
+                self->late_ns = max_ns;
         else
-                self->late_ns += min_u64((most_ns - self->late_ns) / 8, LATE_STEP_NS);
+                self->late_ns += min_u64((max_ns - self->late_ns) / 8, LATE_STEP_NS);
         self->sched.coarse_ns = (int64_t)members_late_ns(self) / 2;
 }
 

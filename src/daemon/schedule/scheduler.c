@@ -477,14 +477,14 @@ static bool change_seated(struct scheduler *self, const struct sessions_one *ses
 
 /* Opens the session's pages only if it has no seat yet: a change of its terms does not open them
  * again. */
-int scheduler_put(struct scheduler *self, const struct sessions_one *session, unsigned seats_most,
+int scheduler_put(struct scheduler *self, const struct sessions_one *session, unsigned seats_max,
                   struct error *err)
 {
         struct seat *seat;
         int rc;
 
         if (!change_seated(self, session)) {
-                if (self->seats >= seats_most)
+                if (self->seats >= seats_max)
                         return fail(err, -EMFILE, "%u sessions are open (RLIMIT_NOFILE)",
                                     self->seats);
                 rc = seat_open(self->store, session, &seat, err);

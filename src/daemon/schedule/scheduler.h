@@ -44,10 +44,10 @@ int scheduler_start(struct scheduler **ret, const struct store *store, bool has_
 void scheduler_stop(struct scheduler *scheduler);
 
 /* Adds or changes a session, which is borrowed for the call. A new session needs a descriptor, so
- * at most `seats_most` sessions are added. On failure (-EMFILE if there are too many, and the
+ * at most `seats_max` sessions are added. On failure (-EMFILE if there are too many, and the
  * errors of seat_open()) the session gets no turns, or keeps its old terms. */
 int scheduler_put(struct scheduler *scheduler, const struct sessions_one *session,
-                  unsigned seats_most, struct error *err);
+                  unsigned seats_max, struct error *err);
 
 /* Removes a session; does nothing if the scheduler does not know it. */
 void scheduler_drop(struct scheduler *scheduler, const uint8_t id[16]);

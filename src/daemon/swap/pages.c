@@ -164,16 +164,16 @@ static bool have_answered(struct pages *pages, const struct head *head, uint32_t
 /* -- Charges of dead processes ---------------------------------------------------------------- */
 
 /* Returns the bytes of a row. If its process died within an operation, only recovery can tell
- * whether the operation took effect. The result is then the larger value if `is_most`, else the
+ * whether the operation took effect. The result is then the larger value if `is_max`, else the
  * smaller one. */
-static uint64_t row_bytes(const struct page_row *row, bool is_most)
+static uint64_t row_bytes(const struct page_row *row, bool is_max)
 {
         uint64_t held = row->charge[row->committed & 1];
         uint64_t other = row->seq == row->committed ? held : held + row->delta;
 
         if (held > INT64_MAX || other > INT64_MAX)
                 return 0;
-        return is_most ? max_u64(held, other) : min_u64(held, other);
+        return is_max ? max_u64(held, other) : min_u64(held, other);
 }
 
 static bool is_empty(const struct page_row *row)
@@ -312,7 +312,7 @@ bool pages_look(struct pages *pages, const struct pages_about *about, struct swa
 
 static bool is_same_room(const struct swap_order *a, const struct swap_order *b)
 {
-        return a->resident_bytes == b->resident_bytes && a->most_bytes == b->most_bytes &&
+        return a->resident_bytes == b->resident_bytes && a->max_bytes == b->max_bytes &&
                a->pinned_bytes == b->pinned_bytes;
 }
 
@@ -330,7 +330,7 @@ void pages_write(struct pages *pages, const struct swap_order *order, uint64_t a
                 return;
         if (!is_same) {
                 store_release(shared_word(&room->resident_bytes), order->resident_bytes);
-                store_release(shared_word(&room->most_bytes), order->most_bytes);
+                store_release(shared_word(&room->max_bytes), order->max_bytes);
                 store_release(shared_word(&room->pinned_bytes), order->pinned_bytes);
         }
         if (is_told)

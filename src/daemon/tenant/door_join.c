@@ -163,7 +163,7 @@ static int step_create(const struct tenant_visit *visit, struct sessions_one *on
                 .type = SESSIONS_CREATE,
                 .uid = geteuid(),
                 .is_admin = true,
-                .change_bits = node_sessions(node)->policy.ttl_most_ns ? 0 : SESSIONS_HAS_TTL,
+                .change_bits = node_sessions(node)->policy.ttl_max_ns ? 0 : SESSIONS_HAS_TTL,
                 .profile = visit->door->profile.name,
                 .session = one,
         };

@@ -92,22 +92,22 @@ static struct tenant_waiter *add_waiter(struct tenants *tenants, const struct se
 bool tenant_wait(struct tenants *tenants, const struct sessions_one *wanted,
                  struct tenant_refusal *ret)
 {
-        const uint64_t most_ns = tenants->options.config->profiles_wait_ns;
+        const uint64_t max_ns = tenants->options.config->profiles_wait_ns;
         struct tenant_waiter *waiter = find_waiter(tenants, wanted);
         uint64_t waited_ns;
 
-        if (!waiter && most_ns)
+        if (!waiter && max_ns)
                 waiter = add_waiter(tenants, wanted);
         if (!waiter)
                 return false;
         waiter->seen_ns = clock_machine_ns();
         waited_ns = waiter->seen_ns - waiter->first_ns;
-        if (waited_ns >= most_ns) {
+        if (waited_ns >= max_ns) {
                 remove_waiter(tenants, waiter);
                 return false;
         }
         ret->retry_ms = RETRY_MS;
-        ret->wait_ms = (uint32_t)min_u64((most_ns - waited_ns) / MS_NS + 1, UINT32_MAX);
+        ret->wait_ms = (uint32_t)min_u64((max_ns - waited_ns) / MS_NS + 1, UINT32_MAX);
         return true;
 }
 

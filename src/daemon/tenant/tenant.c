@@ -97,7 +97,7 @@ static int listener_listen(struct tenant_listener *listener, struct error *err)
  * descriptors. */
 static bool has_room(struct tenants *tenants)
 {
-        unsigned most = descriptors_most(SESSIONS_MAX, DESCRIPTORS_SESSIONS);
+        unsigned most = descriptors_max(SESSIONS_MAX, DESCRIPTORS_SESSIONS);
 
         /* Log it again only after a quarter of the listeners is gone. */
         if (tenants->listener_count < most - most / 4)

@@ -269,7 +269,7 @@ void tenant_unread_end(struct tenant_visit *visit);
 /* Keeps the visit until its welcome is read; tenant_unread_look() then ends it. */
 void tenant_unread_await(struct tenant_visit *visit);
 void tenant_unread_look(struct tenant_visit *visit, short what);
-unsigned tenant_connections_most(const struct tenants *tenants, bool is_doors);
+unsigned tenant_connections_max(const struct tenants *tenants, bool is_doors);
 
 /* tenant_visit.c: tenant_batch_begin() is called before a session is created for a door.
  * tenant_batch_end() is called at the end of the turn: it saves the sessions of the turn together,

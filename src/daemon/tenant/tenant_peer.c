@@ -153,7 +153,7 @@ void tenant_watch(struct tenant_visit *visit)
 
         /* A process that is not watched is noticed as dead by its lock. */
         if (visit->peer.held < 0 || !identity_is_pidfd(visit->peer.held) ||
-            tenants->counts.watched >= descriptors_most(WATCHED_MAX, DESCRIPTORS_RESIDENTS) ||
+            tenants->counts.watched >= descriptors_max(WATCHED_MAX, DESCRIPTORS_RESIDENTS) ||
             is_watched(visit->listener, &visit->peer))
                 return;
         resident = calloc(1, sizeof(*resident));

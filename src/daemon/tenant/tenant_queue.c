@@ -19,7 +19,7 @@
 
 static void do_steps(struct tenant_queue *queue)
 {
-        const unsigned most = descriptors_most(STEPS, DESCRIPTORS_TURN);
+        const unsigned most = descriptors_max(STEPS, DESCRIPTORS_TURN);
         const uint64_t begin_ns = clock_machine_ns();
         uint64_t now_ns = begin_ns;
 

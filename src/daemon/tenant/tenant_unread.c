@@ -20,12 +20,12 @@
 #define UNREAD_MAX 16u
 #define UNREAD_LOOK_USEC 500000
 
-unsigned tenant_connections_most(const struct tenants *tenants, bool is_doors)
+unsigned tenant_connections_max(const struct tenants *tenants, bool is_doors)
 {
         const struct config *config = tenants->options.config;
 
-        return is_doors ? descriptors_most(config->door_connections_most, DESCRIPTORS_DOORS)
-                        : descriptors_most(config->join_connections_most, DESCRIPTORS_VISITS);
+        return is_doors ? descriptors_max(config->door_connections_max, DESCRIPTORS_DOORS)
+                        : descriptors_max(config->join_connections_max, DESCRIPTORS_VISITS);
 }
 
 /* Whether a welcome was sent and not read yet. False if the peer is gone. */
@@ -68,11 +68,11 @@ static struct peer *enter_unread(struct tenant_visit *visit)
 static bool may_leave_unread(const struct tenant_visit *visit, const struct peer *peer)
 {
         const struct tenants *tenants = visit->tenants;
-        const unsigned of_session = tenants->options.config->join_session_connections_most;
+        const unsigned of_session = tenants->options.config->join_session_connections_max;
         unsigned most = min_u32(of_session, UNREAD_MAX);
 
         if (tenants->crowd[visit->is_doors].unread >=
-            tenant_connections_most(tenants, visit->is_doors) / 2)
+            tenant_connections_max(tenants, visit->is_doors) / 2)
                 most = 1;
         return peer->connections <= most || count_unread(tenants, peer) < most;
 }

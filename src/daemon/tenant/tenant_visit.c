@@ -556,9 +556,9 @@ void tenant_visit_begin(struct tenant_listener *listener, struct tenant_door *do
                 return;
         }
         crowd = &tenants->crowd[visit->is_doors];
-        if (visit->counted->connections > config->join_session_connections_most)
+        if (visit->counted->connections > config->join_session_connections_max)
                 end_oldest(visit, true);
-        else if (crowd->connections >= tenant_connections_most(tenants, visit->is_doors))
+        else if (crowd->connections >= tenant_connections_max(tenants, visit->is_doors))
                 end_oldest(visit, false);
         TAILQ_INSERT_TAIL(&tenants->visits, visit, entry);
         crowd->connections++;

@@ -186,10 +186,10 @@ CUresult sim_cuCtxSetSharedMemConfig(CUcontext context, CUsharedconfig config)
         return CUDA_SUCCESS;
 }
 
-CUresult sim_cuCtxGetStreamPriorityRange(CUcontext context, int *ret_least, int *ret_greatest)
+CUresult sim_cuCtxGetStreamPriorityRange(CUcontext context, int *ret_min, int *ret_greatest)
 {
-        if (ret_least)
-                *ret_least = 0;
+        if (ret_min)
+                *ret_min = 0;
         if (ret_greatest)
                 *ret_greatest = -5;
         return CUDA_SUCCESS;

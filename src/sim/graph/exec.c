@@ -190,7 +190,7 @@ static bool allocates(const struct graph_program *program, CUdeviceptr address)
 static void find_needs(const struct graph_program *program, const void *stream,
                        struct graph_mapping *ret)
 {
-        uint64_t most_bytes[SIM_DEVICES] = { 0 };
+        uint64_t max_bytes[SIM_DEVICES] = { 0 };
 
         *ret = (struct graph_mapping){ .stream = stream };
         for (size_t i = 0; i < program->count; i++) {
@@ -205,11 +205,11 @@ static void find_needs(const struct graph_program *program, const void *stream,
                 bytes = memory_graph_bytes(body->memory.address, &unit);
                 now_bytes = &ret->lasting_bytes[unit];
                 *now_bytes += is_free ? -bytes : bytes;
-                if (*now_bytes > most_bytes[unit])
-                        most_bytes[unit] = *now_bytes;
+                if (*now_bytes > max_bytes[unit])
+                        max_bytes[unit] = *now_bytes;
         }
         for (unsigned unit = 0; unit < SIM_DEVICES; unit++)
-                ret->passing_bytes[unit] = most_bytes[unit] - ret->lasting_bytes[unit];
+                ret->passing_bytes[unit] = max_bytes[unit] - ret->lasting_bytes[unit];
 }
 
 /* Returns the program of an executable graph, compiled if needed. The caller holds graph_lock.

@@ -240,7 +240,7 @@ CUresult sim_cuArrayGetPlane(CUarray *ret, CUarray array, unsigned int plane)
         return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE; /* no array is planar */
 }
 
-static unsigned level_most(const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
+static unsigned level_max(const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 {
         uint64_t longest = at_least_1(descriptor->Width);
         unsigned levels = 1;
@@ -297,7 +297,7 @@ CUresult sim_cuMipmappedArrayCreate(CUmipmappedArray *ret,
         CUmipmappedArray mipmap = calloc(1, sizeof(*mipmap));
         if (!mipmap)
                 return CUDA_ERROR_OUT_OF_MEMORY;
-        unsigned most = level_most(descriptor);
+        unsigned most = level_max(descriptor);
         mipmap->level_count = min_u32(levels, most);
         mipmap->context = context;
         result = exec_capture_check_unsafe();

@@ -42,7 +42,7 @@ static bool is_small(uint64_t bytes)
 {
         const struct grant_rules *rules = &config_get()->grants;
 
-        return rules->slab_bytes > 0 && bytes <= rules->slab_most_bytes &&
+        return rules->slab_bytes > 0 && bytes <= rules->slab_max_bytes &&
                bytes <= rules->slab_bytes;
 }
 

@@ -69,11 +69,11 @@ void sim_spend(uint64_t duration_ns)
                 sim_sleep_until(sim_now_ns() + duration_ns);
 }
 
-void sim_spend_call(uint64_t least_ns)
+void sim_spend_call(uint64_t min_ns)
 {
-        if (clock_authority() && least_ns < CALL_NS)
-                least_ns = CALL_NS;
-        sim_spend(least_ns);
+        if (clock_authority() && min_ns < CALL_NS)
+                min_ns = CALL_NS;
+        sim_spend(min_ns);
 }
 
 void sim_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t deadline_ns,
@@ -104,13 +104,13 @@ void sim_wake(const _Atomic uint32_t *word, uint32_t count, enum sim_reach reach
                         count < INT_MAX ? count : INT_MAX, NULL, NULL, 0);
 }
 
-/* Returns a delay from 0 to `most_ns`, evenly distributed. Every process gets the same sequence of
+/* Returns a delay from 0 to `max_ns`, evenly distributed. Every process gets the same sequence of
  * numbers. */
-static uint64_t drawn_ns(uint64_t most_ns)
+static uint64_t drawn_ns(uint64_t max_ns)
 {
         static _Atomic uint64_t draws;
 
-        return hash_mix(0, add_relaxed(&draws, 1)) % (most_ns + 1);
+        return hash_mix(0, add_relaxed(&draws, 1)) % (max_ns + 1);
 }
 
 void sim_wake_up(void)

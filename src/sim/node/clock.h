@@ -38,7 +38,7 @@ void sim_spend(uint64_t duration_ns);
 /* Charges the caller the minimum cost of a launch or of a query of pending work. In real time it
  * does nothing, because the call itself takes time. In virtual time it spends at least a
  * microsecond; otherwise a polling loop would never end. */
-void sim_spend_call(uint64_t least_ns);
+void sim_spend_call(uint64_t min_ns);
 
 /* Waits like a futex: sleeps while *word is `expected`, until sim_wake() or the deadline
  * (SIM_NEVER: none). May return early. */

@@ -125,7 +125,7 @@ static const struct key keys[] = {
         { "costs", costs_parse, FIELD(has_real_costs), WIDTH_BOOL, ANY, "real or none" },
         { "grants", grants_parse, FIELD(has_real_grants), WIDTH_BOOL, ANY, "real or plain" },
         { "slab", bytes_parse, FIELD(grants.slab_bytes), GRANT_BYTES },
-        { "slab_most", bytes_parse, FIELD(grants.slab_most_bytes), GRANT_BYTES },
+        { "slab_most", bytes_parse, FIELD(grants.slab_max_bytes), GRANT_BYTES },
         { "block_step", bytes_parse, FIELD(grants.block_step), GRANT_BYTES },
         { "array_step", bytes_parse, FIELD(grants.array_step), GRANT_BYTES },
         { "array_unknown", on_parse, FIELD(grants.has_no_array_requirements), GRANT_ON },

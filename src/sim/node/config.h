@@ -45,10 +45,10 @@ struct config_fault {
  * requested size.
  */
 struct grant_rules {
-        uint64_t slab_bytes;      /* small allocations share slabs of this size */
-        uint64_t slab_most_bytes; /* the largest allocation that is placed in a slab */
-        uint64_t block_step;      /* larger allocations are rounded up to multiples of this */
-        uint64_t array_step;      /* arrays are rounded up to multiples of this */
+        uint64_t slab_bytes;     /* small allocations share slabs of this size */
+        uint64_t slab_max_bytes; /* the largest allocation that is placed in a slab */
+        uint64_t block_step;     /* larger allocations are rounded up to multiples of this */
+        uint64_t array_step;     /* arrays are rounded up to multiples of this */
         /* if set, cuArrayGetMemoryRequirements returns an error for a plain array */
         uint64_t has_no_array_requirements;
         /* if set, a module takes memory for its code and variables only, not for the whole image */

@@ -116,7 +116,7 @@ static const struct rule {
         uint64_t before;
 } rules[] = {
         { FIELD(grants.slab_bytes), 0, 2 * MIB, 0, 0 },
-        { FIELD(grants.slab_most_bytes), 0, 1 * MIB, 0, 0 },
+        { FIELD(grants.slab_max_bytes), 0, 1 * MIB, 0, 0 },
         { FIELD(grants.block_step), 0, 2 * MIB, 0, 0 },
         { FIELD(grants.array_step), UINT64_C(64) << 10, 2 * MIB, 0, 0 },
         { FIELD(grants.has_no_array_requirements), false, true, 0, 0 },

@@ -14,7 +14,7 @@ static bool is_busy(const struct gpu *gpu)
         return gpu_busy_percent(gpu, ENGINE_COMPUTE) > 0;
 }
 
-static unsigned most_mhz(nvmlClockType_t type)
+static unsigned max_mhz(nvmlClockType_t type)
 {
         switch (type) {
         case NVML_CLOCK_MEM:
@@ -29,7 +29,7 @@ static unsigned most_mhz(nvmlClockType_t type)
 static unsigned now_mhz(const struct gpu *gpu, nvmlClockType_t type)
 {
         if (is_busy(gpu))
-                return most_mhz(type);
+                return max_mhz(type);
         return type == NVML_CLOCK_MEM ? nvml.model->idle_memory_clock_mhz
                                       : nvml.model->idle_clock_mhz;
 }
@@ -60,7 +60,7 @@ nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t handle, nvmlClockType_t type
         nvmlReturn_t rc = enter_clock(__func__, handle, type, ret_mhz);
 
         if (rc == NVML_SUCCESS)
-                *ret_mhz = most_mhz(type);
+                *ret_mhz = max_mhz(type);
         return rc;
 }
 
@@ -73,7 +73,7 @@ nvmlReturn_t application_give(const char *function, nvmlDevice_t handle, nvmlClo
                 return rc;
         if (type == NVML_CLOCK_VIDEO)
                 return NVML_ERROR_NOT_SUPPORTED;
-        *ret_mhz = most_mhz(type);
+        *ret_mhz = max_mhz(type);
         return NVML_SUCCESS;
 }
 
@@ -98,7 +98,7 @@ nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t handle, unsigned *c
 {
         const struct gpu *gpu;
         nvmlReturn_t rc = nvml_enter_card(__func__, handle, count, &gpu);
-        unsigned most = most_mhz(NVML_CLOCK_MEM);
+        unsigned most = max_mhz(NVML_CLOCK_MEM);
         unsigned room;
 
         if (rc != NVML_SUCCESS)
@@ -120,16 +120,16 @@ nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t handle, unsigned 
 {
         const struct gpu *gpu;
         nvmlReturn_t rc = nvml_enter_card(__func__, handle, count, &gpu);
-        unsigned most = most_mhz(NVML_CLOCK_GRAPHICS);
+        unsigned most = max_mhz(NVML_CLOCK_GRAPHICS);
 
         if (rc != NVML_SUCCESS)
                 return rc;
-        unsigned least = memory_mhz == most_mhz(NVML_CLOCK_MEM) ? nvml.model->idle_clock_mhz : most;
+        unsigned least = memory_mhz == max_mhz(NVML_CLOCK_MEM) ? nvml.model->idle_clock_mhz : most;
         unsigned room = *count;
-        if (memory_mhz != most_mhz(NVML_CLOCK_MEM) &&
+        if (memory_mhz != max_mhz(NVML_CLOCK_MEM) &&
             memory_mhz != nvml.model->idle_memory_clock_mhz)
                 return NVML_ERROR_NOT_FOUND;
-        if (memory_mhz != most_mhz(NVML_CLOCK_MEM))
+        if (memory_mhz != max_mhz(NVML_CLOCK_MEM))
                 most = least = nvml.model->idle_clock_mhz;
         *count = (most - least) / CLOCK_STEP_MHZ + 1;
         if (room < *count)

@@ -63,7 +63,7 @@ static unsigned power_mw(const struct gpu *gpu, enum field_kind kind)
         if (kind == FIELD_POWER)
                 return gpu_power_mw(gpu);
         return kind == FIELD_POWER_LIMIT ? nvml.spec->power_limit_mw
-                                         : nvml.model->least_power_limit_mw;
+                                         : nvml.model->min_power_limit_mw;
 }
 
 static nvmlReturn_t kind_read(const struct gpu *gpu, enum field_kind kind, nvmlFieldValue_t *field)

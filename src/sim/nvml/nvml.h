@@ -48,7 +48,7 @@ struct nvml_model {
         unsigned idle_clock_mhz, idle_memory_clock_mhz, video_clock_mhz;
         unsigned shutdown_celsius, slowdown_celsius, gpu_max_celsius, memory_max_celsius;
         nvmlPstates_t idle_state;
-        unsigned least_power_limit_mw;
+        unsigned min_power_limit_mw;
         bool has_row_remapping; /* false: single pages are retired instead */
         bool has_memory_sensor;
         bool can_divide;

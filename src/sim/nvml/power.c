@@ -142,17 +142,17 @@ nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t handle, unsigned l
         return rc;
 }
 
-nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t handle, unsigned *ret_least,
-                                                          unsigned *ret_most)
+nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t handle, unsigned *ret_min,
+                                                          unsigned *ret_max)
 {
         const struct gpu *gpu;
-        nvmlReturn_t rc = nvml_enter_card(__func__, handle, ret_least, &gpu);
+        nvmlReturn_t rc = nvml_enter_card(__func__, handle, ret_min, &gpu);
 
         if (rc != NVML_SUCCESS)
                 return rc;
-        if (!ret_most)
+        if (!ret_max)
                 return NVML_ERROR_INVALID_ARGUMENT;
-        *ret_least = nvml.model->least_power_limit_mw;
-        *ret_most = nvml.spec->power_limit_mw;
+        *ret_min = nvml.model->min_power_limit_mw;
+        *ret_max = nvml.spec->power_limit_mw;
         return NVML_SUCCESS;
 }

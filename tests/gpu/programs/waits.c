@@ -55,8 +55,8 @@ static void launch(CUfunction function, CUstream stream, void **params)
 
 static void play(uint32_t wanted, unsigned count)
 {
-        uint64_t most_ns = MAX_NS;
-        void *until[] = { &at, &wanted, &most_ns };
+        uint64_t max_ns = MAX_NS;
+        void *until[] = { &at, &wanted, &max_ns };
         uint64_t ns = PRODUCE_NS;
         void *one[] = { &at, &ns };
 

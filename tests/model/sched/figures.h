@@ -7,8 +7,8 @@
 
 #include "world.h"
 
-/* A row: `reach` is the most that is good enough, or the least (`is_least`). */
-void figure(const char *what, double value, const char *unit, double reach, bool is_least);
+/* A row: `reach` is the most that is good enough, or the least (`is_min`). */
+void figure(const char *what, double value, const char *unit, double reach, bool is_min);
 
 /* The one world there is (it is large), run from 0 until then. */
 struct world *run(const struct world_spec *spec, int64_t until);

@@ -38,7 +38,7 @@ static double worst_second(const struct world *world, double percent)
 }
 
 struct error {
-        double sum, worst, worst_second, least_of_quota;
+        double sum, worst, worst_second, min_of_quota;
         unsigned count;
 };
 
@@ -48,13 +48,13 @@ static void error_add(struct error *error, const struct world *world, double per
 
         error->sum += apart(share, percent);
         error->worst_second = max_double(error->worst_second, worst_second(world, percent));
-        error->least_of_quota = -max_double(-error->least_of_quota, -share / percent);
+        error->min_of_quota = -max_double(-error->min_of_quota, -share / percent);
         error->count++;
 }
 
 static void alone_with(const struct load *load)
 {
-        struct error error = { .least_of_quota = 1 };
+        struct error error = { .min_of_quota = 1 };
         char what[96];
 
         for (unsigned percent = 10; percent <= 90; percent += 10) {
@@ -69,13 +69,13 @@ static void alone_with(const struct load *load)
         figure(what, error.worst_second, "points", load->worst_reach, false);
         snprintf(what, sizeof(what), "cap 10..90 %% alone, %s: least part of the quota",
                  load->name);
-        figure(what, error.least_of_quota, "", 0.97, true);
+        figure(what, error.min_of_quota, "", 0.97, true);
 }
 
 /* Beside a neighbour without a cap, who takes all that is left. */
 static void beside_with(const struct load *load)
 {
-        struct error error = { .least_of_quota = 1 };
+        struct error error = { .min_of_quota = 1 };
         char what[96];
 
         for (unsigned percent = 10; percent <= 40; percent += 10) {

@@ -20,19 +20,19 @@ static struct {
         int64_t sorted[LATENCIES];
 } state;
 
-void figure(const char *what, double value, const char *unit, double reach, bool is_least)
+void figure(const char *what, double value, const char *unit, double reach, bool is_min)
 {
-        bool is_missed = is_least ? value < reach : value > reach;
+        bool is_missed = is_min ? value < reach : value > reach;
 
         state.missed += is_missed;
         if (state.is_json)
                 printf("%s{\"what\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"reach\": %g, "
                        "\"least\": %s}",
                        state.rows ? ",\n" : "[", what, value, unit, reach,
-                       is_least ? "true" : "false");
+                       is_min ? "true" : "false");
         else
                 printf("  %-64s %10.4g %-6s %s %g%s\n", what, value, unit,
-                       is_least ? ">=" : "<=", reach, is_missed ? "  MISSED" : "");
+                       is_min ? ">=" : "<=", reach, is_missed ? "  MISSED" : "");
         state.rows++;
         fflush(stdout);
 }

@@ -173,7 +173,7 @@ static void read_argument(const char *argument)
                         { "long", NULL, &asked.long_ns },
                         { "pause", NULL, &asked.pause_ns },
 
-                        { "pause_most", NULL, &asked.pause_most_ns } };
+                        { "pause_most", NULL, &asked.pause_max_ns } };
         const char *value = strchr(argument, '=');
         size_t length = value ? (size_t)(value - argument) : 0;
 
@@ -199,8 +199,8 @@ static void read_arguments(int argc, char **argv)
 {
         for (int i = 1; i < argc; i++)
                 read_argument(argv[i]);
-        if (asked.pause_most_ns < asked.pause_ns)
-                asked.pause_most_ns = asked.pause_ns;
+        if (asked.pause_max_ns < asked.pause_ns)
+                asked.pause_max_ns = asked.pause_ns;
         if (!mixes_find(asked.load) || !asked.threads || asked.threads > THREADS ||
             !asked.streams || asked.streams > MIXES_STREAMS || !asked.of)
                 exit(2);

@@ -24,7 +24,7 @@ struct mixes_asked {
         uint64_t ns;      /* of a kernel */
         uint64_t long_ns; /* of the long ones */
         unsigned of;      /* one in so many is a long one */
-        uint64_t pause_ns, pause_most_ns;
+        uint64_t pause_ns, pause_max_ns;
 };
 
 /* Of one thread. */

@@ -47,7 +47,7 @@ static void chain(struct mixes_worker *worker, unsigned event, CUstream from, CU
 
 static void pause_host(struct mixes_worker *worker)
 {
-        uint64_t ns = by_lot(worker, worker->asked->pause_ns, worker->asked->pause_most_ns);
+        uint64_t ns = by_lot(worker, worker->asked->pause_ns, worker->asked->pause_max_ns);
 
         if (ns)
                 clock_sleep_ns(ns);

@@ -23,7 +23,7 @@
 
 static CUcontext context;
 static CUfunction fill, wrong;
-static uint64_t most_mib, seed;
+static uint64_t max_mib, seed;
 static _Atomic uint64_t looks, wrongs, refusals;
 static _Atomic bool is_over;
 
@@ -59,7 +59,7 @@ static void launch(CUstream stream, CUfunction function, const struct block *blo
 /* Some blocks are too small to leave. */
 static void make(CUstream stream, struct block *block, uint64_t *state)
 {
-        uint64_t bytes = chance(state) % 4 ? chance(state) % (most_mib * MIB) + 8 : 4096;
+        uint64_t bytes = chance(state) % 4 ? chance(state) % (max_mib * MIB) + 8 : 4096;
         CUresult rc = cuMemAlloc_v2(&block->at, bytes);
 
         if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
         if (!threads)
                 return 2;
         seed = strtoull(argv[2], NULL, 10);
-        most_mib = strtoull(argv[3], NULL, 10);
+        max_mib = strtoull(argv[3], NULL, 10);
         OK(cuInit(0));
         OK(cuCtxCreate_v2(&context, 0, 0));
         OK(cuModuleLoad(&module, getenv("BYTES_KERNELS")));

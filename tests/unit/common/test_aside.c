@@ -20,9 +20,9 @@
 
 #define LONG_NS (60 * CLOCK_SECOND_NS)
 
-static int ask(uint8_t (*work)(void *), void *context, uint64_t most_ns)
+static int ask(uint8_t (*work)(void *), void *context, uint64_t max_ns)
 {
-        return aside_ask(&(struct aside_question){ "aliquot-ask", work, context }, most_ns);
+        return aside_ask(&(struct aside_question){ "aliquot-ask", work, context }, max_ns);
 }
 
 static uint8_t add_one(void *context)

@@ -94,5 +94,5 @@ void ask_event(enum sessions_event_type type, const struct model_ask *ask, bool 
                              (type == SESSIONS_CHANGE ? SESSIONS_HAS_MEMORY : 0u) |
                              (ask->has_compute ? SESSIONS_HAS_COMPUTE : 0u);
         event->wish.is_chosen_here = ask->is_chosen;
-        event->wish.free_least_bytes = ask->free_least * ASK_GIB;
+        event->wish.free_min_bytes = ask->free_least * ASK_GIB;
 }

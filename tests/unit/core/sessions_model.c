@@ -193,7 +193,7 @@ enum sessions_answer model_create(struct model *model, const struct model_ask *a
                 return SESSIONS_BAD;
         if (one->is_there)
                 return SESSIONS_EXISTS;
-        if (model->policy.owner_most != 0 && owned >= model->policy.owner_most && said.owner != 0 &&
+        if (model->policy.owner_max != 0 && owned >= model->policy.owner_max && said.owner != 0 &&
             !(ask->is_admin && said.owner == ask->uid))
                 return SESSIONS_FULL;
         if (is_too_long(model, said.ttl))

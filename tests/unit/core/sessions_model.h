@@ -38,7 +38,7 @@ struct model {
                 bool is_here;
         } gpu[MODEL_GPUS];
         struct {
-                unsigned overcommit, percent, ending, choice, owner_most;
+                unsigned overcommit, percent, ending, choice, owner_max;
                 uint64_t reserve, ttl, most, grace;
         } policy;
         struct model_session session[MODEL_SESSIONS];

@@ -230,9 +230,9 @@ static void read_policy(const struct story_line *line, struct sessions_event *ev
                 .ending = chosen(line, "end", endings),
                 .choice = chosen(line, "choice", choices),
                 .ttl_ns = time_of(line, "ttl"),
-                .ttl_most_ns = time_of(line, "most"),
+                .ttl_max_ns = time_of(line, "most"),
                 .grace_ns = time_of(line, "grace"),
-                .owner_most = (uint32_t)number_of(line, "owner-most", 0),
+                .owner_max = (uint32_t)number_of(line, "owner-most", 0),
         };
 }
 
@@ -332,7 +332,7 @@ static void read_wish(const struct story_line *line, struct sessions_wish *wish)
 
         wish->has_choice = value_of(line, "choice") != NULL;
         wish->choice = (uint8_t)chosen(line, "choice", choices);
-        wish->free_least_bytes = free_least ? bytes_of(free_least) : 0;
+        wish->free_min_bytes = free_least ? bytes_of(free_least) : 0;
 }
 
 static void read_fields(const struct story_line *line, struct sessions_event *event,

@@ -115,7 +115,7 @@ static void allocate(struct world_session *session)
         }
         if (!session->ask_bytes)
                 return;
-        if (used_bytes + session->ask_bytes > page->most_bytes) {
+        if (used_bytes + session->ask_bytes > page->max_bytes) {
                 if (session->answered_ns) {
                         session->ask_bytes = 0;
                         session->refused++;
@@ -250,7 +250,7 @@ static void check_sums(void)
 
                 if (!session->is_here)
                         continue;
-                assert_true(order->most_bytes + pinned_bytes - order->pinned_bytes <=
+                assert_true(order->max_bytes + pinned_bytes - order->pinned_bytes <=
                             capacity_bytes);
                 for (unsigned j = 0; j < WORLD_SESSIONS; j++) {
                         if (j != i && world.session[j].is_here)

@@ -219,10 +219,10 @@ static void it_may_be_off(void **state)
 /* Each looks busy while the other one has its slice: together more than there is. */
 static void what_others_may_have_used_is_not_held_against_anybody(void **state)
 {
-        assert_int_equal(claims_least(60, 90, 100), 60);
-        assert_int_equal(claims_least(100, 200, 100), 0);
-        assert_int_equal(claims_least(90, 130, 100), 60);
-        assert_int_equal(claims_least(0, UINT64_MAX, 100), 0);
+        assert_int_equal(claims_min(60, 90, 100), 60);
+        assert_int_equal(claims_min(100, 200, 100), 0);
+        assert_int_equal(claims_min(90, 130, 100), 60);
+        assert_int_equal(claims_min(0, UINT64_MAX, 100), 0);
 }
 
 /* -- For how long ----------------------------------------------------------------------------- */

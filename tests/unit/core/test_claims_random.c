@@ -85,10 +85,10 @@ static void play(unsigned truth_percent)
 {
         for (unsigned i = 0; i < LOOKS; i++) {
                 uint64_t elapsed_ns = (950 + random_below(550)) * MS;
-                uint64_t most_ns = elapsed_ns / 1000 * (run.sight.cap_ppm / 1000);
+                uint64_t max_ns = elapsed_ns / 1000 * (run.sight.cap_ppm / 1000);
                 bool is_idle = truth_percent == 100 && random_below(4) == 0;
 
-                look(is_idle ? 0 : most_ns, elapsed_ns, truth_percent);
+                look(is_idle ? 0 : max_ns, elapsed_ns, truth_percent);
         }
 }
 

@@ -21,8 +21,8 @@ static struct {
         int64_t now_ns;
         uint64_t random;
         unsigned count;
-        int64_t drain_most_ns; /* how long what was launched runs on after CLOSE */
-        int64_t slow_ns;       /* the same of one of them */
+        int64_t drain_max_ns; /* how long what was launched runs on after CLOSE */
+        int64_t slow_ns;      /* the same of one of them */
         unsigned slow;
         int64_t drained_at[MOST];
         int64_t opened_at[MOST], longest_wait[MOST];
@@ -46,7 +46,7 @@ static void note(const struct sched_action *action)
         if (action->type == SCHED_CLOSE)
                 run.drained_at[i] =
                         run.now_ns +
-                        (run.slow_ns && i == run.slow ? run.slow_ns : random_ns(run.drain_most_ns));
+                        (run.slow_ns && i == run.slow ? run.slow_ns : random_ns(run.drain_max_ns));
 }
 
 static void step_event(const struct sched_event *event)
@@ -75,7 +75,7 @@ static void check_lags(void)
                 int64_t ns = ahead / SCHED_WEIGHT_MAX * member->terms.weight;
 
                 assert_true(ns >= -4 * lease_ns - SCHED_WEIGHT_MAX);
-                assert_true(ns <= lease_ns + run.drain_most_ns + SCHED_WEIGHT_MAX);
+                assert_true(ns <= lease_ns + run.drain_max_ns + SCHED_WEIGHT_MAX);
         }
 }
 
@@ -111,12 +111,12 @@ static void pass_time(int64_t until_ns, bool is_fair)
         run.now_ns = until_ns;
 }
 
-static void begin(uint64_t seed, int64_t drain_most_ns)
+static void begin(uint64_t seed, int64_t drain_max_ns)
 {
         memset(&run, 0, sizeof(run));
         sched_init(&run.sched);
         run.random = seed;
-        run.drain_most_ns = drain_most_ns;
+        run.drain_max_ns = drain_max_ns;
         for (unsigned i = 0; i < MOST; i++)
                 run.drained_at[i] = SCHED_NEVER;
 }

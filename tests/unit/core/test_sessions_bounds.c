@@ -122,7 +122,7 @@ static enum sessions_answer create_beside(unsigned number, uint32_t uid, uint32_
 /* Removed sessions of which a user has files open are among those that it may have. */
 static void what_remains_of_sessions_counts_as_its_users(void **state)
 {
-        node.policy.owner_most = 3;
+        node.policy.owner_max = 3;
         assert_int_equal(create_beside(0, 1000, 3), SESSIONS_FULL);
         assert_string_equal(actions.field, "owner");
         assert_int_equal(create_beside(0, 1000, UINT32_MAX), SESSIONS_FULL);
@@ -131,7 +131,7 @@ static void what_remains_of_sessions_counts_as_its_users(void **state)
         assert_int_equal(create_beside(1, 1000, 1), SESSIONS_YES);
         assert_int_equal(create_beside(2, 1001, 0), SESSIONS_YES);
         assert_int_equal(create_beside(3, 0, 3), SESSIONS_YES);
-        node.policy.owner_most = 0;
+        node.policy.owner_max = 0;
         assert_int_equal(create_beside(4, 1000, UINT32_MAX), SESSIONS_YES);
 }
 

@@ -323,7 +323,7 @@ static void play_policy(void)
         run.model.policy.reserve = any_of(2) * 2;
         run.model.policy.ending = any_of(3);
         run.model.policy.choice = any_of(2);
-        run.model.policy.owner_most = one_in(2) ? 5 + any_of(3) : 0;
+        run.model.policy.owner_max = one_in(2) ? 5 + any_of(3) : 0;
         run.model.policy.ttl = one_in(2) ? 60 : 0;
         run.model.policy.most = one_in(2) ? 100 : 0;
         run.model.policy.grace = 1 + any_of(20);
@@ -334,9 +334,9 @@ static void play_policy(void)
                 .ending = run.model.policy.ending,
                 .choice = run.model.policy.choice,
                 .ttl_ns = run.model.policy.ttl * SECOND,
-                .ttl_most_ns = run.model.policy.most * SECOND,
+                .ttl_max_ns = run.model.policy.most * SECOND,
                 .grace_ns = run.model.policy.grace * SECOND,
-                .owner_most = run.model.policy.owner_most,
+                .owner_max = run.model.policy.owner_max,
         };
         step(&event, &actions);
         assert_int_equal(actions.answer, SESSIONS_YES);

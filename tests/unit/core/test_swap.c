@@ -342,7 +342,7 @@ static void what_can_never_be_brought_in_beside_it_is_not_pinned(void **state)
         world_run(SECOND);
         assert_int_equal(b->pinned_bytes, GIB + GIB / 2);
         /* The other one's limit has followed. */
-        assert_true(a->page.most_bytes <= 16 * GIB - b->pinned_bytes);
+        assert_true(a->page.max_bytes <= 16 * GIB - b->pinned_bytes);
         a->refused = 0;
         a->ask_bytes = 2 * GIB;
         world_run(SECOND);
@@ -584,11 +584,11 @@ static void more_is_pinned_when_others_were_seen_to_keep_to_lower_limits(void **
                 see_pinned(B, 2, 1, 0);
                 step();
         }
-        assert_true(a->order.most_bytes > 14 * GIB);
+        assert_true(a->order.max_bytes > 14 * GIB);
         see_pinned(A, 10, 0, 0);
         see_pinned(B, 2, 1, 4);
         step();
-        assert_true(a->order.most_bytes <= 12 * GIB);
+        assert_true(a->order.max_bytes <= 12 * GIB);
         assert_true(b->order.pinned_bytes < 4 * GIB);
         assert_true(b->is_asked);
         /* It had taken more before it was told. */

@@ -205,8 +205,7 @@ static void check_told(const struct swap *swap)
         for (unsigned i = 0; i < swap->count; i++) {
                 const struct swap_session *session = &swap->session[swap->list[i]];
 
-                assert_true(session->order.most_bytes + pinned_bytes -
-                                    session->order.pinned_bytes <=
+                assert_true(session->order.max_bytes + pinned_bytes - session->order.pinned_bytes <=
                             4 * GIB);
                 assert_true(session->state != SWAP_FREE);
                 assert_true((session->order.gate == 0) == (session->state == SWAP_RUNS));

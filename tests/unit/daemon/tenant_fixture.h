@@ -98,7 +98,7 @@ static inline int raise_stage(void **state)
         assert_non_null(mkdtemp(store.path));
         snprintf(path, sizeof(path), "%.64s/" DATABASE_FILE, store.path);
         config_init(&config);
-        config.policy.owner_most = 0; /* a crowd's sessions are one user's */
+        config.policy.owner_max = 0; /* a crowd's sessions are one user's */
         base = event_base_new();
         if (sink_start(&sink, base, &err) < 0)
                 fail_msg("%s", err.text);

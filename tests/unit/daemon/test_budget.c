@@ -23,7 +23,7 @@ static uint64_t now_ns;
 static int begin(void **state)
 {
         memset(&budget, 0, sizeof(budget));
-        budget.most_ns = MOST;
+        budget.max_ns = MOST;
         now_ns = 100 * SECOND;
         return 0;
 }
@@ -39,13 +39,13 @@ static struct budget_work work_of(unsigned session)
 }
 
 /* Work that takes what it may, and at least this much. Returns what it took. */
-static uint64_t work(unsigned session, uint64_t least_ns)
+static uint64_t work(unsigned session, uint64_t min_ns)
 {
         const struct budget_work work = work_of(session);
-        uint64_t most_ns = budget_begin(&budget, &work, now_ns);
-        uint64_t used_ns = most_ns > least_ns ? most_ns : least_ns;
+        uint64_t max_ns = budget_begin(&budget, &work, now_ns);
+        uint64_t used_ns = max_ns > min_ns ? max_ns : min_ns;
 
-        if (!most_ns)
+        if (!max_ns)
                 return 0;
         now_ns += used_ns;
         budget_end(&budget, &work, now_ns, used_ns);

@@ -44,7 +44,7 @@ static void test_the_defaults_are_those_of_the_table(void **state)
         assert_string_equal(config.http_address, "");
         assert_int_equal(config.log_level, LOG_INFO);
         assert_int_equal(config.socket_mode, 0600);
-        assert_int_equal(config.body_bytes_most, 64 << 10);
+        assert_int_equal(config.body_bytes_max, 64 << 10);
         assert_int_equal(config.request_timeout_ns, 10000000000);
         assert_int_equal(config.policy.overcommit, SESSIONS_STRICT);
         assert_int_equal(config.policy.ratio_percent, 100);
@@ -89,7 +89,7 @@ static void test_values_of_every_type_arrive(void **state)
         assert_int_equal(config.log_level, LOG_DEBUG);
         assert_string_equal(config.http_address, "[::1]:80");
         assert_true(config.is_token_required);
-        assert_int_equal(config.body_bytes_most, 3 << 19);
+        assert_int_equal(config.body_bytes_max, 3 << 19);
         assert_int_equal(config.idle_timeout_ns, 5400000000000);
         assert_int_equal(config.socket_mode, 0660);
         assert_string_equal(config.socket_group, "staff");
@@ -98,10 +98,10 @@ static void test_values_of_every_type_arrive(void **state)
         assert_int_equal(config.policy.reserve_bytes, 512 << 20);
         assert_int_equal(config.policy.choice, SESSIONS_LEAST_LOADED);
         assert_int_equal(config.policy.ttl_ns, 7200000000000);
-        assert_int_equal(config.policy.ttl_most_ns, 86400000000000);
+        assert_int_equal(config.policy.ttl_max_ns, 86400000000000);
         assert_int_equal(config.policy.ending, SESSIONS_KILL);
         assert_int_equal(config.policy.grace_ns, 0);
-        assert_int_equal(config.policy.owner_most, 4);
+        assert_int_equal(config.policy.owner_max, 4);
         assert_int_equal(config.watch.strangers, WATCH_KILL);
         assert_int_equal(config.watch.forged, WATCH_REPORT);
         assert_int_equal(config.watch.tolerance_bytes, 512 << 20);

@@ -30,14 +30,14 @@ static void all_kinds_together_leave_the_daemon_its_own(void **state)
                 unsigned taken;
 
                 limit_to(limits[i]);
-                taken = descriptors_most(ANY, DESCRIPTORS_HTTP) +
-                        2 * descriptors_most(ANY, DESCRIPTORS_VISITS) +
-                        2 * descriptors_most(ANY, DESCRIPTORS_DOORS) +
-                        2 * descriptors_most(ANY, DESCRIPTORS_SESSIONS) +
-                        descriptors_most(ANY, DESCRIPTORS_SEATS) +
-                        descriptors_most(ANY, DESCRIPTORS_SWAPS) +
-                        descriptors_most(ANY, DESCRIPTORS_RESIDENTS) +
-                        descriptors_most(ANY, DESCRIPTORS_GPU_USERS);
+                taken = descriptors_max(ANY, DESCRIPTORS_HTTP) +
+                        2 * descriptors_max(ANY, DESCRIPTORS_VISITS) +
+                        2 * descriptors_max(ANY, DESCRIPTORS_DOORS) +
+                        2 * descriptors_max(ANY, DESCRIPTORS_SESSIONS) +
+                        descriptors_max(ANY, DESCRIPTORS_SEATS) +
+                        descriptors_max(ANY, DESCRIPTORS_SWAPS) +
+                        descriptors_max(ANY, DESCRIPTORS_RESIDENTS) +
+                        descriptors_max(ANY, DESCRIPTORS_GPU_USERS);
                 assert_true(taken + DESCRIPTORS_KEPT <= limits[i]);
         }
 }
@@ -45,9 +45,9 @@ static void all_kinds_together_leave_the_daemon_its_own(void **state)
 static void a_kind_has_no_more_than_is_allowed_and_at_least_one(void **state)
 {
         limit_to(1024);
-        assert_int_equal(descriptors_most(3, DESCRIPTORS_HTTP), 3);
+        assert_int_equal(descriptors_max(3, DESCRIPTORS_HTTP), 3);
         limit_to(16);
-        assert_int_equal(descriptors_most(3, DESCRIPTORS_HTTP), 1);
+        assert_int_equal(descriptors_max(3, DESCRIPTORS_HTTP), 1);
 }
 
 static void the_soft_limit_is_raised_to_the_hard_one(void **state)

@@ -193,7 +193,7 @@ static void test_a_connection_may_end_while_its_request_waits(void **state)
 {
         const unsigned kept = 4;
 
-        config.peer_connections_most = kept;
+        config.peer_connections_max = kept;
         ask_as_a_crowd(); /* each beyond the fourth ends one that came before */
         run_until(kept * PIPELINED);
         assert_int_equal(http_connection_count(http), kept);
@@ -232,7 +232,7 @@ static void test_accepting_is_not_all_that_a_turn_of_the_loop_does(void **state)
 
         assert_non_null(mkdtemp(folder));
         snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", folder);
-        config.peer_connections_most = config.connections_most = CALLERS;
+        config.peer_connections_max = config.connections_max = CALLERS;
         assert_int_equal(http_listen_unix(http, address.sun_path, &err), 0);
         for (unsigned i = 0; i < CALLERS; i++) {
                 int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

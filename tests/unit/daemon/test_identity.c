@@ -404,7 +404,7 @@ static unsigned signal_all_but_children(uint32_t owner_uid)
                 .slots = &slots,
                 .owner_uid = owner_uid,
                 .number = SIGKILL,
-                .most_ns = UINT64_C(10000000000),
+                .max_ns = UINT64_C(10000000000),
                 .walk = &walk,
         };
 

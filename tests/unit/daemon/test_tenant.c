@@ -165,7 +165,7 @@ static void test_of_a_crowd_that_says_nothing_the_oldest_makes_room(void **state
 {
         int crowd[8];
 
-        config.join_session_connections_most = 4;
+        config.join_session_connections_max = 4;
         for (unsigned i = 0; i < 8; i++) {
                 crowd[i] = connect_to("a");
                 turn();
@@ -242,7 +242,7 @@ static void test_who_is_heard_before_its_turn_is_answered_once(void **state)
         size_t bytes = message_write_hello(message, &(struct message_wish){ .command = "test" });
         int first, second;
 
-        config.join_session_connections_most = 1;
+        config.join_session_connections_max = 1;
         first = connect_to("a");
         turn();
         assert_int_equal(send(first, message, bytes, MSG_NOSIGNAL), (ssize_t)bytes);

@@ -18,12 +18,12 @@
 
 enum { CARD, OUT, SWAP };
 
-static void give(uint64_t resident_bytes, uint64_t most_bytes, uint64_t pinned_bytes)
+static void give(uint64_t resident_bytes, uint64_t max_bytes, uint64_t pinned_bytes)
 {
         struct page_room *room = &double_limits()->device[CARD].lease.room;
 
         room->resident_bytes = resident_bytes;
-        room->most_bytes = most_bytes;
+        room->max_bytes = max_bytes;
         room->pinned_bytes = pinned_bytes;
         room->answered_at_ns = clock_now_ns();
 }
@@ -58,7 +58,7 @@ static void bytes_fit_by_what_the_page_says(void **state)
                                     .swappable_bytes = 300,
                                     .limit_bytes = 2000,
                                     .resident_bytes = 800,
-                                    .most_bytes = 1000,
+                                    .max_bytes = 1000,
                                     .pinned_bytes = 400 };
 
         assert_int_equal(room_answer(&books, 300, ROOM_OF_SWAPPABLE), ROOM_FITS);

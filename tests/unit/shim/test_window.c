@@ -26,7 +26,7 @@ static uint64_t round_done_ns[WINDOW_ROUNDS];
 static uint64_t play(struct window *window, struct kernels kernels, uint64_t begin_ns,
                      uint64_t end_ns)
 {
-        uint64_t done_ns = begin_ns, now_ns = begin_ns, most_ns = 0;
+        uint64_t done_ns = begin_ns, now_ns = begin_ns, max_ns = 0;
 
         window_clear(window);
         while (now_ns < end_ns) {
@@ -40,12 +40,12 @@ static uint64_t play(struct window *window, struct kernels kernels, uint64_t beg
                         round_done_ns[window_close(window)] = done_ns;
                         continue;
                 }
-                if (now_ns > (begin_ns + end_ns) / 2 && done_ns - now_ns > most_ns)
-                        most_ns = done_ns - now_ns;
+                if (now_ns > (begin_ns + end_ns) / 2 && done_ns - now_ns > max_ns)
+                        max_ns = done_ns - now_ns;
                 now_ns = round_done_ns[window->first];
                 window_pass(window, 1, &(struct window_looks){ now_ns, now_ns, 0 });
         }
-        return most_ns;
+        return max_ns;
 }
 
 static void assert_weighs(struct kernels kernels)
@@ -69,11 +69,11 @@ static void a_submission_comes_to_weigh_what_it_takes(void **state)
 static void what_was_never_weighed_is_a_round(void **state)
 {
         struct window window = { 0 };
-        uint64_t most_ns;
+        uint64_t max_ns;
 
         play(&window, (struct kernels){ 2, 5 * US }, MS, 200 * MS);
-        most_ns = play(&window, (struct kernels){ 3, 50 * MS }, 200 * MS, 3000 * MS);
-        assert_in_range(most_ns, 50 * MS, (WINDOW_ROUNDS + 1) * 50 * MS);
+        max_ns = play(&window, (struct kernels){ 3, 50 * MS }, 200 * MS, 3000 * MS);
+        assert_in_range(max_ns, 50 * MS, (WINDOW_ROUNDS + 1) * 50 * MS);
         assert_int_equal(window_weight(3), WINDOW_WEIGHT_MAX);
 }
 
@@ -96,9 +96,9 @@ static void what_is_known_spends_its_weight_among_others(void **state)
 static void no_more_than_four_rounds_and_what_fills_the_next_are_in_flight(void **state)
 {
         struct window window = { 0 };
-        uint64_t most_ns = play(&window, (struct kernels){ 7, 20 * US }, MS, 1000 * MS);
+        uint64_t max_ns = play(&window, (struct kernels){ 7, 20 * US }, MS, 1000 * MS);
 
-        assert_in_range(most_ns, WINDOW_TARGET_NS, (WINDOW_ROUNDS + 1) * 2 * WINDOW_TARGET_NS);
+        assert_in_range(max_ns, WINDOW_TARGET_NS, (WINDOW_ROUNDS + 1) * 2 * WINDOW_TARGET_NS);
 }
 
 /* Each round costs a marker and a few questions. */

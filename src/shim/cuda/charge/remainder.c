@@ -118,11 +118,11 @@ static void set_charge(int row, uint64_t bytes)
  * keeps about the minimum of recent queries. */
 static void note_cost(struct remainder *remainder, uint64_t ns)
 {
-        uint64_t most_ns = remainder->cost_ns ? remainder->cost_ns + remainder->cost_ns / 8 + 1
-                                              : remainder->first_cost_ns;
+        uint64_t max_ns = remainder->cost_ns ? remainder->cost_ns + remainder->cost_ns / 8 + 1
+                                             : remainder->first_cost_ns;
 
-        if (most_ns)
-                remainder->cost_ns = min_u64(ns, most_ns);
+        if (max_ns)
+                remainder->cost_ns = min_u64(ns, max_ns);
         else
                 remainder->first_cost_ns = ns;
 }
@@ -224,12 +224,11 @@ static bool keep_answer(struct remainder *remainder, int row, const struct answe
                 return answer->is_calm;
         }
         /* If charges change during every query, use the minimum over DOUBTS answers. */
-        remainder->least_bytes =
-                remainder->doubts++ ? min_u64(remainder->least_bytes, bytes) : bytes;
+        remainder->min_bytes = remainder->doubts++ ? min_u64(remainder->min_bytes, bytes) : bytes;
         if (remainder->doubts < DOUBTS)
                 return false;
         remainder->doubts = 0;
-        correct(remainder, row, remainder->least_bytes, false);
+        correct(remainder, row, remainder->min_bytes, false);
         return false;
 }
 
@@ -281,7 +280,7 @@ static uint64_t rounding(uint64_t bytes)
         return -bytes % DRIVER_PAGE_BYTES;
 }
 
-static uint64_t unlooked_most(uint64_t limit_bytes)
+static uint64_t unlooked_max(uint64_t limit_bytes)
 {
         return max_u64(UNLOOKED_MIN_BYTES,
                        min_u64(UNLOOKED_MAX_BYTES, limit_bytes / PARTS_OF_LIMIT));
@@ -297,7 +296,7 @@ static bool may_pass(struct remainder *remainder, int row, uint64_t bytes)
         if (!unlooked_bytes || !charge_read(row, &view) || view.limit_bytes == PAGE_UNLIMITED)
                 return false;
         room_bytes = view.limit_bytes - min_u64(view.used_bytes, view.limit_bytes);
-        return unlooked_bytes > unlooked_most(view.limit_bytes) ||
+        return unlooked_bytes > unlooked_max(view.limit_bytes) ||
                sum_of(bytes, rounding(bytes) + unlooked_bytes) > room_bytes;
 }
 

@@ -37,7 +37,7 @@ struct remainder {
         uint64_t first_cost_ns;
         /* About the shortest duration of recent queries; 0 until two are measured. */
         uint64_t cost_ns;
-        uint64_t least_bytes; /* minimum of several uncertain answers, made while charges changed */
+        uint64_t min_bytes; /* minimum of several uncertain answers, made while charges changed */
         /* Number of those uncertain answers. */
         uint32_t doubts;
         /* There are estimates that no look has replaced. Written under `lock`. */

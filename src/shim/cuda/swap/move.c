@@ -37,19 +37,19 @@ struct move_choice {
 };
 
 /* Whether a segment may be moved in the present direction. Out: it is on the card and its block is
- * not pinned. In: it is in the host and fits into `most_bytes`. */
+ * not pinned. In: it is in the host and fits into `max_bytes`. */
 static bool may_move(const struct swap_block *block, const struct swap_segment *segment,
-                     uint64_t most_bytes)
+                     uint64_t max_bytes)
 {
         if (mover->is_inward)
-                return segment->place == SEGMENT_AWAY && segment->bytes <= most_bytes;
+                return segment->place == SEGMENT_AWAY && segment->bytes <= max_bytes;
         return segment->place == SEGMENT_HERE && !block->is_pinned;
 }
 
-static struct swap_segment *choose_in(const struct swap_block *block, uint64_t most_bytes)
+static struct swap_segment *choose_in(const struct swap_block *block, uint64_t max_bytes)
 {
         for (struct swap_segment *segment = block->segments; segment; segment = segment->next) {
-                if (segment->link.key >= mover->at && may_move(block, segment, most_bytes))
+                if (segment->link.key >= mover->at && may_move(block, segment, max_bytes))
                         return segment;
         }
         return NULL;
@@ -57,14 +57,14 @@ static struct swap_segment *choose_in(const struct swap_block *block, uint64_t m
 
 /* Chooses a segment to move, in the order of addresses from the last choice on, then once more from
  * the first address. `segment` is NULL if none may be moved. */
-static struct move_choice choose_segment(uint64_t most_bytes)
+static struct move_choice choose_segment(uint64_t max_bytes)
 {
         for (unsigned round = 0; round < 2; round++) {
                 const struct address_span *span = spans_above(&swap_state.spans, mover->at);
                 const struct address_span *end = swap_state.spans.span + swap_state.spans.count;
 
                 for (; span && span < end; span++) {
-                        struct swap_segment *segment = choose_in(span->of, most_bytes);
+                        struct swap_segment *segment = choose_in(span->of, max_bytes);
 
                         if (segment) {
                                 mover->at = segment->link.key + segment->bytes;
