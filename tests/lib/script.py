@@ -52,9 +52,12 @@ class Script:
     def hear(self):
         """The words of an answer. A program that never answers is killed: it would stop the whole test."""
         hang = threading.Timer(HANG_SECONDS, self.process.kill)
+        hang.daemon = True
         hang.start()
-        answer = self.process.stdout.readline()
-        hang.cancel()
+        try:
+            answer = self.process.stdout.readline()
+        finally:
+            hang.cancel()
         assert answer, f"ended with {self.process.wait()}: {self.process.stderr.read()}"
         return answer.split()
 

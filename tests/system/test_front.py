@@ -432,11 +432,18 @@ def test_the_whole_ends_with_the_sum_when_a_half_dies_or_hangs(whole):
 GROUPS = ["long", "asan", "tsan fuzz", "aarch64 mutants"]
 
 
-def test_each_run_of_the_whole_leaves_out_all_but_one_group_of_steps(whole):
-    process = whole("true", "echo $$LEFT_OUT >left", HALF_MINUTES="1")
-    last_line(process)
-    left = (whole.root / "left").read_text().strip()
-    assert left in [" ".join(group for group in GROUPS if group != mine) for mine in GROUPS]
+@pytest.mark.parametrize("step_hours, runs", [(1, 17), (24, 17)])
+def test_runs_of_the_whole_have_each_group_of_steps_and_each_part_by_turns(whole, monkeypatch, step_hours, runs):
+    """Each leaves out all groups but one; also where it runs at the same hour of each day."""
+    for name in ("LEFT_OUT", "CHECK_PART", "MUTANTS"):
+        monkeypatch.delenv(name, raising=False)
+    seen = set()
+    for run in range(runs):
+        last_line(whole("true", "echo $$LEFT_OUT/$$CHECK_PART/$$MUTANTS >left", EPOCH_SECONDS=str(run * step_hours * 3600)))
+        left, part, _, faults, _ = (whole.root / "left").read_text().split("/")
+        (mine,) = [mine for mine in GROUPS if left == " ".join(group for group in GROUPS if group != mine)]
+        seen.add((mine, faults if "mutants" in mine else part))
+    assert seen == {(mine, str(part)) for mine in GROUPS for part in (range(1, 5) if "mutants" in mine else (1, 2))}
 
 
 def test_the_whole_ends_with_the_sum_when_a_log_was_cut_off(whole):
