@@ -36,7 +36,7 @@ const struct tenants_counts *tenants_counts(const struct tenants *tenants)
 
 bool tenants_use_mounts(const struct tenants *tenants)
 {
-        return tenants->uses_mounts;
+        return tenants->mount >= 0;
 }
 
 /* -- A listener ------------------------------------------------------------------------------- */
@@ -298,10 +298,17 @@ int tenants_reload(struct tenants *tenants, struct error *err)
 /* Logs which functions this kernel lacks. */
 static void say_what_is_missing(const struct tenants *tenants)
 {
-        if (!tenants->uses_mounts)
+        const char *folder = node_store(tenants->options.node)->path;
+
+        if (tenants->mount < 0)
                 log_line(LOG_INFO,
                          "no read-only mounts here: root in a container can write the limits that "
                          "it is handed");
+        if (tenants->mount < 0 && geteuid() == 0 && tenant_may_run_programs(folder))
+                log_line(LOG_WARN,
+                         "%s is on a mount without nosuid: root in a container can make a program "
+                         "of root's in it",
+                         folder);
         if (!pidfd_is_there())
                 log_line(LOG_WARN,
                          "pidfd_open: %m: processes are held by their folders in /proc, and "
@@ -317,6 +324,7 @@ int tenants_start(struct tenants **ret, const struct tenants_options *options, s
         if (!tenants)
                 return fail(err, -ENOMEM, "out of memory");
         tenants->options = *options;
+        tenants->mount = -1;
         LIST_INIT(&tenants->peers);
         LIST_INIT(&tenants->unread);
         LIST_INIT(&tenants->owners);
@@ -336,7 +344,7 @@ int tenants_start(struct tenants **ret, const struct tenants_options *options, s
                 tenants_stop(tenants);
                 return rc;
         }
-        tenants->uses_mounts = tenant_can_mount(node_store(options->node)->path);
+        tenants->mount = tenant_mount(node_store(options->node)->path);
         say_what_is_missing(tenants);
         node_watch_folders(options->node, on_folder, tenants);
         open_missing(tenants);
@@ -377,5 +385,7 @@ void tenants_stop(struct tenants *tenants)
         peers_free(&tenants->guests);
         tenant_queue_stop(tenants);
         token_wipe(&tenants->token);
+        if (tenants->mount >= 0)
+                close(tenants->mount);
         free(tenants);
 }

@@ -7,9 +7,10 @@
  * file's mode allows to write: root in a container, or the daemon's own user. If the descriptor is
  * on a read-only mount, that fails with EROFS. Root in a container can also write a program to
  * `slots`, make it set-user-ID, and pass its descriptor to a user of the host; on a mount with
- * nosuid and noexec nobody can run it. The mounts used here are detached copies of the file's
- * mount, which exist as long as the file is open anywhere. Creating them needs CAP_SYS_ADMIN;
- * without that, only the mode protects the files, and the daemon does not run as root.
+ * nosuid or noexec it gets no rights from that. The mounts used here are detached copies: for
+ * `limits` one of the file, for all `slots` one of the runtime folder. Creating them needs
+ * CAP_SYS_ADMIN; without that, only the mode protects `limits`, and of `slots` the options of the
+ * mount that the runtime folder is on, which is usually /run with nosuid.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,8 +38,8 @@ static bool may_mount(void)
                (data[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective & CAP_TO_MASK(CAP_SYS_ADMIN));
 }
 
-/* Returns a detached copy of the mount that `fd` is on, from which nothing can be run, or a
- * negative errno. */
+/* Returns a detached copy of the mount at `fd`, from which nothing can be run, or a negative
+ * errno. */
 static int clone_mount(int fd, bool is_read_only)
 {
         struct mount_attr attributes = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
@@ -56,31 +57,60 @@ static int clone_mount(int fd, bool is_read_only)
         return steal_fd(&tree);
 }
 
-/* Opens the file again through such a mount. Negative errno: that is not possible. */
-static int open_through_mount(int fd, bool is_read_only)
+static bool is_on_mount_with(int fd, unsigned long flags)
 {
-        const unsigned long wanted = ST_NOSUID | ST_NOEXEC | (is_read_only ? ST_RDONLY : 0);
-        scoped_fd int tree = clone_mount(fd, is_read_only);
-        scoped_fd int again = -1;
         struct statvfs about;
+
+        return fstatvfs(fd, &about) == 0 && (about.f_flag & flags) == flags;
+}
+
+/* Opens the file again through a read-only mount. Negative errno: that is not possible. */
+static int open_read_only(int fd)
+{
+        scoped_fd int tree = clone_mount(fd, true);
+        scoped_fd int again = -1;
         char path[64];
 
         if (tree < 0)
                 return tree;
         snprintf(path, sizeof(path), "/proc/self/fd/%d", tree);
-        again = open(path, (is_read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK);
+        again = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (again < 0)
                 return -errno;
-        return fstatvfs(again, &about) == 0 && (about.f_flag & wanted) == wanted ? steal_fd(&again)
-                                                                                 : -EROFS;
+        return is_on_mount_with(again, ST_RDONLY) ? steal_fd(&again) : -EROFS;
 }
 
-bool tenant_can_mount(const char *folder)
+int tenant_mount(const char *folder)
 {
         scoped_fd int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        scoped_fd int tree = fd < 0 ? -1 : clone_mount(fd, true);
 
-        return tree >= 0;
+        return fd < 0 ? -errno : clone_mount(fd, false);
+}
+
+bool tenant_may_run_programs(const char *folder)
+{
+        scoped_fd int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        return fd >= 0 && !is_on_mount_with(fd, ST_NOSUID) && !is_on_mount_with(fd, ST_NOEXEC);
+}
+
+/* Opens `slots` again through the copy of the runtime folder's mount. -ENOENT: the copy does not
+ * lead to it, because something was mounted in that folder. */
+static int open_to_write(const struct tenant_listener *listener, int fd)
+{
+        scoped_fd int again = -1;
+        char path[STORE_PATH_BYTES];
+        struct stat one, other;
+        int rc = text_put(path, sizeof(path), NULL, "sessions/%s/slots", listener->name);
+
+        if (rc < 0)
+                return rc;
+        again = openat(listener->tenants->mount, path,
+                       O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        if (again < 0 || fstat(fd, &one) < 0 || fstat(again, &other) < 0)
+                return -errno;
+        return one.st_dev == other.st_dev && one.st_ino == other.st_ino ? steal_fd(&again)
+                                                                        : -ENOENT;
 }
 
 static int open_one(const struct tenant_listener *listener, const char *file, int flags,
@@ -123,7 +153,7 @@ static int open_limits(struct tenant_listener *listener, struct error *err)
         if (pread(fd, &listener->page_version, sizeof(listener->page_version),
                   offsetof(struct limits_page, version)) != sizeof(listener->page_version))
                 return fail(err, -EPROTO, "the limits of %s are cut short", listener->name);
-        mounted = open_through_mount(fd, true);
+        mounted = open_read_only(fd);
         listener->is_mounted = mounted >= 0;
         listener->limits = mounted >= 0 ? mounted : steal_fd(&fd);
         return 0;
@@ -133,14 +163,17 @@ int tenant_open_pages(struct tenant_listener *listener, int *ret_slots, struct e
 {
         scoped_fd int slots = -1;
         int rc = listener->limits < 0 ? open_limits(listener, err) : 0;
-        int mounted;
 
         if (rc < 0)
                 return rc;
         slots = open_one(listener, "slots", O_RDWR, err);
         if (slots < 0)
                 return slots;
-        mounted = open_through_mount(slots, false);
-        *ret_slots = mounted >= 0 ? mounted : steal_fd(&slots);
+        rc = listener->tenants->mount < 0 ? -ENOENT : open_to_write(listener, slots);
+        if (rc == -ENOENT)
+                rc = steal_fd(&slots);
+        if (rc < 0)
+                return fail(err, rc, "slots of %s: %s", listener->name, strerror(-rc));
+        *ret_slots = rc;
         return 0;
 }

@@ -168,7 +168,7 @@ struct tenants {
         struct tenant_visits held; /* visits to answer when they are saved */
         struct event *clock;
         unsigned beats; /* number of clock beats so far */
-        bool uses_mounts;
+        int mount;      /* copy of the runtime folder's mount, for `slots`; -1: none can be made */
         bool is_started;
         bool is_full; /* no listener could be added, and that was logged */
         bool is_in_flight_told;
@@ -295,8 +295,11 @@ void tenant_peer_end(struct tenant_peer *peer);
 void tenant_watch(struct tenant_visit *visit);
 void tenant_forget_all(struct tenant_listener *listener);
 
-/* tenant_pages.c: whether read-only mounts are possible. */
-bool tenant_can_mount(const char *folder);
+/* tenant_pages.c: returns a descriptor of a copy of the mount that the folder is on, from which
+ * nothing can be run. A negative errno: no mounts can be made. */
+int tenant_mount(const char *folder);
+/* Whether a set-user-ID program in the folder would get its owner's rights. */
+bool tenant_may_run_programs(const char *folder);
 /* Opens the session's pages. `limits` stays with the listener; *ret_slots is a new open file
  * description, which the caller owns. */
 int tenant_open_pages(struct tenant_listener *listener, int *ret_slots, struct error *err);

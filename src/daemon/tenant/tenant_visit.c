@@ -217,11 +217,13 @@ static void judge_hello(struct reply *reply, const void *message, size_t bytes,
                 reply->code = check_unread(reply);
 }
 
-/* Charges the time of a call on the socket to the session and its owner, or to the container. */
+/* Charges the time of a call on the socket to the session and its owner, or to the container, which
+ * is both. */
 static void end_call(const struct tenant_visit *visit, uint64_t begin_ns)
 {
         peers_call_end(visit->counted, begin_ns, clock_machine_ns());
-        peers_call_end(visit->owner, begin_ns, clock_machine_ns());
+        if (visit->owner != visit->counted)
+                peers_call_end(visit->owner, begin_ns, clock_machine_ns());
 }
 
 /* Sends the answer. The socket has room for one message even if the peer does not read, because
