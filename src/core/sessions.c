@@ -271,12 +271,13 @@ void sessions_init(struct sessions *ret, const struct sessions_policy *policy)
 
 uint64_t sessions_payer(const struct sessions_one *session)
 {
-        uint64_t number = 0;
+        uint64_t sum = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
 
         if (!session->container.profile[0])
                 return session->owner_uid;
-        memcpy(&number, session->id, sizeof(number));
-        return (UINT64_C(1) << 32) + number % (UINT64_C(1) << 62);
+        for (const char *at = session->container.id; *at; at++)
+                sum = (sum ^ (uint8_t)*at) * UINT64_C(0x100000001b3);
+        return (UINT64_C(1) << 32) + sum % (UINT64_C(1) << 62);
 }
 
 const struct sessions_one *sessions_find(const struct sessions *node, const char *name)

@@ -429,8 +429,8 @@ void sessions_step(struct sessions *node, const struct sessions_event *event, ui
 const struct sessions_one *sessions_find(const struct sessions *node, const char *name);
 
 /* Returns who pays for what the session's programs make the daemon do: the owner's uid, or for a
- * container, whose session belongs to the daemon's user, a number of its own from 2^32 to 2^63. A
- * later session of the same container has another number. */
+ * container, whose session belongs to the daemon's user, a number from 2^32 to 2^63 that depends
+ * only on the container's id. */
 uint64_t sessions_payer(const struct sessions_one *session);
 
 /* Sets `ret` to the bounds that the rules set for the requester of this event (.uid, .is_admin,

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define ACCOUNTS_NAME_BYTES 24u
-#define ACCOUNTS_PLACES 4096u /* the maximum number of sessions, and so of owners */
+#define ACCOUNTS_PLACES 4096u
 
 struct owner_account {
         bool is_taken; /* the entry was used at least once */

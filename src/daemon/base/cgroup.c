@@ -223,7 +223,7 @@ int cgroup_find(uint32_t pid, struct cgroup *ret, struct error *err)
 
 bool cgroup_is_in(uint32_t pid, const char *id)
 {
-        struct container container;
+        struct container container = { 0 };
 
         return id[0] && read_container(pid, &container, NULL) == 0 && strcmp(container.id, id) == 0;
 }

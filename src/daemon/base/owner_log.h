@@ -6,8 +6,8 @@
  *      owner_log(&log, sessions_payer(session), LOG_WARN, "session %s: ...", session->name);
  *
  * Each of them may cause `burst` lines at once, and one more each `every_ns`. When lines were left
- * out, their number is written before the next line. Lines about root and about the daemon's own
- * user are never left out, those about their containers are. One thread.
+ * out, their number is written before the next line. Only lines about root and about the daemon's
+ * own user are never left out. One thread.
  */
 #ifndef ALIQUOT_DAEMON_BASE_OWNER_LOG_H
 #define ALIQUOT_DAEMON_BASE_OWNER_LOG_H

@@ -53,8 +53,8 @@ static const char *const sql[DATABASE_STATEMENTS] = {
         [DATABASE_GET_SHARES] =
                 "SELECT place, gpu, memory_bytes, compute_milli_percent, guarantee_milli_percent,"
                 " ceiling_bytes FROM share WHERE session = ?1 ORDER BY place",
-        /* The owner of an event is the container (?7), the owner of the session, or else the user
-         * of the process that the event is about. */
+        /* The owner of an event is who pays for it (?7), the owner of the session, or else the
+         * user of the process that the event is about. */
         [DATABASE_PUT_EVENT] =
                 "INSERT INTO event (time_ns, type, session, session_id, who, detail, owner)"
                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6,"

@@ -44,8 +44,8 @@ struct database_event {
         char type[DATABASE_TYPE_BYTES];    /* one or more of a-z, 0-9, '-', '_', '.' */
         char session[SESSIONS_NAME_BYTES]; /* "": the event is not about a session */
         uint8_t session_id[16];
-        /* The owner that the row counts for is this if it is a container's (sessions_payer()), else
-         * the `owner` in detail, or the `uid`. */
+        /* Who pays for the row (sessions_payer()). 0: the `owner` in detail, or else the `uid`. Not
+         * set in events that are read. */
         uint64_t payer;
         char who[DATABASE_WHO_BYTES]; /* who caused it: "uid 1000 pid 4242", "token", "daemon" */
         const char *detail;           /* a JSON object; NULL means {}. Borrowed for the call */

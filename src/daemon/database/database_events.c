@@ -12,6 +12,8 @@
 
 #include "daemon/database/database_parts.h"
 
+#define OWNER_CONTAINERS (-2) /* in the column `owner`; -1: nobody */
+
 /* Columns of DATABASE_GET_EVENTS. All except the id are parameters of DATABASE_PUT_EVENT too. */
 enum {
         EVENT_ID,
@@ -21,8 +23,15 @@ enum {
         EVENT_SESSION_ID,
         EVENT_WHO,
         EVENT_DETAIL,
-        EVENT_PAYER, /* a parameter only; NULL: no container's */
+        EVENT_PAYER, /* a parameter only; NULL: from the detail */
 };
+
+/* Returns the owner of the rows that `payer` pays for. All containers are one owner: each has few
+ * rows, and there may be thousands, one after the other, beside which users would keep few too. */
+static sqlite3_int64 owner_of(uint64_t payer)
+{
+        return payer > UINT32_MAX ? OWNER_CONTAINERS : (sqlite3_int64)payer;
+}
 
 int database_put_event(struct database *database, const struct database_event *event,
                        struct error *err)
@@ -40,8 +49,8 @@ int database_put_event(struct database *database, const struct database_event *e
         sqlite3_bind_text(put, EVENT_WHO, event->who, -1, SQLITE_STATIC);
         sqlite3_bind_text(put, EVENT_DETAIL, event->detail ? event->detail : "{}", -1,
                           SQLITE_STATIC);
-        if (event->payer > UINT32_MAX)
-                sqlite3_bind_int64(put, EVENT_PAYER, (sqlite3_int64)event->payer);
+        if (event->payer)
+                sqlite3_bind_int64(put, EVENT_PAYER, owner_of(event->payer));
         if (database->events_max < UINT64_MAX)
                 database->events_max++;
         return database_run(database, put, err);

@@ -229,17 +229,23 @@ static unsigned tend_hunt(struct hunts *hunts, struct hunt *hunt, uint64_t now_n
         return load_relaxed(&walk->sent);
 }
 
-/* Returns the owner's entry, or else an unused one. NULL: all are in use. */
+/* Returns the owner's entry, or else an unused one. NULL: all are in use. Containers together use
+ * at most half of the entries, however many hold up their searches. */
 static struct hunt *find_hunt(struct hunts *hunts, uint64_t payer)
 {
         struct hunt *idle = NULL;
+        unsigned of_containers = 0;
 
         for (unsigned i = 0; i < hunts->used; i++) {
                 if (hunts->hunt[i].payer == payer)
                         return &hunts->hunt[i];
                 if (!hunts->hunt[i].aside.child)
                         idle = &hunts->hunt[i];
+                else
+                        of_containers += hunts->hunt[i].payer > UINT32_MAX;
         }
+        if (payer > UINT32_MAX && of_containers >= HUNTS_MAX / 2)
+                return NULL;
         if (hunts->used < HUNTS_MAX)
                 idle = &hunts->hunt[hunts->used++];
         if (idle) {

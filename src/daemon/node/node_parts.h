@@ -107,7 +107,8 @@ struct node {
 void node_tick(struct node *node);
 /* Handles everything that is due. Called at the start, before requests are served. */
 void node_tick_all(struct node *node);
-/* Logs a saved event and passes it to the listener. `uid`: the user who caused it; 0: no user. */
+/* Logs a saved event and passes it to the listener. `payer`: who caused it (sessions_payer()); 0:
+ * root or nobody. */
 void node_announce(struct node *node, uint64_t payer, const struct database_event *event);
 
 /* Appends the session as a JSON object, for the audit trail. */
@@ -169,8 +170,8 @@ void ruled_tell(struct node *node, const struct sessions_event *asked, const cha
  * each step, because a step may change what is promised. */
 void swap_note_promises(struct node *node);
 
-/* node_open.c: removes the daemon's folders that belong to no session and in which no process
- * lives. */
+/* node_open.c: closes the folders in the runtime folder that belong to no known session, and
+ * removes those that no running process has joined. */
 void node_sweep(struct node *node);
 
 #endif

@@ -18,6 +18,7 @@
 #include "common/log.h"
 #include "common/scoped.h"
 #include "common/text.h"
+#include "daemon/base/accounts.h"
 #include "daemon/processes/identity.h"
 
 struct cleanup_told {
@@ -33,12 +34,12 @@ struct board {
         struct cleanup_told told[SESSIONS_MAX]; /* by session index */
 };
 
-/* A user with work or with a child. */
+/* An owner (sessions_payer()) with work or with a child. */
 struct cleanup {
         bool is_used;
         bool is_wanted;
         bool is_held; /* its last child got stuck, and no child has finished since */
-        uint32_t uid;
+        uint64_t payer;
         uint64_t rest_ns; /* when the child that got stuck was gone */
         struct aside aside;
 };
@@ -47,9 +48,9 @@ struct cleanups {
         const struct sessions *sessions;
         const struct store *store;
         struct board *board;
-        unsigned from;     /* index of the user to serve next */
+        unsigned from;     /* index of the owner to serve next */
         unsigned taken;    /* session index at which cleanups_take() continues */
-        bool is_full_told; /* it was logged that there are too many users */
+        bool is_full_told; /* it was logged that there are too many owners */
         struct cleanup cleanup[CLEANUPS_MAX];
 };
 
@@ -172,7 +173,7 @@ static void report_cut(struct cleanup_told *told, const struct sessions_one *ses
 static void clean_files(const struct cleanups *cleanups, unsigned at)
 {
         const struct sessions *all = cleanups->sessions;
-        const uint32_t uid = cleanups->cleanup[at].uid;
+        const uint64_t payer = cleanups->cleanup[at].payer;
         _Atomic uint32_t *steps = &cleanups->board->steps[at];
         char path[STORE_PATH_BYTES];
         struct stat st;
@@ -181,7 +182,7 @@ static void clean_files(const struct cleanups *cleanups, unsigned at)
                 const struct sessions_one *session = &all->session[i];
                 int rc;
 
-                if (session->state == SESSIONS_FREE || session->owner_uid != uid ||
+                if (session->state == SESSIONS_FREE || sessions_payer(session) != payer ||
                     path_of(cleanups, session, path) < 0 || !is_too_large(path, &st))
                         continue;
                 store_release(&cleanups->board->at[at], i + 1);
@@ -193,44 +194,66 @@ static void clean_files(const struct cleanups *cleanups, unsigned at)
                         report_cut(&cleanups->board->told[i], session, taken(&st), rc < 0 ? rc : 0);
                 add_relaxed(steps, 1);
         }
-        store_clear_kept(cleanups->store, &(struct store_clearing){ uid, steps, end_who_runs });
+        if (payer <= UINT32_MAX)
+                store_clear_kept(cleanups->store,
+                                 &(struct store_clearing){ (uint32_t)payer, steps, end_who_runs });
 }
 
 /* -- Finding work ----------------------------------------------------------------------------- */
 
-static struct cleanup *find_cleanup(struct cleanups *cleanups, uint32_t uid)
+static struct cleanup *find_cleanup(struct cleanups *cleanups, uint64_t payer)
 {
         for (unsigned i = 0; i < CLEANUPS_MAX; i++) {
-                if (cleanups->cleanup[i].is_used && cleanups->cleanup[i].uid == uid)
+                if (cleanups->cleanup[i].is_used && cleanups->cleanup[i].payer == payer)
                         return &cleanups->cleanup[i];
         }
         return NULL;
 }
 
-/* Whether the user already has an entry, and so is not noted again. */
-static bool is_passed(uint32_t uid, void *context)
+/* Returns an unused entry. NULL: all are in use, or half of them by containers, which may have no
+ * more together. */
+static struct cleanup *free_entry(struct cleanups *cleanups, uint64_t payer)
 {
-        return find_cleanup(context, uid) != NULL;
-}
-
-static void want_cleanup(uint32_t uid, void *context)
-{
-        struct cleanups *cleanups = context;
+        struct cleanup *entry = NULL;
+        unsigned of_containers = 0;
 
         for (unsigned i = 0; i < CLEANUPS_MAX; i++) {
-                struct cleanup *cleanup = &cleanups->cleanup[i];
+                if (!cleanups->cleanup[i].is_used)
+                        entry = &cleanups->cleanup[i];
+                else
+                        of_containers += cleanups->cleanup[i].payer > UINT32_MAX;
+        }
+        return payer > UINT32_MAX && of_containers >= CLEANUPS_MAX / 2 ? NULL : entry;
+}
 
-                if (cleanup->is_used)
-                        continue;
-                *cleanup = (struct cleanup){ .is_used = true, .is_wanted = true, .uid = uid };
+/* Notes that the owner has work, unless it already has an entry. */
+static void want_cleanup(struct cleanups *cleanups, uint64_t payer)
+{
+        char name[ACCOUNTS_NAME_BYTES];
+        struct cleanup *entry;
+
+        if (find_cleanup(cleanups, payer))
+                return;
+        entry = free_entry(cleanups, payer);
+        if (entry) {
+                *entry = (struct cleanup){ .is_used = true, .is_wanted = true, .payer = payer };
                 return;
         }
         if (!cleanups->is_full_told)
                 log_line(LOG_WARN,
-                         "slots of user %u are not cleaned up: %u other users have work, or hold "
-                         "it up",
-                         uid, CLEANUPS_MAX);
+                         "slots of %s are not cleaned up: too many others have work, or hold it up",
+                         accounts_name(payer, name));
         cleanups->is_full_told = true;
+}
+
+static bool is_user_passed(uint32_t uid, void *context)
+{
+        return find_cleanup(context, uid) != NULL;
+}
+
+static void want_of_user(uint32_t uid, void *context)
+{
+        want_cleanup(context, uid);
 }
 
 void cleanups_look(struct cleanups *cleanups)
@@ -243,10 +266,11 @@ void cleanups_look(struct cleanups *cleanups)
                 const struct sessions_one *session = &all->session[i];
 
                 if (session->state != SESSIONS_FREE && path_of(cleanups, session, path) == 0 &&
-                    is_too_large(path, &st) && !is_passed(session->owner_uid, cleanups))
-                        want_cleanup(session->owner_uid, cleanups);
+                    is_too_large(path, &st))
+                        want_cleanup(cleanups, sessions_payer(session));
         }
-        store_list_kept(cleanups->store, &(struct store_look){ is_passed, want_cleanup, cleanups });
+        store_list_kept(cleanups->store,
+                        &(struct store_look){ is_user_passed, want_of_user, cleanups });
 }
 
 /* -- Starting and ending children ------------------------------------------------------------- */
@@ -254,6 +278,7 @@ void cleanups_look(struct cleanups *cleanups)
 static void begin_cleanup(struct cleanups *cleanups, unsigned at, uint64_t now_ns)
 {
         struct cleanup *cleanup = &cleanups->cleanup[at];
+        char name[ACCOUNTS_NAME_BYTES];
 
         cleanup->is_wanted = false;
         store_relaxed(&cleanups->board->steps[at], 0);
@@ -263,7 +288,8 @@ static void begin_cleanup(struct cleanups *cleanups, unsigned at, uint64_t now_n
                 clean_files(cleanups, at);
                 _exit(0);
         case -1:
-                log_line(LOG_ERROR, "cannot fork to clean up slots of user %u: %m", cleanup->uid);
+                log_line(LOG_ERROR, "cannot fork to clean up slots of %s: %m",
+                         accounts_name(cleanup->payer, name));
                 cleanup->is_used = false;
         }
 }
@@ -272,14 +298,14 @@ static void tell_held(struct cleanups *cleanups, unsigned at)
 {
         const uint32_t place = load_acquire(&cleanups->board->at[at]);
         const struct sessions_one *session;
-        char path[STORE_PATH_BYTES];
+        char path[STORE_PATH_BYTES], name[ACCOUNTS_NAME_BYTES];
         struct stat st;
 
         if (!cleanups->cleanup[at].is_held)
                 log_line(LOG_WARN,
-                         "user %u holds the lock of a slots file: what it leaves there is neither "
+                         "%s holds the lock of a slots file: what it leaves there is neither "
                          "cut off nor deleted until it lets go",
-                         cleanups->cleanup[at].uid);
+                         accounts_name(cleanups->cleanup[at].payer, name));
         if (!place || place > SESSIONS_MAX)
                 return;
         session = &cleanups->sessions->session[place - 1];
@@ -311,7 +337,7 @@ static bool tend_cleanup(struct cleanups *cleanups, unsigned at, uint64_t now_ns
         return true;
 }
 
-/* Whether the child counts against CLEANUPS_AT_ONCE. A further try for a user who blocks the work
+/* Whether the child counts against CLEANUPS_AT_ONCE. A further try for an owner who blocks the work
  * does not count, because it soon gets stuck again. */
 static bool is_busy(const struct cleanup *cleanup, uint64_t now_ns)
 {

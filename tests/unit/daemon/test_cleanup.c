@@ -241,6 +241,22 @@ static void who_stands_still_is_held_and_tried_again(void **state)
         assert_false(cleanups_are_on(cleanups));
 }
 
+/* Whose files hold up the search: root's, as are those of containers. */
+static void who_stands_still_does_not_keep_a_container_s_slots_from_being_cut(void **state)
+{
+        const struct sessions_one *session = open_session(64 << 20);
+
+        all.session[0].owner_uid = 0;
+        strcpy(all.session[0].container.profile, "4GiB");
+        strcpy(all.session[0].container.id, "4f2a");
+        store_release(&seen->is_still, 1);
+        waiting = 1;
+        cleanups_look(cleanups);
+        until_called(0, 1);
+        while (size_of(session) != sizeof(struct slots_page))
+                tend();
+}
+
 static void every_user_gets_its_turn(void **state)
 {
         for (unsigned i = 0; i < 3; i++) {
@@ -261,6 +277,7 @@ int main(void)
                 story(slots_that_are_too_large_are_cut_and_told_of_once),
                 story(who_stands_still_keeps_nobody_else_waiting),
                 story(who_stands_still_is_held_and_tried_again),
+                story(who_stands_still_does_not_keep_a_container_s_slots_from_being_cut),
                 story(every_user_gets_its_turn),
         };
 
