@@ -130,7 +130,8 @@ static void add_line(struct report *report, const char *about, char *line)
         if (strcmp(verdict, "ours") == 0)
                 report_add(report, VERDICT_GOOD, about, "%s leads to us", line);
         else if (strcmp(verdict, "none") == 0)
-                report_add(report, VERDICT_NOTE, about, "%s finds no driver, as without us", line);
+                report_add(report, VERDICT_NOTE, about, "%s finds no driver, as without Aliquot",
+                           line);
         else
                 report_add(report, VERDICT_BAD, about, "%s leads past us, to %s", line,
                            file ? file : "?");

@@ -192,8 +192,9 @@ static int change_here(struct set_call *change, const char *name, struct error *
         return rc;
 }
 
-/* Asks the daemon for the change. If this user may not read the session's page, the GPUs are those
- * of this machine. */
+/* Asks the daemon for the change. If the change has memory limits or names GPUs, finds out first
+ * which GPUs are meant: those of the session, or, if this process cannot join the session (for
+ * example because it is another user's), those of this machine. */
 static int change_remotely(struct set_call *change, const struct store *store, struct error *err)
 {
         const char *name = change->view.name[0];

@@ -125,10 +125,12 @@ static bool is_ahead_of(const struct sched *sched, unsigned head, const struct s
         return false;
 }
 
-/* Whether member i, and not the gang of `head`, is to have the device of member i next: because of
- * a guarantee, or by virtual time if the gang's turn comes from the order of another device. A
- * member of another gang never has the better right: that gang may be unable to run before this
- * one, and then neither would run. */
+/* Whether member i must get its device before the gang of `head` does. That is so if i is in no
+ * gang, wants the device, is below its cap, and either its guarantee is more urgent than the
+ * gang's; or nothing of the gang is urgent, the gang was chosen by its position on another device
+ * (unit_decider()), and on the device of i the gang has had more virtual time than i by over a
+ * turn. Members of other gangs never come first, because two gangs could then wait for each other
+ * forever. */
 static bool has_better_right(const struct sched *sched, unsigned i, unsigned head)
 {
         const struct sched_member *other = &sched->member[i];

@@ -11,7 +11,7 @@
  * door_dlopen(), door_dlmopen(): a file name of an API's library is replaced by our library, after
  * the real library was opened. If that fails, the arguments stay, so that the call fails as without
  * us. door_dlsym(), door_dlvsym(): a lookup of an API's function finds our function, or what it
- * would find without us.
+ * would find without Aliquot.
  *
  * Calls from our library stay unchanged. So do calls from the real libraries, with one exception: a
  * real library that opens another API's library by name gets the real one.

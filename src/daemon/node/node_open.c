@@ -2,7 +2,8 @@
 /*
  * Opens the node: compares the saved sessions with the existing folders and restores them, tells
  * the core which cards there are, and carries out all due actions that a former daemon left undone.
- * Then it removes the folders that belong to no session and in which no process lives.
+ * Then it closes the folders that belong to no session, and removes those that no running process
+ * has joined.
  *
  * If a saved session is invalid, the daemon does not start: otherwise the session's memory would be
  * promised to other sessions too, and its folder would seem to belong to no session. Programs run
@@ -16,8 +17,8 @@
 #include "common/text.h"
 #include "daemon/node/node_adopt.h"
 
-/* Closes a folder that belongs to no session, and removes it if no process lives in it. Living
- * processes keep their memory, as in an ended session. */
+/* Closes a folder that belongs to no session, and removes it if no running process has joined.
+ * Running processes keep their memory, as in an ended session. */
 static int sweep_one(const char *name, void *context)
 {
         struct node *node = context;

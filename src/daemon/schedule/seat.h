@@ -109,11 +109,12 @@ void seat_take(struct seat *seat, const struct seat_head *head, uint64_t now_ns)
  * or later. Writes to mapped memory do not count. */
 bool seat_has_changed(const struct seat *seat, struct timespec since);
 
-/* Returns the claim from the head stored last. False: the page is gone or damaged. */
+/* Fills in what the session's processes report about the GPU of `share`, from the copy that
+ * seat_take() stored last. False: by that copy, the file is truncated or damaged. */
 bool seat_read(const struct seat *seat, unsigned share, uint64_t now_ns, struct seat_claim *ret);
 
-/* Returns the counters from the head stored last. Honest programs only increase them; others can
- * write anything. */
+/* Fills in the counters from the same copy. Honest programs only increase them; others can write
+ * anything. */
 void seat_count(const struct seat *seat, unsigned share, uint64_t ret[SEAT_COUNTERS]);
 
 /* Returns the futex word that a process raises when it wants something. Only wait for it; do not

@@ -25,8 +25,9 @@ static uint64_t drawn_ns(const struct stuck *stuck)
         return patience_ns + (x ^ x >> 32) * UINT64_C(0xd1b54a32d192ed03) % patience_ns;
 }
 
-/* Shortens the patience after the submissions that passed have helped. It was doubled when they
- * passed: undoes that, and halves the patience if they helped the last time too. */
+/* Called when work in flight has ended right after submissions passed, because it was waiting for
+ * them. Undoes the last doubling of the patience, and halves it once more if the same happened the
+ * time before. */
 static void note_helped(struct stuck *stuck)
 {
         stuck->patience_ns =

@@ -20,8 +20,9 @@ CUresult growth_raise(CUcontext context, enum growth part, uint64_t bytes);
 
 uint64_t growth_held(CUcontext context, enum growth part);
 
-/* Set, or raise, the part for stack and local memory to `thread_bytes` for each thread that can be
- * resident. They do nothing without the rule `stacks`. */
+/* Set, or only raise, the context's memory for stacks and local memory to what `thread_bytes` for
+ * each resident thread need beyond the default stack. They do nothing unless the simulator is
+ * configured with `stacks` (docs/simulator-memory.md). */
 CUresult growth_stack_set(CUcontext context, uint64_t thread_bytes);
 CUresult growth_stack_raise(CUcontext context, uint64_t thread_bytes);
 

@@ -6,8 +6,9 @@
 #include "shim/turn.h"
 #include "store/liveness.h"
 
-/* Offsets in the file `slots` of the two lock bytes of a name: larger than any offset that a slot
- * uses. */
+/* A name of shared memory (import.h) has two lock bytes in the file `slots`, at offsets far beyond
+ * those of the slots. NAME_BYTE is set in both offsets; HOLD_BYTE is set in that of the byte that
+ * importers lock. */
 #define NAME_BYTE (UINT64_C(1) << 44)
 #define HOLD_BYTE (UINT64_C(2) << 44)
 

@@ -15,9 +15,9 @@
 
 #include "shim/cuda/place/front.h"
 
-/* Takes the lock of the charged process for `name`. NULL: another process has the lock, or the file
- * cannot be locked. `*ret_is_free` is false only if another process has the lock: if locking fails,
- * charging the memory twice is better than not charging it. */
+/* Takes the exclusive lock whose holder is charged for the memory `name`. NULL: another process has
+ * it, or locking failed. *ret_is_free is false only if another process has it. If locking failed it
+ * is true, so that the caller charges the memory: it is better charged twice than not at all. */
 void *name_lock(uint64_t name, bool *ret_is_free);
 
 /* Takes a shared lock as an importer of `name`. NULL if that fails; then the importer must be
@@ -27,7 +27,7 @@ void *name_hold(uint64_t name);
 /* Whether any process, including this one, imports `name`. True if that is unknown. */
 bool name_is_held(uint64_t name);
 
-/* Keeps the charge as an orphan. `charge_lock` is the lock of the charged process (name_lock()), or
+/* Keeps the charge as an orphan. `charge_lock` is the result of name_lock(), or
  * NULL. The caller holds imports_lock. */
 void orphan_make(uint64_t name, void *charge_lock, struct charge *take_charge);
 
