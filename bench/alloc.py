@@ -54,7 +54,7 @@ def contended(env, processes, count):
 
 
 def threads(folder):
-    """All at once against one alone; and, where calls take time, against the same without us."""
+    """All at once against one alone; and, where calls take time, against the same without Aliquot."""
     what = f"p99 of an allocation, {THREADS} threads x {CROWD} processes"
     limited = environment(folder, "100GiB")
     each = paired(lambda processes: contended(limited, processes, 3000), 0, CROWD, 5)
@@ -65,8 +65,8 @@ def threads(folder):
     each = paired(lambda env: contended(env, CROWD, 50), environment(folder, None, **slow),
                   environment(folder, "100GiB", **slow), 3)
     report.row(f"{what}, calls of 10 us", each["other"] / 1e3, "us", None,
-               f"without us: {each['base'] / 1e3:.0f} us", each["raw"])
-    report.row("the same, times that without us", statistics.median(b / a for a, b in each["raw"]),
+               f"without Aliquot: {each['base'] / 1e3:.0f} us", each["raw"])
+    report.row("the same, times that without Aliquot", statistics.median(b / a for a, b in each["raw"]),
                "x", 2)
 
 

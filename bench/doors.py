@@ -33,7 +33,7 @@ def start_ms(library):
     return (time.perf_counter() - start) / STARTS * 1e3
 
 
-report = Report("doors", "added time: in one process, the same driver function with us and without us in "
+report = Report("doors", "added time: in one process, the same driver function with Aliquot and without Aliquot in "
                          f"turns, median of 101 rounds; start-up: {ROUNDS} rounds of {STARTS} starts "
                          "of /bin/true each way in turns")
 done = subprocess.run([DOORS, DRIVER], input="\n".join(requests()), text=True, check=True,

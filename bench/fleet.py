@@ -25,5 +25,5 @@ with tempfile.TemporaryDirectory(dir="/dev/shm") as runtime:
     prove_limit_holds(runtime)
     result = paired(fleet, environment(runtime, None), environment(runtime, "100GiB"), ROUNDS)
 report.row("start with a session, p99", result["other"], "ms", 20, "", result["raw"])
-report.row("start without us, p99", result["base"], "ms")
+report.row("start without Aliquot, p99", result["base"], "ms")
 report.finish()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the scripts of bench/ find things: the build, and an environment with us in front or not."""
+"""Where the scripts of bench/ find things: the build, and an environment with Aliquot in front or not."""
 import os
 import pathlib
 import subprocess

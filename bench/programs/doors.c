@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a call through us costs over the same call without us, in one process.
+ * What a call through us costs over the same call without Aliquot, in one process.
  *
  *      doors DRIVER < requests
  *

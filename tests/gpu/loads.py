@@ -6,7 +6,7 @@
         t.figure("delivered", stamps.delivered, "points")
 
 What a program got is told by the time stamps of its kernels, from `SETTLE` after its first one to
-the end, as part of what such a program fills of a card that it has alone without us (native()):
+the end, as part of what such a program fills of a card that it has alone without Aliquot (native()):
 between two kernels of 20 us a card stands still for a while in any case, and for longer where each
 is waited for.
 
@@ -152,7 +152,7 @@ def native(t, kind, ns):
     facts = {"rate": rate or program.get("ready")["rate"], "full": stamps.share(stamps.first, stamps.last),
              "kernel_ns": statistics.median(lengths), "longest_ns": max(lengths),
              "processors": len(stamps.processors)}
-    t.fact(f"alone without us, {kind} {ns} ns", facts)
+    t.fact(f"alone without Aliquot, {kind} {ns} ns", facts)
     known.write_text(json.dumps(facts), encoding="utf-8")
     return facts
 

@@ -41,7 +41,7 @@ ROWS = (
     ("cap of 30 % on {}: error", "compute-kinds", r"(.*), 30 %: error"),
     ("two sessions capped at {}", "compute-pairs", r"(.*): worst error.*"),
     ("{}", "compute-weights", r"(four of weights.*|the four together)"),
-    ("{}", "compute-full", r"(two without caps, .*: together, of one alone without us|.*over without.*)"),
+    ("{}", "compute-full", r"(two without caps, .*: together, of one alone without (?:us|Aliquot)|.*over without.*)"),
     ("a cap changed, {}", "compute-change", r"(\d+ to \d+ %: .*)"),
     ("a killed program's bytes are back in the ledger after{}", "daemon", r"a dead program's bytes are back in the ledger after()"),
     ("launch, added: {}", "compute-launch", r"(.*): launch-p50, added.*"),

@@ -10,7 +10,7 @@
 
 A claim decides the verdict. A figure never does: it says what was measured and, where there is a
 figure to reach, whether it was reached. skip() ends a story that cannot be told on this machine;
-so does both(), where a program fails without us as well. What was found before a crash or a hang
+so does both(), where a program fails without Aliquot as well. What was found before a crash or a hang
 is kept: it is written to the story's file at once.
 """
 import collections
@@ -49,11 +49,11 @@ class Skip(Exception):
 
 
 def reason_of(program):
-    """Why a program without us did not end well; "" if it did."""
+    """Why a program without Aliquot did not end well; "" if it did."""
     if program.rc == 0:
         return ""
     last = (program.stderr.strip().splitlines() or ["no reason given"])[-1]
-    return f"{program.record['command']} fails without us as well ({program.rc}): {last}"
+    return f"{program.record['command']} fails without Aliquot as well ({program.rc}): {last}"
 
 
 class Teller:
@@ -122,7 +122,7 @@ class Teller:
             self.skip(f"this Python has no {module}")
 
     def works_alone(self, program, *arguments, **how):
-        """Skips the story where the program fails without us as well; tried once for all stories."""
+        """Skips the story where the program fails without Aliquot as well; tried once for all stories."""
         known = pathlib.Path(os.environ["GPU_CHECK_SCRATCH"], "-".join((program, *arguments)) + ".alone")
         if not known.exists():
             known.write_text(reason_of(self.run(program, *arguments, **how)), encoding="utf-8")
@@ -155,17 +155,17 @@ class Teller:
         return self.start(program, *arguments, **how).finish()
 
     def both(self, program, *arguments, limit, **how):
-        """The same without us and with us. Where it fails without us there is nothing to compare."""
+        """The same without Aliquot and with Aliquot. Where it fails without Aliquot there is nothing to compare."""
         alone = self.run(program, *arguments, **how)
         if alone.rc != 0:
             self.skip(reason_of(alone))
         ours = self.run(program, *arguments, limit=limit, **how)
-        self.claim(f"{program} {' '.join(map(str, arguments))} ends well with us", ours.rc == 0,
+        self.claim(f"{program} {' '.join(map(str, arguments))} ends well with Aliquot", ours.rc == 0,
                    ours.stderr)
         return alone, ours
 
     def pairs(self, measure, rounds=None, so_far=None):
-        """measure(limit) without us (None) and with us in turns, the first of each pair in turns too.
+        """measure(limit) without Aliquot (None) and with Aliquot in turns, the first of each pair in turns too.
         Gives both lists, pair by pair; so_far(alone, ours) hears of them after each pair."""
         alone, ours = [], []
         for turn in range(rounds or self.rounds):
@@ -179,9 +179,9 @@ class Teller:
     def compare(self, what, unit, alone, ours, at_most=None, at_least=None):
         """Medians of both, and the median of the ratios pair by pair, which is what is to be reached."""
         ratios = [o / a for a, o in zip(alone, ours)]
-        self.figure(f"{what}, without us", statistics.median(alone), unit, raw=alone)
-        self.figure(f"{what}, with us", statistics.median(ours), unit, raw=ours)
-        self.figure(f"{what}, with us over without, median of the pairs", statistics.median(ratios), "x", at_most,
+        self.figure(f"{what}, without Aliquot", statistics.median(alone), unit, raw=alone)
+        self.figure(f"{what}, with Aliquot", statistics.median(ours), unit, raw=ours)
+        self.figure(f"{what}, with Aliquot over without, median of the pairs", statistics.median(ratios), "x", at_most,
                     at_least, raw=ratios)
         self.figure(f"{what}, pairs", len(ratios))
         self.figure(f"{what}, the pairs' ratios, from", min(ratios), "x")

@@ -78,7 +78,7 @@ def expect_as_without_us(command, alone, answer, driver="libcuda.so.1"):
     words = alone.split()
     if not alone.startswith("!") and words[-2] == driver and is_ours(words[-1]):
         words[-2] = OURS
-    assert answer == " ".join(words), f"{command}: {alone!r} without us"
+    assert answer == " ".join(words), f"{command}: {alone!r} without Aliquot"
 
 
 def lookups():

@@ -34,7 +34,7 @@ def test_no_driver(cli):
     result = cli("doctor", "--json", sim=False)
     assert result.rc == 1 and findings(result, "cuda")[0][0] == "bad", result
     assert "--sim" in findings(result, "cuda")[0][1]
-    # Then programs find none either, as without us.
+    # Then programs find none either, as without Aliquot.
     assert {verdict for verdict, text in findings(result, "preload") if "lib" in text} == {"note"}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""aliquot run: the program sees its share, behaves as it would without us, and leaves nothing."""
+"""aliquot run: the program sees its share, behaves as it would without Aliquot, and leaves nothing."""
 import contextlib
 import os
 import pathlib

@@ -215,7 +215,7 @@ int main(void)
 
 @PLAIN
 def test_a_program_that_uses_the_card_keeps_its_own_ways(sim, compile_c):
-    """20: its umask, signal handlers, threads and environment, with a limit as without us."""
+    """20: its umask, signal handlers, threads and environment, with a limit as without Aliquot."""
     program = compile_c("state", STATE, sim.build.driver / "libcuda.so.1")
     bare = sim.run([program])
     assert bare.rc == 0 and bare.stdout.startswith("umask 137 heard 22\n"), bare

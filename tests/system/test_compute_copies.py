@@ -88,7 +88,7 @@ def test_copies_over_a_link_alone_are_not_counted(sim):
 @pytest.mark.parametrize("stream, answer", [("beside", "0 0"), ("before", "906 901")])
 def test_a_cap_does_not_let_a_call_into_a_capture_that_forbids_it(sim, build, stream, answer):
     """Each synchronous copy and fill, while its thread captures: refused, and the capture is lost, where the old default stream waits
-    for the stream that captures; with and without us."""
+    for the stream that captures; with and without Aliquot."""
     fills = re.findall(r"^(cuMemset\S*_v2)(?:_ptds)\s", (SOURCE / "src/shim/cuda/cuda.api").read_text(), re.M)
     copies = [call for call in calls_within() if call.endswith("_ptds")]
     calls = [call for each in copies for call in (each.removesuffix("_ptds"), each)] + [call for each in fills for call in (each, each + "_ptds")]

@@ -89,7 +89,7 @@ def test_sessions_whose_threads_wake_up_late_have_most_of_it(node, ns):
 @pytest.mark.figures
 @pytest.mark.parametrize("kind", ("kernel", "sync", "step", "streams", "graph"))
 def test_who_is_alone_loses_next_to_nothing(sim, build, node, kind):
-    """Beside the same program without us. What it is billed is its work; where it waits for each kernel, the calls
+    """Beside the same program without Aliquot. What it is billed is its work; where it waits for each kernel, the calls
     count that launch it, too: 1 us each here."""
     alone, = node(({},), [(kind, 20 * US)], seconds=1)
     bare = sim.run([build.program("compute/load"), f"kind={kind}", f"ns={20 * US}", "seconds=1", "settle=500"])

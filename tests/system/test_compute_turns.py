@@ -47,7 +47,7 @@ def test_two_processes_have_the_cap_together(together, ns, percent):
 
 @pytest.mark.parametrize("other", (("sync", 20 * US), ("graph", 20 * US), ("sync", 2 * MS)))
 def test_unlike_processes_have_the_cap_together(together, other):
-    """Neither starves, whatever the other launches and however. The judge is what each has beside the other without us: behind
+    """Neither starves, whatever the other launches and however. The judge is what each has beside the other without Aliquot: behind
     a queue of long kernels a program that waits for each of its own has little."""
     kind, ns = other
     bare_loads = [{key: value for key, value in load.items() if key != "cap"}

@@ -223,7 +223,7 @@ def test_a_program_under_thread_sanitizer_starts(machine, tmp_path):
     except AssertionError as error:
         pytest.skip(f"no libtsan: {str(error)[-200:]}")
     if machine.run([program]).returncode != 7:
-        pytest.skip("not even without us")
+        pytest.skip("not even without Aliquot")
     done = machine.run([program], preload=[machine.build.library])
     assert done.returncode == 7, done
 

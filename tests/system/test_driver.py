@@ -2,7 +2,7 @@
 """NVIDIA's own driver library behind us, on a machine without a card: the real thing as far as it goes.
 
 libcuda.so and libnvidia-ml.so load anywhere, export what they export, answer lookups by name and
-version, and say that there is no card. Whatever they answer is what a program gets with us, but for
+version, and say that there is no card. Whatever they answer is what a program gets with Aliquot, but for
 the functions that we stand before, which are ours.
 
 Debian's driver is fetched (tools/fetch-debian); ALIQUOT_DRIVERS names folders of others, with colons
@@ -62,7 +62,7 @@ def device_node():
 
 
 def compare(machine, soname, commands):
-    """Bare and with us; how many answers were functions of ours."""
+    """Bare and with Aliquot; how many answers were functions of ours."""
     commands = [f"open {soname}", *commands]
     alone, answers = machine.probe(commands, us=False), machine.probe(commands)
     for command, before, answer in list(zip(commands, alone, answers))[1:]:
@@ -150,7 +150,7 @@ int main(void)
 
 
 def ways(machine):
-    """How a program meets the driver: with us in front of it by a preload, by the facades, under limits."""
+    """How a program meets the driver: with Aliquot in front of it by a preload, by the facades, under limits."""
     limits = {"ALIQUOT_MEMORY": "1GiB", "ALIQUOT_COMPUTE": "30"}
     shims = f"{machine.build.shims}:{machine.drivers}"
     return [{"preload": [machine.build.library]}, {"preload": [machine.build.library], **limits},
@@ -215,7 +215,7 @@ def test_the_doctor_finds_the_driver_and_says_what_is_wrong(machine):
     done = machine.run([machine.build.aliquot, "doctor"])
     lines = done.stdout.splitlines()
     assert any(re.match(rf"ok +cuda +the driver's is {re.escape(str(machine.drivers))}/", line) for line in lines), done
-    ways_in = [line.split() for line in lines if line.split()[1] == "preload" and "finds no driver, as without us" not in line]
+    ways_in = [line.split() for line in lines if line.split()[1] == "preload" and "finds no driver, as without Aliquot" not in line]
     assert len(ways_in) >= 5 and all(words[0] == "ok" for words in ways_in), done
     if not HAS_CARD:
         assert any(line.startswith("BAD   gpus") and "Driver Not Loaded" in line for line in lines), done

@@ -254,7 +254,7 @@ NO_CONTEXT = ["alloc 1 4096", "managed 1 4096", "pitch 1 10 10", "async 1 4096 0
 
 @pytest.mark.parametrize("is_initialised", (True, False))
 def test_thread_without_a_context(sim, is_initialised):
-    """C5: the same answer as without us, and no device out of range."""
+    """C5: the same answer as without Aliquot, and no device out of range."""
     script = (["init"] if is_initialised else []) + [f"thread {line}" for line in NO_CONTEXT]
     with Script(sim, preload=False) as bare:
         wanted = [bare.say(line)[0] for line in script]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nothing leaks: driver calls that fail, pools that churn, threads that race, and the same program
-with us and without us.
+with Aliquot and without.
 """
 import random
 
@@ -230,7 +230,7 @@ def test_processes_at_the_limit(sim):
 @pytest.mark.parametrize("seed", range(6))
 def test_the_same_program_with_and_without_us(sim, seed, door):
     """A random program under a limit that it does not reach answers call by call as it does
-    without us; so it does when no limit is set."""
+    without Aliquot; so it does when no limit is set."""
     lines = random_script(seed, 1500)
     sim.configure(memory="8GiB", draining="0", context="16MiB")
     bare = list(comparable(lines, replay(sim, lines, preload=False), 8 * GIB))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of every kind, right and wrong, and what each answers: the same with us and without.
+"""Calls of every kind, right and wrong, and what each answers: the same with Aliquot and without.
 
     answers.py right    only such as a checker has nothing to say about
     answers.py wrong    arguments that no driver takes, orders that no program should give

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What our code assumes of the driver, asked of the driver. It is run without us.
+"""What our code assumes of the driver, asked of the driver. It is run without Aliquot.
 
     contracts.py SECTION...     each in a process of its own; says an *answer* for each question:
                                 {"at": "answer", "section": ..., "what": ..., "value": ...}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times driver calls from where a program stands; the story `costs` runs it with and without us.
+ * Times driver calls from where a program stands; the story `costs` runs it with and without
+ * Aliquot.
  *
  *      costs LIVE [BATCHES]
  *                      with LIVE blocks held: a line for each call, "name nanoseconds", each the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs the card to go from one process to another. It is run without us.
+"""What it costs the card to go from one process to another. It is run without Aliquot.
 
     switches.py IMAGE STEPS ROUNDS
 

@@ -5,7 +5,7 @@ from story import MIB, story
 
 APART = 32 * MIB
 MOMENTS = ("loaded", "looked-up", "contexts-made", "made", "instantiated", "launched", "taken", "released", "kept", "before-trim", "given-back", "refused")
-COLUMNS = ("family", "moment", "asked", "taken without us", "taken", "charged", "charged less taken")
+COLUMNS = ("family", "moment", "asked", "taken without Aliquot", "taken", "charged", "charged less taken")
 
 
 def walk(t, **how):
@@ -95,8 +95,8 @@ def every_family(t):
     for name, steps in by_family(ours).items():
         tell_family(rows, name, steps, alone.get(name, {}))
     tell_claims(t, rows)
-    t.fact("steps with us", ours)
-    t.fact("steps without us", native)
+    t.fact("steps with Aliquot", ours)
+    t.fact("steps without Aliquot", native)
     t.fact("said of pools, arrays, graphs, limits",
            [one for one in said if one["at"] in ("pool", "graph", "requirements", "limit")])
     last = ours[-1] if ours else {"books": {"process": None, "ledger": 0}}

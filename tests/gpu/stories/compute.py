@@ -51,7 +51,7 @@ def sweep(t, kind, ns, caps, seconds, most, most_second):
     t.figure(f"{what}: least part of its quota delivered", min(least), "x", at_least=0.97)
 
 
-@story("compute-native", "what kernels do to the card without us: what they fill, and how two programs share it",
+@story("compute-native", "what kernels do to the card without Aliquot: what they fill, and how two programs share it",
        priority=1, seconds=60)
 def without_us(t):
     for ns in (20 * US, 200 * US, 2 * MS, 20 * MS):
@@ -59,14 +59,14 @@ def without_us(t):
             facts = native(t, "kernel", ns)
             t.figure(f"kernels of {length(ns)}: part of the time that they fill", facts["full"], "x")
             t.figure(f"kernels of {length(ns)}: length by their stamps, median", facts["kernel_ns"], "ns")
-    with row(t, "two programs without us"):
+    with row(t, "two programs without Aliquot"):
         alone, = play(t, [Load("kernel", 200 * US, is_free=True)], seconds_of(t, 2))
         one, other = play(t, [Load("kernel", 200 * US, is_free=True) for _ in range(2)], seconds_of(t, 3))
-        t.figure("two programs without us: each has", [round(one.percent, 2), round(other.percent, 2)], "%")
+        t.figure("two programs without Aliquot: each has", [round(one.percent, 2), round(other.percent, 2)], "%")
         # A kernel that is interrupted stands on the card by its stamps, so kernels done are counted here.
-        t.figure("two programs without us: kernels a second together, of one alone",
+        t.figure("two programs without Aliquot: kernels a second together, of one alone",
                  100 * (one.work + other.work) / alone.work, "%", raw=[alone.work, one.work, other.work])
-        tell_turns(t, "two programs without us", one.stamps, other.stamps)
+        tell_turns(t, "two programs without Aliquot", one.stamps, other.stamps)
 
 
 def tell_turns(t, what, one, other):
@@ -83,7 +83,7 @@ def tell_turns(t, what, one, other):
              "us", raw=gaps[:200])
 
 
-@story("compute-switches", "what the card itself takes to go from one process to another, without us: the least gap that "
+@story("compute-switches", "what the card itself takes to go from one process to another, without Aliquot: the least gap that "
                            "a change of turns can have", priority=1, seconds=60)
 def between_processes(t):
     steps = int(200 * US * native(t, "kernel", 200 * US)["rate"])
@@ -170,7 +170,7 @@ def weights(t):
         t.figure("the four together", sum(one.percent for one in got), "%", at_least=98.5)
 
 
-@story("compute-full", "two sessions without caps do as much together as one alone; one alone as much as without us",
+@story("compute-full", "two sessions without caps do as much together as one alone; one alone as much as without Aliquot",
        priority=1, seconds=120)
 def nothing_is_lost(t):
     own_node(t, 2)
@@ -178,7 +178,7 @@ def nothing_is_lost(t):
         for ns in (200 * US, 2 * MS):
             with row(t, f"two without caps, {length(ns)}"), sessions(t, daemon, [{}, {}]) as names:
                 got = play(t, [Load("kernel", ns, session=name) for name in names], seconds_of(t, 6), has_node=True)
-                t.figure(f"two without caps, {length(ns)}: together, of one alone without us",
+                t.figure(f"two without caps, {length(ns)}: together, of one alone without Aliquot",
                          sum(one.percent for one in got), "%", at_least=98.5, raw=[one.percent for one in got])
                 t.figure(f"two without caps, {length(ns)}: furthest from a half",
                          max(abs(one.percent - 50) for one in got), "points", at_most=1)
@@ -302,7 +302,7 @@ def what_a_launch_costs(t):
 def tell_launch(t, what, alone, ours):
     for name, most in (("launch", None), ("launch-p50", 5), ("launch-p99", 20)):
         added = [o[name] - a[name] for a, o in zip(alone, ours)]
-        t.figure(f"{what}: {name}, without us", statistics.median(a[name] for a in alone), "ns")
+        t.figure(f"{what}: {name}, without Aliquot", statistics.median(a[name] for a in alone), "ns")
         t.figure(f"{what}: {name}, added: median of {len(added)} pairs", statistics.median(added), "ns", at_most=most,
                  raw=added)
 

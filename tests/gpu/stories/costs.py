@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call costs with us in front of the real driver: the same program in turns, with a session and
+"""What a call costs with Aliquot in front of the real driver: the same program in turns, with a session and
 without one."""
 import os
 import statistics
@@ -26,13 +26,13 @@ def what_calls_cost(t):
         alone, ours = t.pairs(measure, t.few_rounds)
         for name in alone[0]:
             added = [o[name] - a[name] for a, o in zip(alone, ours)]
-            t.figure(f"{name}, {live} live blocks, without us", statistics.median(a[name] for a in alone),
+            t.figure(f"{name}, {live} live blocks, without Aliquot", statistics.median(a[name] for a in alone),
                      "ns", raw=[a[name] for a in alone])
             t.figure(f"{name}, {live} live blocks, added: median of {len(added)} pairs",
                      statistics.median(added), "ns", at_most=REACH_NS.get(name), raw=added)
 
 
-@story("context-start", "seconds to the first context, with us and without, in turns", priority=3,
+@story("context-start", "seconds to the first context, with Aliquot and without, in turns", priority=3,
        seconds=120)
 def what_a_start_costs(t):
     def measure(limit):
@@ -51,6 +51,6 @@ def a_program_without_cuda(t):
         return (time.perf_counter() - began) / 20 * 1e3
 
     alone, ours = t.pairs(measure, 5 if t.is_rehearsal else 31)
-    t.figure("start of /bin/true without us", statistics.median(alone), "ms")
+    t.figure("start of /bin/true without Aliquot", statistics.median(alone), "ms")
     t.figure("start of /bin/true, added", statistics.median(o - a for a, o in zip(alone, ours)), "ms",
              at_most=0.3)

@@ -57,23 +57,23 @@ def what_the_doctor_says(t):
             t.note(f"{finding['about']}: {finding['text']}")
 
 
-@story("lookups", "cuGetProcAddress and dlsym give the same function, with us and without", priority=1)
+@story("lookups", "cuGetProcAddress and dlsym give the same function, with Aliquot and without", priority=1)
 def lookups_agree(t):
     alone, ours = t.both("lookups.py", limit=t.capacity)
     first, second = alone.get("lookups"), ours.get("lookups")
     t.claim("the same names are found", first["found"] == second["found"],
             set(map(tuple, first["found"])) ^ set(map(tuple, second["found"])))
     t.figure("names found", len(second["found"]))
-    t.figure("of these equal to the export, without us", first["equal"])
-    t.figure("of these equal to the export, with us", second["equal"])
-    t.fact("not equal to the export without us", first["unequal"])
-    t.fact("not equal to the export with us", second["unequal"])
-    t.claim("whatever is an export without us is one with us",
+    t.figure("of these equal to the export, without Aliquot", first["equal"])
+    t.figure("of these equal to the export, with Aliquot", second["equal"])
+    t.fact("not equal to the export without Aliquot", first["unequal"])
+    t.fact("not equal to the export with Aliquot", second["unequal"])
+    t.claim("whatever is an export without Aliquot is one with Aliquot",
             set(second["unequal"]) <= set(first["unequal"]),
             set(second["unequal"]) - set(first["unequal"]))
 
 
-@story("contracts", "what our code assumes of the driver, asked of the driver without us", priority=0, seconds=90)
+@story("contracts", "what our code assumes of the driver, asked of the driver without Aliquot", priority=0, seconds=90)
 def what_the_driver_answers(t):
     done = t.run("contracts.py")
     answers = {}

@@ -12,12 +12,12 @@ def answers(program):
 
 
 def under(t, wrap):
-    """The same program under a tool, without us and with us."""
+    """The same program under a tool, without Aliquot and with Aliquot."""
     alone = t.run("answers.py", "right", wrap=wrap)
     if alone.rc != 0 or not alone.said:
-        t.skip(f"fails without us as well ({alone.rc}): {(alone.stderr + ' '.join(alone.other))[-300:]}")
+        t.skip(f"fails without Aliquot as well ({alone.rc}): {(alone.stderr + ' '.join(alone.other))[-300:]}")
     ours = t.run("answers.py", "right", wrap=wrap, limit=t.capacity)
-    t.claim("it ends well with us", ours.rc == 0, ours.stderr)
+    t.claim("it ends well with Aliquot", ours.rc == 0, ours.stderr)
     t.claim("the program's calls answer the same", answers(alone) == answers(ours),
             (alone.said, ours.said))
     return ours

@@ -12,7 +12,7 @@ def torch_books(t):
     t.need_torch()
     alone = books_of(t)
     ours = books_of(t, limit=t.capacity)
-    rows = t.table(("step", "NVML without us", "NVML", "ledger", "apart", "torch reserved", "NVML by"))
+    rows = t.table(("step", "NVML without Aliquot", "NVML", "ledger", "apart", "torch reserved", "NVML by"))
     worst = None
     for step in ours:
         bare = next((one for one in alone if one["at"] == step["at"]), {"books": {}})
@@ -83,7 +83,7 @@ def torch_by_other_doors(t):
         fill(t, door, door=door)
 
 
-@story("torch-fragments", "many sizes in turns: what each allocator reserves, with and without us",
+@story("torch-fragments", "many sizes in turns: what each allocator reserves, with and without Aliquot",
        priority=3, seconds=90)
 def torch_fragments(t):
     t.need_torch()
@@ -93,9 +93,9 @@ def torch_fragments(t):
                              env={"PYTORCH_CUDA_ALLOC_CONF": conf} if conf else {})
         first, second = alone.get("fragments"), ours.get("fragments")
         t.claim(f"{name}: data is right", second.get("right"), second)
-        t.claim(f"{name}: no more is refused than without us", second.get("words") == first["words"],
+        t.claim(f"{name}: no more is refused than without Aliquot", second.get("words") == first["words"],
                 (first, second))
-        t.figure(f"{name}: reserved with us less reserved without",
+        t.figure(f"{name}: reserved with Aliquot less reserved without",
                  second.get("reserved", 0) - first["reserved"], "B")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch at work with us in front: the same bytes, the same speed, the same tools."""
+"""PyTorch at work with Aliquot in front: the same bytes, the same speed, the same tools."""
 from aliquotd import Daemon
 from loads import sessions
 from story import MIB, story
@@ -16,14 +16,14 @@ def the_same_bytes(t):
     again = t.run(PROGRAM, "step", env=DETERMINISTIC)
     first, second, third = (each.get("trained") for each in (alone, ours, again))
     if first.get("digest") != third.get("digest"):
-        t.skip("two runs without us differ from each other: there is nothing to compare with")
+        t.skip("two runs without Aliquot differ from each other: there is nothing to compare with")
     t.claim("the losses are the same", first.get("losses") == second.get("losses"), (first, second))
     t.claim("the parameters are the same", first.get("digest") == second.get("digest"), (first, second))
     t.fact("digest", first.get("digest"))
 
 
 def compare_rates(t, what, **how):
-    """Training steps a second of every kind, without us and as `how` says. A process measures every kind, as
+    """Training steps a second of every kind, without Aliquot and as `how` says. A process measures every kind, as
     most of its time goes into importing torch; what is found is told anew after each pair."""
     def rates(limit):
         done = t.run(PROGRAM, "throughput", 0.1 if t.is_rehearsal else 0.5, limit=limit, **(how if limit else {}))
@@ -40,7 +40,7 @@ def compare_rates(t, what, **how):
     t.pairs(rates, 2 if t.is_rehearsal else 3, tell)
 
 
-@story("torch-throughput", "training steps a second under a limit on memory and without us, in turns: eager, a graph, "
+@story("torch-throughput", "training steps a second under a limit on memory and without Aliquot, in turns: eager, a graph, "
                            "two and four streams", priority=2, seconds=300)
 def the_same_speed(t):
     t.need_torch()
@@ -54,7 +54,7 @@ def the_same_speed_metered(t):
         compare_rates(t, "metered, alone in a daemon's session", session=names[0], door="joined")
 
 
-@story("torch-start", "import torch; torch.zeros(1).cuda(), with us and without, in turns", priority=2,
+@story("torch-start", "import torch; torch.zeros(1).cuda(), with Aliquot and without, in turns", priority=2,
        seconds=240)
 def the_same_start(t):
     t.need_torch()
@@ -85,7 +85,7 @@ def data_loaders(t):
         t.claim(f"{method}: it ends well", program.rc == 0, program.stderr)
 
 
-@story("torch-profiler", "the PyTorch profiler sees the same kernels with us and without", priority=3,
+@story("torch-profiler", "the PyTorch profiler sees the same kernels with Aliquot and without", priority=3,
        seconds=90)
 def the_profiler(t):
     t.need_torch()

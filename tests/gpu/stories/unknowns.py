@@ -11,9 +11,9 @@ def compare_answers(t, which):
     t.claim("both runs end alike", alone.rc == ours.rc and len(first) == len(second),
             (alone.rc, ours.rc, ours.stderr))
     differences = [(a, b) for a, b in zip(first, second) if a != b]
-    rows = t.table(("call", "without us", "with us"))
+    rows = t.table(("call", "without Aliquot", "with Aliquot"))
     rows.extend([a[0], str(a[1]), str(b[1])] for a, b in zip(first, second))
-    t.figure("calls that answer otherwise with us", len(differences), raw=differences)
+    t.figure("calls that answer otherwise with Aliquot", len(differences), raw=differences)
     return differences
 
 
@@ -61,11 +61,11 @@ def shared_between_processes(t):
         t.claim(f"by {how}: it ends well", program.rc == 0, program.stderr)
 
 
-@story("pool-ends", "a pool destroyed while a block is in use: when does its memory go, with us and without",
+@story("pool-ends", "a pool destroyed while a block is in use: when does its memory go, with Aliquot and without",
        priority=3)
 def deferred_end_of_a_pool(t):
     alone, ours = (follow_pool(t, limit) for limit in (None, t.capacity))
-    rows = t.table(("moment", "card without us", "card with us", "charged"))
+    rows = t.table(("moment", "card without Aliquot", "card with Aliquot", "charged"))
     for name, books in ours.items():
         rows.append([name, alone.get(name, {}).get("card"), books["card"], books["ledger"]])
 

@@ -25,19 +25,19 @@ def nvidia_smi_sees_the_limit(t):
     tool = t.need_tool("nvidia-smi", "/usr/local/nvidia/bin/nvidia-smi", "/usr/lib/wsl/lib/nvidia-smi")
     alone, why = smi(t, tool)
     if not alone:
-        t.skip(f"nvidia-smi fails without us as well: {why}")
+        t.skip(f"nvidia-smi fails without Aliquot as well: {why}")
     with t.start("limits.py", "bytes", limit=t.capacity) as program:
         program.until("report")
         ours, why = smi(t, tool, program.session)
         charged = t.books.ledger(program.session)
-        if t.claim("it runs with us", ours, why):
+        if t.claim("it runs with Aliquot", ours, why):
             t.claim("total is the limit", int(ours["memory.total"]) == t.capacity // MIB, ours)
             t.claim("used is what the session holds", abs(int(ours["memory.used"]) - charged / MIB) <= 1,
                     (ours, charged))
             for field in ("name", "uuid", "pci.bus_id", "driver_version"):
                 t.claim(f"{field} is the driver's", ours[field] == alone[field], (ours, alone))
-    t.fact("without us", alone)
-    t.fact("with us", ours)
+    t.fact("without Aliquot", alone)
+    t.fact("with Aliquot", ours)
 
 
 @story("pynvml", "pynvml under a limit: memory by both versions, and the session's own processes",
