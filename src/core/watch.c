@@ -76,9 +76,9 @@ static struct watch_case *find_case(struct watch *watch, const struct watch_sigh
         return NULL;
 }
 
-/* Returns the index of a free case for the user. Returns WATCH_CASES if the user already has at
+/* Returns the index of a free case for the payer. Returns WATCH_CASES if the payer already has at
  * least as many cases as are free. */
-static unsigned find_room(const struct watch_file *file, uint32_t uid)
+static unsigned find_room(const struct watch_file *file, uint64_t payer)
 {
         unsigned own = 0, left = WATCH_CASES - file->entries, room = file->entries;
 
@@ -87,7 +87,7 @@ static unsigned find_room(const struct watch_file *file, uint32_t uid)
                         left++;
                         room = i;
                 } else {
-                        own += file->one[i].sight.uid == uid;
+                        own += file->one[i].sight.payer == payer;
                 }
         }
         return own < left ? room : WATCH_CASES;
@@ -95,7 +95,7 @@ static unsigned find_room(const struct watch_file *file, uint32_t uid)
 
 static struct watch_case *add_to_file(struct watch_file *file, const struct watch_sight *sight)
 {
-        unsigned room = find_room(file, sight->uid);
+        unsigned room = find_room(file, sight->payer);
 
         if (room == WATCH_CASES)
                 return NULL;
@@ -117,7 +117,7 @@ static struct watch_case *add_case(struct watch *watch, const struct watch_sight
                 return room;
         }
         watch->left_out++;
-        watch->left_out_uid = sight->uid;
+        watch->left_out_payer = sight->payer;
         return NULL;
 }
 

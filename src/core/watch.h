@@ -70,7 +70,7 @@ struct watch_sight {
         enum watch_charge charge;
         uint32_t pid; /* the process; pid and start_ticks are 0 for WATCH_SESSION */
         uint64_t start_ticks;
-        uint32_t uid; /* the stranger's user, or the owner of the session */
+        uint64_t payer; /* the stranger's uid, or sessions_payer() of the session */
         /* the session's index in the caller's table of sessions, below WATCH_SESSIONS */
         uint32_t place;
         uint8_t session[16]; /* the session's id; zero for WATCH_STRANGER */
@@ -116,9 +116,9 @@ struct watch {
         struct watch_file processes, strangers;
         unsigned entries; /* one above the highest place of which anything is known */
         struct watch_session session[WATCH_SESSIONS];
-        unsigned left_out;     /* number of suspects that got no case in this poll */
-        uint32_t left_out_uid; /* the user of the last of them */
-        unsigned next;         /* private: index of the next case for watch_next() */
+        unsigned left_out;       /* number of suspects that got no case in this poll */
+        uint64_t left_out_payer; /* that of the last of them */
+        unsigned next;           /* private: index of the next case for watch_next() */
 };
 
 enum watch_action_type {

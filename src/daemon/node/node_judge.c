@@ -209,7 +209,7 @@ static void see_process(const struct look *look, const struct seeing *seeing, un
         struct watch_sight sight = { .charge = WATCH_PROCESS,
                                      .pid = process->pid,
                                      .start_ticks = who->start_ticks,
-                                     .uid = session->owner_uid,
+                                     .payer = sessions_payer(session),
                                      .place = place_in(look->node, session),
                                      .device = process->device,
                                      .held_bytes = process->bytes,
@@ -234,7 +234,7 @@ static void see_sum(const struct look *look, const struct seeing *seeing, unsign
         struct judge *judge = look->node->judge;
         int row = share_of(session, look->at->sample.device[device].uuid);
         struct watch_sight sight = { .charge = WATCH_SESSION,
-                                     .uid = session->owner_uid,
+                                     .payer = sessions_payer(session),
                                      .place = place_in(look->node, session),
                                      .device = (uint8_t)device,
                                      .share = (uint8_t)row,
@@ -310,7 +310,7 @@ static void see_stranger(const struct look *look, const struct sample_process *p
                 .charge = WATCH_STRANGER,
                 .pid = process->pid,
                 .start_ticks = who->start_ticks,
-                .uid = who->uid,
+                .payer = who->uid,
                 .device = process->device,
                 /* a process whose mappings cannot be read may belong to a session */
                 .is_managed = who->has_maps && identity_is_in(who, look->node->managed_cgroups),
@@ -402,12 +402,13 @@ static void tell_crowd(const struct look *look)
 {
         struct judge *judge = look->node->judge;
         const struct watch *watch = &judge->watch;
+        char name[ACCOUNTS_NAME_BYTES];
 
         if (watch->left_out && !judge->is_crowded)
-                owner_log(&look->node->trouble, watch->left_out_uid, LOG_WARN,
-                          "user %u has more processes on the GPUs outside sessions, or suspected "
-                          "in them, than are followed",
-                          watch->left_out_uid);
+                owner_log(&look->node->trouble, watch->left_out_payer, LOG_WARN,
+                          "%s has more processes on the GPUs outside sessions, or suspected in "
+                          "them, than are followed",
+                          accounts_name(watch->left_out_payer, name));
         if (watch->left_out || look->is_whole)
                 judge->is_crowded = watch->left_out > 0;
 }

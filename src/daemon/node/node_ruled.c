@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counts requests that a rule of the policy refused, and reports them in the audit trail. The
- * number of events is limited for each user (TELLS_BURST at once, then one in TELL_EVERY_NS), so
- * that no user fills the audit trail with repeated requests. Each event has the number of events
- * left out before it.
+ * number of events is limited for each user and each container (TELLS_BURST at once, then one in
+ * TELL_EVERY_NS), so that none fills the audit trail with repeated requests. Each event has the
+ * number of events left out before it.
  */
 #include <jansson.h>
 
@@ -16,12 +16,12 @@
 #define TELLS_BURST 20u
 #define TELL_EVERY_NS (5 * NODE_SECOND_NS)
 
-/* Charges the user's account for one event. NULL: the event must be left out. */
-static struct owner_account *may_tell(struct accounts *accounts, uint32_t uid)
+/* Charges the account for one event. NULL: the event must be left out. */
+static struct owner_account *may_tell(struct accounts *accounts, uint64_t payer)
 {
         static const struct account_terms terms = { 1, TELLS_BURST * TELL_EVERY_NS };
         const uint64_t now_ns = clock_machine_ns();
-        struct owner_account *account = accounts_find(accounts, uid, now_ns);
+        struct owner_account *account = accounts_find(accounts, payer, now_ns);
 
         if (accounts_room(account, &terms, now_ns) < TELL_EVERY_NS) {
                 account->left_out++;
@@ -50,8 +50,10 @@ static json_t *amount(uint64_t value)
 void ruled_tell(struct node *node, const struct sessions_event *asked, const char *who,
                 const struct sessions_excess *excess)
 {
-        struct owner_account *account = may_tell(&node->ruled, asked->uid);
-        struct database_event event = { .time_ns = node_now_ns() };
+        const bool is_containers = asked->session && asked->session->container.profile[0];
+        const uint64_t payer = is_containers ? sessions_payer(asked->session) : asked->uid;
+        struct owner_account *account = may_tell(&node->ruled, payer);
+        struct database_event event = { .time_ns = node_now_ns(), .payer = payer };
         char rule[POLICY_NAME_BYTES + 24];
         struct error err = { 0 };
         json_t *detail;
@@ -74,8 +76,8 @@ void ruled_tell(struct node *node, const struct sessions_event *asked, const cha
         text_put(event.session, sizeof(event.session), NULL, "%s",
                  asked->name ? asked->name : asked->session->name);
         if (database_tell(node->database, &event, &err) < 0)
-                owner_log(&node->trouble, asked->uid, LOG_ERROR,
-                          "the audit trail lacks a refusal: %s", err.text);
+                owner_log(&node->trouble, payer, LOG_ERROR, "the audit trail lacks a refusal: %s",
+                          err.text);
         else
-                node_announce(node, asked->uid, &event);
+                node_announce(node, payer, &event);
 }

@@ -328,19 +328,19 @@ static void no_crowd_of_one_user_hides_another(void **state)
         policy.forged = WATCH_CLAMP;
         for (unsigned i = 0; i < CROWD; i++) {
                 crowd[i] = stranger(100 + i);
-                crowd[i].uid = 1;
+                crowd[i].payer = 1;
                 crowd[i].charge = i % 2 ? WATCH_PROCESS : WATCH_STRANGER;
                 crowd[i].session[0] = i % 2;
         }
         see_crowd(crowd);
         assert_true(watch.left_out > 0);
-        assert_int_equal(watch.left_out_uid, 1);
-        late.uid = 2;
+        assert_int_equal(watch.left_out_payer, 1);
+        late.payer = 2;
         see_beside(crowd, &late);
         assert_true(is_told_of(&watch.strangers, late.pid));
         all.charge = WATCH_SESSION;
         all.pid = 0;
-        all.uid = 1;
+        all.payer = 1;
         all.place = WATCH_SESSIONS - 1;
         all.share = WATCH_SHARES - 1;
         all.session[0] = 9;
