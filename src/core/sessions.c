@@ -7,6 +7,7 @@
  */
 #include "core/sessions.h"
 
+#include "common/hash.h"
 #include "common/minmax.h"
 #include "core/sessions_parts.h"
 
@@ -271,13 +272,11 @@ void sessions_init(struct sessions *ret, const struct sessions_policy *policy)
 
 uint64_t sessions_payer(const struct sessions_one *session)
 {
-        uint64_t sum = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+        const char *id = session->container.id;
 
         if (!session->container.profile[0])
                 return session->owner_uid;
-        for (const char *at = session->container.id; *at; at++)
-                sum = (sum ^ (uint8_t)*at) * UINT64_C(0x100000001b3);
-        return (UINT64_C(1) << 32) + sum % (UINT64_C(1) << 62);
+        return (UINT64_C(1) << 32) + hash_bytes(HASH_BASIS, id, strlen(id)) % (UINT64_C(1) << 62);
 }
 
 const struct sessions_one *sessions_find(const struct sessions *node, const char *name)

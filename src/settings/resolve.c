@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/hash.h"
 #include "common/text.h"
 #include "common/uuid.h"
 #include "settings/settings.h"
@@ -75,17 +76,6 @@ int settings_canonical(const struct settings *settings, char ret[SETTINGS_CANONI
         return 0;
 }
 
-/* Adds bytes to an FNV-1a hash. Different limits with the same hash still cannot share a session,
- * because its page stores the canonical text, which is compared. */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
-{
-        const unsigned char *at = bytes;
-
-        for (; count; count--, at++)
-                hash = (hash ^ *at) * UINT64_C(0x100000001b3);
-        return hash;
-}
-
 int settings_name(const struct settings *settings, uint32_t uid, char ret[PAGE_NAME_BYTES],
                   struct error *err)
 {
@@ -100,7 +90,9 @@ int settings_name(const struct settings *settings, uint32_t uid, char ret[PAGE_N
         rc = settings_canonical(settings, canonical, err);
         if (rc < 0)
                 return rc;
-        hash = hash_bytes(UINT64_C(0xcbf29ce484222325), &uid, sizeof(uid));
+        /* Different limits with the same hash still cannot share a session, because its page stores
+         * the canonical text, which is compared. */
+        hash = hash_bytes(HASH_BASIS, &uid, sizeof(uid));
         hash = hash_bytes(hash, canonical, strlen(canonical));
         return text_put(ret, PAGE_NAME_BYTES, err, SETTINGS_HASH_STEM "%016llx",
                         (unsigned long long)hash);

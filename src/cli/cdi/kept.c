@@ -15,11 +15,9 @@
 #include <unistd.h>
 
 #include "cli/cdi/files.h"
+#include "common/hash.h"
 #include "common/scoped.h"
 #include "common/text.h"
-
-#define HASH_BASIS UINT64_C(0xcbf29ce484222325)
-#define HASH_PRIME UINT64_C(0x100000001b3)
 
 struct content {
         char *bytes; /* owned */
@@ -42,17 +40,8 @@ static int read_content(const struct kept_file *file, struct content *ret, struc
         return ret->bytes ? 0 : fail(err, -ENOMEM, "%s: out of memory", file->name);
 }
 
-/* Hashes with FNV-1a. Two contents with the same hash cannot get the same folder, because an
- * existing folder is compared. */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
-{
-        const unsigned char *at = bytes;
-
-        for (; count; count--, at++)
-                hash = (hash ^ *at) * HASH_PRIME;
-        return hash;
-}
-
+/* Two contents with the same hash cannot get the same folder, because an existing folder is
+ * compared. */
 static int hash_files(const struct kept_file *files, unsigned count, uint64_t *ret,
                       struct error *err)
 {

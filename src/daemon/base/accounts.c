@@ -39,7 +39,7 @@ uint64_t accounts_room(const struct owner_account *account, const struct account
 
 const char *accounts_name(uint64_t payer, char ret[ACCOUNTS_NAME_BYTES])
 {
-        if (payer > UINT32_MAX)
+        if (accounts_is_container(payer))
                 snprintf(ret, ACCOUNTS_NAME_BYTES, "a container");
         else
                 snprintf(ret, ACCOUNTS_NAME_BYTES, "user %" PRIu64, payer);

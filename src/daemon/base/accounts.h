@@ -43,6 +43,12 @@ struct owner_account *accounts_find(struct accounts *accounts, uint64_t payer, u
 /* Returns the time that the owner may still use; 0: none. */
 uint64_t accounts_room(const struct owner_account *account, const struct account_terms *terms,
                        uint64_t now_ns);
+/* Whether the owner is a container. */
+static inline bool accounts_is_container(uint64_t payer)
+{
+        return payer > UINT32_MAX;
+}
+
 /* Writes who an owner is, for messages: "user 1000", or "a container". Returns `ret`. */
 const char *accounts_name(uint64_t payer, char ret[ACCOUNTS_NAME_BYTES]);
 

@@ -242,9 +242,9 @@ static struct hunt *find_hunt(struct hunts *hunts, uint64_t payer)
                 if (!hunts->hunt[i].aside.child)
                         idle = &hunts->hunt[i];
                 else
-                        of_containers += hunts->hunt[i].payer > UINT32_MAX;
+                        of_containers += accounts_is_container(hunts->hunt[i].payer);
         }
-        if (payer > UINT32_MAX && of_containers >= HUNTS_MAX / 2)
+        if (accounts_is_container(payer) && of_containers >= HUNTS_MAX / 2)
                 return NULL;
         if (hunts->used < HUNTS_MAX)
                 idle = &hunts->hunt[hunts->used++];

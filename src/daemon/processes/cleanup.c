@@ -194,7 +194,7 @@ static void clean_files(const struct cleanups *cleanups, unsigned at)
                         report_cut(&cleanups->board->told[i], session, taken(&st), rc < 0 ? rc : 0);
                 add_relaxed(steps, 1);
         }
-        if (payer <= UINT32_MAX)
+        if (!accounts_is_container(payer))
                 store_clear_kept(cleanups->store,
                                  &(struct store_clearing){ (uint32_t)payer, steps, end_who_runs });
 }
@@ -221,9 +221,9 @@ static struct cleanup *free_entry(struct cleanups *cleanups, uint64_t payer)
                 if (!cleanups->cleanup[i].is_used)
                         entry = &cleanups->cleanup[i];
                 else
-                        of_containers += cleanups->cleanup[i].payer > UINT32_MAX;
+                        of_containers += accounts_is_container(cleanups->cleanup[i].payer);
         }
-        return payer > UINT32_MAX && of_containers >= CLEANUPS_MAX / 2 ? NULL : entry;
+        return accounts_is_container(payer) && of_containers >= CLEANUPS_MAX / 2 ? NULL : entry;
 }
 
 /* Notes that the owner has work, unless it already has an entry. */
